@@ -31,6 +31,8 @@ from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
     PLACES,
+    PLACES_OF_A_DRAFT,
+    REGISTERED,
     SIDED,
     StudyView,
     get_study,
@@ -60,7 +62,7 @@ def collect_study_views() -> list[StudyView]:
                 raise
             continue
         views += module.study_views
-    return sorted(views, key=lambda page: page.order)
+    return sorted([*views, *REGISTERED], key=lambda page: page.order)
 
 
 class EvalsiteAdminSite(AdminSite):
@@ -250,13 +252,13 @@ class Link:
     label: str
     url: str
     is_current: bool
-    mark: Any = None  # in Set up, before the launch
     is_revealing: bool = False
+    entry: Any = None  # in Set up: its present value, and whether it blocks the launch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """The frame of each page of a study: header, the five places and the tabs of this place."""
+    """The frame of each page of a study: header, its places and the tabs of this place."""
 
     facts: list[str]
     done: int
@@ -268,7 +270,7 @@ class Frame:
     is_sided: bool
     places: list[Link]
     tabs: list[Link]
-    setup: Any = None  # how far a draft is, on the pages of Set up
+    setup: Any = None  # how far a draft is, for editors
 
 
 def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
@@ -276,15 +278,21 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
 
     views = collect_study_views()
-    tab = current.tab or current.within
-    place = next((page.place for page in views if tab and page.tab == tab), "")
-    shown = [
-        page for page in views if page.tab and page.is_shown(study) and is_enough(rank, page.role)
-    ]
-    firsts = {page.place: page for page in reversed(shown)}
     can_edit = is_enough(rank, Membership.Role.EDITOR)
     is_draft = study.version_id is None and not study.has_ended
-    setup = describe_setup(study) if place == "Set up" and can_edit and is_draft else None
+    labels = PLACES_OF_A_DRAFT if is_draft and not edge.done else PLACES
+
+    def find_place(page: StudyView) -> str:
+        return page.tab if page.place and page.tab in labels else page.place
+
+    behind = (page for page in views if page.place and current.within in (page.name, page.tab))
+    entry = next(behind, current) if current.within else current
+    place = find_place(entry)
+    shown = [
+        page for page in views if page.place and page.is_shown(study) and is_enough(rank, page.role)
+    ]
+    firsts = {find_place(page): page for page in reversed(shown)}
+    setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
     return Frame(
         facts=describe_study(study, items=edge.items, systems=edge.systems, reader=reader),
         done=edge.done,
@@ -292,27 +300,29 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
         can_edit=can_edit,
         is_owner=is_enough(rank, Membership.Role.OWNER),
         place=place,
-        tab=tab,
+        tab=entry.tab,
         is_sided=place in SIDED,
         places=[
             _link(study, firsts[label], label, label == place)
-            for label in PLACES
+            for label in labels
             if label in firsts
         ],
         tabs=[
-            _link(study, page, page.tab, page.tab == tab, setup)
+            _link(study, page, page.tab, page == entry, setup)
             for page in shown
-            if page.place == place
+            if find_place(page) == place
         ],
-        setup=setup,
+        setup=setup if is_draft else None,
     )
 
 
 def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: Any = None) -> Link:
-    url = reverse(f"admin:{page.name}", args=[study.pk])
-    mark = None if setup is None else setup.marks.get(page.name)
     return Link(
-        label=label, url=url, is_current=is_current, mark=mark, is_revealing=page.is_revealing
+        label=label,
+        url=reverse(f"admin:{page.name}", args=[study.pk]),
+        is_current=is_current,
+        is_revealing=page.is_revealing,
+        entry=None if setup is None else setup.entries.get(page.name),
     )
 
 

@@ -291,7 +291,8 @@ class Annotation(models.Model):
                 name="skipped_annotations_never_count",
             ),
             models.CheckConstraint(
-                condition=Q(awaits_consent=False) | Q(status__in=["surplus", "control", "pilot"]),
+                condition=Q(awaits_consent=False)
+                | Q(status__in=["surplus", "control", "pilot", "withdrawn"]),
                 name="counted_annotations_await_no_consent",
             ),
         ]

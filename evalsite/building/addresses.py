@@ -17,11 +17,13 @@ from evalsite.building.instrument_views import (
     show_versions,
     translate,
 )
-from evalsite.building.new_views import new_study, show_sources
+from evalsite.building.new_views import list_all, new_from_instrument, show_sources
 from evalsite.building.try_views import show_instructions, try_instrument
 
 PAGES: list[tuple[str, str, Callable[..., Any]]] = [
-    ("studies/new/", "study-new", new_study),
+    ("studies/new/", "study-new", list_all),
+    ("studies/new/instruments/", "new-all", list_all),
+    ("studies/new/from/", "new-from", new_from_instrument),
     ("studies/copy/", "study-copy", show_copy),
     ("studies/import/", "bundle-upload", upload_bundle),
     ("studies/import/<uuid:bundle_id>/", "bundle", show_bundle),

@@ -1,7 +1,6 @@
 """What a new study can ask: installed protocols, the gallery, and instruments of people here."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, Prefetch
 from django.urls import reverse
 
-from evalsite.building.pictures import Picture, draw
 from evalsite.exports.bundle.uploaded import find_check, list_checks
 from evalsite.instruments import schema
 from evalsite.instruments.checks import read_instrument
@@ -26,6 +24,21 @@ from evalsite.studies.summary_lines import count_of
 from evalsite.studies.version_cache import read_built
 
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
+# what is shipped, by what people evaluate; in this order it is listed, and best fits are chosen
+TASKS = {
+    "Translation": ("adequacy_fluency", "da_sqm", "esa", "mqm", "post_edit"),
+    "Chat and prompts": (
+        "arena_preference", "helpsteer2_preference", "helpsteer2", "conversation_turns",
+    ),
+    "Summaries and answers from sources": (
+        "summeval", "summarize_feedback", "factual_checklist", "attribution",
+    ),
+    "Text from data": ("webnlg", "accuracy_errors", "magnitude"),
+    "Any text": ("which_is_better", "quality", "ranking", "best_worst_four"),
+    "Dialogue": ("dialogue", "fluency", "pairwise"),
+    "Reviews": ("rrgen",),
+}  # fmt: skip
+_ORDER = [key for keys in TASKS.values() for key in keys]
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 # of "Reasons: compar:IA" the name, not what is taken from it
 _FIRST_WORD = re.compile(r"(?:^[A-Z][\w ]*(?:: | after ))?([^\s,()]+)")
@@ -41,10 +54,6 @@ class Entry:
     note: str = ""
 
     @property
-    def picture(self) -> Picture:
-        return draw(self.config)
-
-    @property
     def columns(self) -> str:
         """Name the columns that a batch must have."""
         names = ["system", "output"]
@@ -54,16 +63,28 @@ class Entry:
         return ", ".join(names + [column.name for column in self.config.columns if column.required])
 
     @property
+    def is_as_published(self) -> bool:
+        return self.value.startswith("protocol:")
+
+    @property
+    def shown(self) -> str:
+        """Say how many outputs a page shows."""
+        if self.config.layout.is_pair:
+            return "2 outputs side by side"
+        most = self.config.item.outputs.most
+        return "1 output on a page" if most == 1 else f"Up to {most} outputs side by side"
+
+    @property
     def try_url(self) -> str:
         kind, _, name = self.value.partition(":")
         return reverse("admin:instrument-try", args=[kind, name, 1])
 
-    def has(self, words: Iterable[str]) -> bool:
-        """Tell whether all these words occur in what a person may know of it."""
+    @property
+    def text(self) -> str:
+        """Return the words in which it is searched: titles, questions and source."""
         config = self.config
-        labels = [criterion.label for criterion in config.criteria]
-        known = " ".join([config.title, config.summary, config.source.cite, self.note, *labels])
-        return all(word in known.casefold() for word in words)
+        questions = [f"{criterion.label} {criterion.question}" for criterion in config.criteria]
+        return " ".join([config.title, config.summary, config.source.cite, self.note, *questions])
 
 
 @lru_cache(maxsize=1)
@@ -87,7 +108,7 @@ def _list_gallery() -> tuple[Entry, ...]:
         )
         for key, content in read_gallery().items()
     )
-    return tuple(sorted(entries, key=lambda entry: entry.config.title))
+    return tuple(sorted(entries, key=lambda entry: _ORDER.index(entry.config.key)))
 
 
 def name_source(source: dict[str, Any]) -> str:
@@ -108,6 +129,11 @@ def list_protocols() -> list[Entry]:
 
 def list_gallery() -> list[Entry]:
     return list(_list_gallery())
+
+
+def list_shipped() -> list[Entry]:
+    """Return the gallery, then what is shown as published."""
+    return [*list_gallery(), *list_protocols()]
 
 
 def list_own(user: Any) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""The page that begins a study: an instrument from the gallery, and a title."""
+"""Pages that begin a study with an instrument: all of them, one with a title, their sources."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.building.gallery import (
+    TASKS,
     choose,
     find_entry,
     list_bundles,
-    list_gallery,
     list_own,
-    list_protocols,
+    list_shipped,
     read_gallery,
 )
+from evalsite.building.instrument_search import read_search
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.services import create_study
 
 INVALID = 422
 _LONGEST_SEARCH = 100
-_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
 class NewStudyForm(forms.Form):
@@ -32,11 +32,13 @@ class NewStudyForm(forms.Form):
 
     title = forms.CharField(
         max_length=120,
-        help_text="Participants see it too, so don’t name your systems in it. "
+        help_text="People who rate see it too, so don’t name your systems in it. "
         "You can change it later.",
         error_messages={"required": "Enter a title."},
     )
-    instrument = forms.CharField(error_messages={"required": "Choose an instrument."})
+    instrument = forms.CharField(
+        widget=forms.HiddenInput, error_messages={"required": "Choose an instrument."}
+    )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,63 +52,65 @@ class NewStudyForm(forms.Form):
         return value
 
 
+@require_safe
+def list_all(request: HttpRequest) -> HttpResponseBase:
+    """List all instruments by what people evaluate, and those that are searched for."""
+    return _show_all(request)
+
+
+def _show_all(request: HttpRequest, problem: str = "") -> HttpResponseBase:
+    query = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
+    sections = _list_sections(request.user)
+    entries = [entry for section in sections for entry in section["entries"]]
+    asked = read_search(query)
+    context = {
+        "query": query,
+        "rows": [entry for entry in entries if asked.matches(entry)] if query else [],
+        "meanings": sorted({synonyms.meaning for _word, synonyms in asked.known}),
+        "sections": sections,
+        "count": len(entries),
+        "problem": problem,
+        "title": "Instruments",
+    }
+    status = INVALID if problem else 200
+    return TemplateResponse(request, "building/new_all.html", context, status=status)
+
+
+def _list_sections(user: Any) -> list[dict[str, Any]]:
+    shipped = {entry.config.key: entry for entry in list_shipped()}
+    sections = {
+        title: [shipped.pop(key) for key in keys if key in shipped] for title, keys in TASKS.items()
+    }
+    # of protocols that were installed on this site
+    sections["More"] = [*shipped.values()]
+    sections["Your own"] = list_own(user)
+    sections["From bundles that you uploaded"] = list_bundles(user)
+    return [{"title": title, "entries": entries} for title, entries in sections.items() if entries]
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
-def new_study(request: HttpRequest) -> HttpResponseBase:
+def new_from_instrument(request: HttpRequest) -> HttpResponseBase:
     """Create a draft study of the chosen instrument, owned by the person who makes it."""
     is_post = request.method == "POST"
-    chosen = request.GET.get("instrument", "")
-    entry = find_entry(chosen, request.user)
-    form = NewStudyForm(
-        request.POST if is_post else None,
-        user=request.user,
-        initial={"instrument": chosen, "title": entry.config.title if entry else ""},
-    )
-    if entry:
-        # all that is left is a title
-        form.fields["title"].widget.attrs["autofocus"] = True
+    entry = find_entry(request.GET.get("instrument", ""), request.user)
+    initial = {"instrument": entry.value, "title": entry.config.title} if entry else {}
+    form = NewStudyForm(request.POST if is_post else None, user=request.user, initial=initial)
     if is_post and form.is_valid():
-        fields = form.cleaned_data
-        user: Any = request.user
         study = create_study(
-            title=fields["title"],
-            by=user,
-            **choose(fields["instrument"], user),
+            title=form.cleaned_data["title"],
+            by=request.user,
+            **choose(form.cleaned_data["instrument"], request.user),
         )
-        messages.success(request, "Study created. Upload its items next.")
+        messages.success(request, "Study created. Add its items next.")
         return redirect("admin:batch-list", study.pk)
-    search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
-    sections = _list_sections(request.user, search)
-    context = {
-        "form": form,
-        "search": search,
-        "sections": sections,
-        "has_found": any(section["entries"] for section in sections),
-        "chosen": form["instrument"].value() or "",
-        "named": entry.config.title if entry else "",
-        "title": "New study",
-    }
-    return TemplateResponse(
-        request, "building/new.html", context, status=INVALID if is_post else 200
-    )
-
-
-def _list_sections(user: Any, search: str) -> list[dict[str, Any]]:
-    protocols = list_protocols()
-    count = len(protocols)
-    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
-    noun = "protocol" if count == 1 else "protocols"
-    sections = (
-        ("protocols", f"{number} {noun}, with questions and scales exactly as published",
-         protocols),
-        ("gallery", "Gallery", list_gallery()),
-        ("own", "Your own instruments", list_own(user)),
-        ("bundles", "From bundles that you uploaded", list_bundles(user)),
-    )  # fmt: skip
-    words = search.casefold().split()
-    return [
-        {"key": key, "title": title, "entries": [entry for entry in entries if entry.has(words)]}
-        for key, title, entries in sections
-    ]
+    entry = entry or find_entry(str(form["instrument"].value() or ""), request.user)
+    if entry is None:
+        problem = form.errors.get("instrument", ["Choose one of these instruments."])[0]
+        return _show_all(request, str(problem))
+    form.fields["title"].widget.attrs["autofocus"] = True
+    context = {"form": form, "entry": entry, "title": "New study"}
+    status = INVALID if is_post else 200
+    return TemplateResponse(request, "building/new_from.html", context, status=status)
 
 
 @require_safe

@@ -24,11 +24,10 @@ def try_instrument(request: HttpRequest, kind: str, name: str, number: int) -> H
     if not 1 <= number <= total:
         raise Http404("No such item.")
     context = try_item(config, number, request.POST if request.method == "POST" else None)
-    new = reverse("admin:study-new")
     context |= {
         "instructions_url": reverse("admin:instrument-instructions", args=[kind, name]),
-        "back_url": new,
-        "use_url": f"{new}?instrument={value}",
+        "back_url": reverse("admin:new-all"),
+        "use_url": f"{reverse('admin:new-from')}?instrument={value}",
         "next_url": number < total
         and reverse("admin:instrument-try", args=[kind, name, number + 1]),
     }

@@ -152,7 +152,7 @@ ITEM = (
     ),
     Column(
         "kind", ONE_OF, "What the item is for. Only main items belong in results.",
-        allowed="main, practice, gold, attention, repeat",
+        allowed="main, practice, gold, attention, repeat, withdrawn (a main item until then)",
     ),
 )  # fmt: skip
 # last in the files of what is rated, and first in the file for a quick look

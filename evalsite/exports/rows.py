@@ -96,7 +96,7 @@ class OutputIndex:
         # few: as many as an item has outputs, for each system
         self._known: list[tuple[int, str]] = []
         places: dict[tuple[int, int | None], int] = {}
-        outputs = Output.objects.filter(item__study=study).order_by("id")
+        outputs = Output.objects.stored().filter(item__study=study).order_by("id")
         rows = outputs.values_list("id", "position", "system_id")
         for pk, position, system in rows.iterator(chunk_size=PAGE):
             place = places.setdefault((position, system), len(places))
@@ -137,7 +137,8 @@ class OutputRow(NamedTuple):
 
 def read_items(study: Study) -> Iterator[Group]:
     """Rows of items.csv: the outputs of the study, as items were uploaded."""
-    rows = Output.objects.filter(item__study=study).order_by("item_id", "position").values_list(
+    outputs = Output.objects.stored().filter(item__study=study)
+    rows = outputs.order_by("item_id", "position").values_list(
         Value(str(study.pk)), "item__batch_id", "item__key", "item__group",
         "item__cluster", "item__kind", as_text_or_empty("item__repeat_of__key"), "item__held_at",
         "position",

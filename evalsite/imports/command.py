@@ -1,7 +1,7 @@
 """What the commands that import a file have in common."""
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +22,7 @@ from evalsite.imports.core import (
     list_faults,
 )
 from evalsite.imports.server_files import hash_file, name_on_disk, read_header
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 
@@ -126,11 +127,12 @@ class ImportCommand(BaseCommand):
     def import_file(self, study: str, file: Path, file_name: str, **arguments: Any) -> None:
         """Import the file at this path under this name, of which the folder isn't kept."""
         found = find_study(study)
+        target = aim_at_study(found)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
         limits = get_limits(is_lifted=arguments["no_limit"])
         named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
-        fields = self.importer.list_fields(found, named)
+        fields = self.importer.list_fields(target, named)
         options = self.read_choices(arguments)
         options |= {key: arguments[key] for key in _OF_READERS if arguments[key]}
 
@@ -138,14 +140,14 @@ class ImportCommand(BaseCommand):
             return read_header(
                 self.importer,
                 file,
-                study=found,
+                target=target,
                 file_name=file_name,
                 limits=limits,
                 options=options,
                 asked=asked,
             )
 
-        merged = [field.name for field in fields if self.importer.get_merging(field.name, found)]
+        merged = [field.name for field in fields if self.importer.get_merging(field.name, target)]
         mapping = read_mapping(fields, arguments["map"], read_columns, merged)
         sha256 = hash_file(file)
         if same := self.importer.find_same(found, sha256):
@@ -155,7 +157,7 @@ class ImportCommand(BaseCommand):
             checked = check_source(
                 self.importer,
                 opened,
-                study=found,
+                target=target,
                 mapping=mapping,
                 options=options,
                 limits=limits,
@@ -230,36 +232,44 @@ def read_mapping(
         # the last =, since the name of a column may contain one
         column, sign, field = (part.strip() for part in pair.rpartition("="))
         if sign:
-            found = [*_find_problems(column, field, mapping, header, fields)]
+            found = [*_find_problems(column, field, mapping, header, known)]
             if field in once and field in mapping.values() and column not in mapping:
                 found.append(f"another column is mapped to “{field}” already. Choose one.")
         else:
-            found = [f"write {pair}=FIELD. {_list_fields(pair, fields)}"]
+            found = [f"write {pair}=FIELD."]
         problems += [f"--map {pair}: {problem}" for problem in found]
         mapping[column] = field
     if problems:
+        # one list of each is enough
+        if header and any(_is_unknown(column, header) for column in mapping if column):
+            problems.append(f"The file's columns are: {', '.join(header)}.")
+        if not all(map(known.__contains__, mapping.values())) or "" in mapping:
+            problems.append(_list_fields(fields))
         raise CommandError("\n".join(["Nothing was imported.", *problems]))
     return mapping
 
 
+def _is_unknown(column: str, header: Sequence[str]) -> bool:
+    return column not in header and column.partition(":")[2] not in header
+
+
 def _find_problems(
-    column: str, field: str, mapping: Mapping[str, str], header: list[str], fields: list[Field]
+    column: str, field: str, mapping: Mapping[str, str], header: list[str], known: Container[str]
 ) -> Iterator[str]:
-    known = {one.name: one for one in fields}
     # of a file that can't be read, its own faults are listed next
-    if header and column not in header and column.partition(":")[2] not in header:
-        yield f"the file has no column “{column}”. It has: {', '.join(header)}."
+    if header and _is_unknown(column, header):
+        yield f"the file has no column “{column}”."
     if field not in known:
-        yield f"there is no field “{field}”. {_list_fields(column, fields)}"
+        yield f"there is no field “{field}”."
     if column in mapping:
         yield f"the column “{column}” is mapped already. Map it once."
 
 
-def _list_fields(column: str, fields: list[Field]) -> str:
+def _list_fields(fields: Sequence[Field]) -> str:
     named = ", ".join(field.name for field in fields if field.name not in ("", LEAVE_OUT))
-    others = [
-        f"{column}={field.name}: {field.label.lower()}."
+    unused = [
+        f"COLUMN={field.name}: {field.label.lower()}."
         for field in fields
         if field.name in ("", LEAVE_OUT)
     ]
-    return " ".join([f"FIELD is one of {named}.", *others])
+    return " ".join([f"FIELD is one of {named}.", *unused])

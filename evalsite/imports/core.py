@@ -32,6 +32,7 @@ from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
+from evalsite.imports.target import Target
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
@@ -91,11 +92,12 @@ class Checked:
     kept: str = ""
     # what the systems of a file are called that names none: the file, or what it was called
     system_name: str = ""
+    file_name: str = ""
     # columns of several files that are read under another name; those that may be the input
     others: list[str] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
-    # why the first output without a text has none, if the file says it
-    failure: str = ""
+    # why outputs without a text have none, by item and system, if the file says it
+    failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
 
@@ -203,6 +205,8 @@ class Importer(ABC):
     check_kind: str
     import_kind: str
     undo_kind: str
+    # and of the job that makes a study of a file
+    create_kind: str = ""
     # what a file becomes (it has a study and a sha256), and the upload's link to it, if any
     record: type[models.Model]
     link: str = ""
@@ -212,17 +216,17 @@ class Importer(ABC):
     rows_stored_at_once: int | None = None
 
     @abstractmethod
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         """Everything that a column may be mapped to, in the order in which a page offers it."""
 
     @abstractmethod
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
         """Return the field that each column's name suggests; "" for none."""
 
     def guess_from_rows(
         self,
         header: Sequence[str],
-        study: Study,
+        target: Target,
         rows: Sequence[Sequence[str]],
         chosen: Mapping[str, str],
     ) -> dict[str, str]:
@@ -230,9 +234,9 @@ class Importer(ABC):
 
         `chosen` is what is known of columns and paths already.
         """
-        return self.guess(header, study)
+        return self.guess(header, target)
 
-    def list_known(self, study: Study) -> Known:
+    def list_known(self, target: Target) -> Known:
         """Return the names that patterns of column names may hold, by field."""
         return {}
 
@@ -241,29 +245,39 @@ class Importer(ABC):
         taken = {*chosen.values()} - {"", LEAVE_OUT}
         return {column: "" if field in taken else field for column, field in guess.items()}
 
-    def get_merging(self, field: str, study: Study) -> str:
+    def get_merging(self, field: str, target: Target) -> str:
         """Return how several columns with this field are put together; "" if they can't be."""
         return ""
 
-    def recognise(self, header: Sequence[str], rows: Sequence[Row], study: Study) -> dict[str, str]:
+    def recognise(
+        self, header: Sequence[str], rows: Sequence[Row], target: Target
+    ) -> dict[str, str]:
         """Return fields by path or pattern, if the form of the file is known."""
+        return {}
+
+    def map_inputs(self, columns: Collection[str], target: Target) -> dict[str, str]:
+        """Return what columns contain that a tool's file is known to have as inputs."""
         return {}
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         """Return what columns contain that the file itself says are named after systems."""
         return {}
 
+    def complete(self, target: Target, checked: Any, rows: Sequence[Row]) -> Target:
+        """Return the target with what only the file says of it, once its columns are mapped."""
+        return target
+
     def describe_columns(self, checked: Any, rows: Sequence[Row]) -> dict[str, str]:
         """For each column a note on what it contains, as its first rows tell."""
         return {}
 
-    def check_mapping(self, checked: Any, study: Study, table: Table) -> list[Fault]:
+    def check_mapping(self, checked: Any, target: Target, table: Table) -> list[Fault]:
         """Check that each field has one column; importers add what else they need."""
         mapping = checked.read_mapping
-        return check_fields(mapping, self.list_fields(study, mapping), table.header_line)
+        return check_fields(mapping, self.list_fields(target, mapping), table.header_line)
 
     @abstractmethod
-    def make_reader(self, checked: Any, study: Study, options: Mapping[str, Any]) -> Reader:
+    def make_reader(self, checked: Any, target: Target, options: Mapping[str, Any]) -> Reader:
         """Return a reader of rows under `checked.mapping`, which is known to be right."""
 
     def check_columns(self, checked: Any) -> list[Remark]:
@@ -271,10 +285,10 @@ class Importer(ABC):
         return []
 
     @abstractmethod
-    def summarise(self, checked: Any, study: Study) -> dict[str, Any]:
+    def summarise(self, checked: Any, target: Target) -> dict[str, Any]:
         """Return what else a page shows of a file, as plain data."""
 
-    def is_current(self, report: Report, study: Study) -> bool:
+    def is_current(self, report: Report, study: Study | None) -> bool:
         """Whether what was found still holds; a small file is checked again if it doesn't."""
         return True
 
@@ -290,7 +304,7 @@ class Importer(ABC):
         """Return how much there is to undo."""
         return int(getattr(record, "rows", 0))
 
-    def find_same(self, study: Study, sha256: str) -> Any | None:
+    def find_same(self, study: Study | None, sha256: str) -> Any | None:
         """Return what this very file became earlier, if it did."""
         return self.record._default_manager.filter(study=study, sha256=sha256).first()
 
@@ -319,21 +333,22 @@ def check_source(
     importer: Importer,
     source: BinaryIO,
     *,
-    study: Study,
+    target: Target,
     mapping: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     tell: Callable[[int], None] | None = None,
     file_name: str = "",
 ) -> Any:
-    """Return what the file contains for this study, under this mapping or a guessed one.
+    """Return what the file contains for this target, under this mapping or a guessed one.
 
     `tell` hears now and then how many rows were read. The file's name, perhaps behind that of its
     folder, is what systems are called that it doesn't name.
     """
     checked, table = importer.checked(), None
-    options = {SEED: study.seed, CHOSEN: mapping or {}, **(options or {})}
+    options = {SEED: target.study.seed, CHOSEN: mapping or {}, **(options or {})}
     checked.system_name = name_system(file_name, options)
+    checked.file_name = PurePosixPath(file_name).name
     try:
         table = open_table(
             source, limits=limits or get_limits(), options=options, file_name=file_name
@@ -341,21 +356,21 @@ def check_source(
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
-        checked.failure = table.failure
+        checked.failures = table.failures
         for key, text in table.decided.items():
             checked.decisions.append(Decision(key, text, is_made=True))
             checked.import_notes.append({"code": key, "text": text, "rows": []})
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
-            _map_columns(importer, checked, table, study, mapping or {})
-        _read_rows(importer, checked, table, study, options, tell)
+            target = _map_columns(importer, checked, table, target, mapping or {})
+        _read_rows(importer, checked, table, target, options, tell)
     except Refused as error:
         checked.faults.append(error.fault)
         checked.decisions += _ask_encoding(error.fault)
         checked.decisions += [_ask(question) for question in error.questions]
         checked.files = error.files or checked.files
         if error.columns and not checked.header:
-            _show_columns(importer, checked, error.columns, study, mapping or {})
+            _show_columns(importer, checked, error.columns, target, mapping or {})
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)
@@ -371,12 +386,12 @@ def _show_columns(
     importer: Importer,
     checked: Checked,
     columns: Mapping[str, str],
-    study: Study,
+    target: Target,
     mapping: Mapping[str, str],
 ) -> None:
     """Show the columns of several files that can't be joined until some of them are chosen."""
     checked.header, checked.samples = list(columns), dict(columns)
-    checked.mapping = importer.guess(checked.header, study) | known_columns(mapping, columns)
+    checked.mapping = importer.guess(checked.header, target) | known_columns(mapping, columns)
 
 
 def _name_sheet_rows(checked: Checked) -> None:
@@ -388,24 +403,27 @@ def _name_sheet_rows(checked: Checked) -> None:
 
 
 def _map_columns(
-    importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
-) -> None:
+    importer: Importer, checked: Checked, table: Table, target: Target, mapping: Mapping[str, str]
+) -> Target:
     first = peek(table)
     rows = [row.cells for row in first]
-    known = importer.recognise(table.header, first, study)
+    known = importer.recognise(table.header, first, target)
     asked = [path for path, name in mapping.items() if name not in ("", LEAVE_OUT)]
     mapping = {
-        path: name for path, name in known.items() if not name or name not in mapping.values()
-    } | {**table.fields, **mapping}
-    paths = PathColumns(table, first, mapping, list_known(importer, study, mapping))
+        **importer.map_inputs(table.inputs, target),
+        **{path: name for path, name in known.items() if not name or name not in mapping.values()},
+        **table.fields,
+        **mapping,
+    }
+    paths = PathColumns(table, first, mapping, list_known(importer, target, mapping))
     paths.watch(asked)
     chosen = known_columns(mapping, table.header)
-    guess = importer.guess_from_rows(checked.header, study, rows, chosen)
+    guess = importer.guess_from_rows(checked.header, target, rows, chosen)
     checked.header = list(table.header)
     checked.paths = {*paths.names}
     guess |= dict.fromkeys([*paths.objects, *paths.list_opened(chosen)], "")
     guess |= known_columns(mapping, guess)
-    guess |= _guess_paths(importer, paths.paths, guess, study)
+    guess |= _guess_paths(importer, paths.paths, guess, target)
     guess |= {name: LEAVE_OUT for name in paths.names if name not in paths.paths}
     guess |= dict.fromkeys(paths.consumed, LEAVE_OUT)
     guess |= {name: name.strip("{}") for name in paths.bound}
@@ -422,17 +440,19 @@ def _map_columns(
     paths.used = {name for name in paths.names if checked.mapping[name] != LEAVE_OUT}
     checked.path_samples = paths.sample(first)
     checked.faults += table.check_mapped(used)
-    _merge_columns(importer, checked, table, study)
-    checked.faults += importer.check_mapping(checked, study, table)
+    _merge_columns(importer, checked, table, target)
+    target = importer.complete(target, checked, first)
+    checked.faults += importer.check_mapping(checked, target, table)
     checked.notes = importer.describe_columns(checked, first)
+    return target
 
 
-def list_known(importer: Importer, study: Study, asked: Iterable[str]) -> Known:
+def list_known(importer: Importer, target: Target, asked: Iterable[str]) -> Known:
     """Return the names that patterns may hold; most files have no pattern."""
-    return importer.list_known(study) if any(map(is_pattern, asked)) else {}
+    return importer.list_known(target) if any(map(is_pattern, asked)) else {}
 
 
-def _merge_columns(importer: Importer, checked: Checked, table: Table, study: Study) -> None:
+def _merge_columns(importer: Importer, checked: Checked, table: Table, target: Target) -> None:
     """Put columns together that contain one field."""
     columns: dict[str, list[str]] = {}
     for column, name in checked.mapping.items():
@@ -440,7 +460,7 @@ def _merge_columns(importer: Importer, checked: Checked, table: Table, study: St
     groups = {
         tuple(names): how
         for name, names in columns.items()
-        if len(names) > 1 and (how := importer.get_merging(name, study))
+        if len(names) > 1 and (how := importer.get_merging(name, target))
     }
     if groups:
         numbers = {name: number for number, name in enumerate(table.header)}
@@ -449,12 +469,12 @@ def _merge_columns(importer: Importer, checked: Checked, table: Table, study: St
 
 
 def _guess_paths(
-    importer: Importer, paths: Collection[str], guess: Mapping[str, str], study: Study
+    importer: Importer, paths: Collection[str], guess: Mapping[str, str], target: Target
 ) -> dict[str, str]:
     """Return what the last name of each path suggests, where no column says so; else left out."""
     by_name = {last_name(path): path for path in sorted(paths, reverse=True)}
     taken = set(guess.values())
-    found = importer.guess(list(by_name), study)
+    found = importer.guess(list(by_name), target)
     return dict.fromkeys(sorted(paths), LEAVE_OUT) | {
         by_name[name]: field
         for name, field in found.items()
@@ -504,7 +524,7 @@ def _read_rows(
     importer: Importer,
     checked: Checked,
     table: Table,
-    study: Study,
+    target: Target,
     options: Mapping[str, Any],
     tell: Callable[[int], None] | None,
 ) -> None:
@@ -513,7 +533,7 @@ def _read_rows(
         # the header is wrong: the rows are only counted, and looked at to the end of the file
         checked.remarks = importer.check_columns(checked)
     else:
-        reader = importer.make_reader(checked, study, options)
+        reader = importer.make_reader(checked, target, options)
     try:
         for row in table.rows:
             _count(checked, row, tell)
@@ -541,7 +561,7 @@ def _count(checked: Checked, row: Row, tell: Callable[[int], None] | None) -> No
         tell(checked.rows)
 
 
-def describe(importer: Importer, checked: Checked, study: Study) -> Report:
+def describe(importer: Importer, checked: Checked, target: Target) -> Report:
     groups = group_faults(checked.faults)
     return Report(
         encoding=checked.encoding,
@@ -561,7 +581,7 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
         kept=checked.kept,
-        summary=importer.summarise(checked, study),
+        summary=importer.summarise(checked, target),
     )
 
 

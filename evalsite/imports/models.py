@@ -22,7 +22,8 @@ class Upload(models.Model):
         METRICS = "metrics"
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="uploads")
+    # empty before there is a study: then it belongs to the person who uploaded it
+    study = models.ForeignKey(Study, null=True, on_delete=models.CASCADE, related_name="uploads")
     purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.ITEMS)
     file_name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
@@ -34,6 +35,8 @@ class Upload(models.Model):
     report = models.JSONField(default=dict)
     checked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # when its person last opened it, to the hour
+    looked_at = models.DateTimeField(default=now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     # the batch it became, or the ratings, once imported
     batch = models.ForeignKey(Batch, null=True, on_delete=models.CASCADE, related_name="+")
@@ -46,6 +49,11 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+    @property
+    def seed(self) -> str:
+        """The seed of whatever is drawn from it, and of the study that is made of it."""
+        return self.pk.hex[:12]
 
     @property
     def path(self) -> Path:
@@ -89,6 +97,13 @@ class MetricFile(models.Model):
         return self.file_name
 
 
+class MetricScoreManager(models.Manager["MetricScore"]):
+    def get_queryset(self) -> models.QuerySet["MetricScore"]:
+        """Leave out scores of outputs that are being deleted, as `Item.objects` does."""
+        hidden = Batch.all_objects.filter(stored_at__isnull=True)
+        return super().get_queryset().exclude(output__item__batch__in=hidden)
+
+
 class MetricScore(models.Model):
     """What one metric gave to one output."""
 
@@ -100,6 +115,9 @@ class MetricScore(models.Model):
     better = models.CharField(
         max_length=6, default="higher", choices=[("higher", "higher"), ("lower", "lower")]
     )
+
+    objects = MetricScoreManager()
+    all_objects = models.Manager["MetricScore"]()
 
     class Meta:
         constraints = [

@@ -13,6 +13,7 @@ from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.table import Limits, peek
 from evalsite.imports.core import Importer, Source, check_source, list_known
+from evalsite.imports.target import Target, aim_at_study
 from evalsite.studies.models import Study
 
 
@@ -20,7 +21,7 @@ def read_header(
     importer: Importer,
     path: Path,
     *,
-    study: Study,
+    target: Target,
     file_name: str,
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
@@ -34,7 +35,7 @@ def read_header(
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)
-            PathColumns(table, peek(table), asked or {}, list_known(importer, study, asked or {}))
+            PathColumns(table, peek(table), asked or {}, list_known(importer, target, asked or {}))
             return [*(name.strip() for name in table.header), *table.sources]
     except Refused:
         return []
@@ -57,7 +58,7 @@ def import_path(
         checked = check_source(
             importer,
             opened,
-            study=study,
+            target=aim_at_study(study),
             mapping=mapping,
             options=options,
             file_name=name_on_disk(path),

@@ -1,5 +1,6 @@
 """An uploaded file on its way: checked, imported and undone, by a job where that takes long."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from evalsite.imports.core import (
 )
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import read_header
+from evalsite.imports.target import Target, aim_at_upload
 from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
@@ -57,7 +59,7 @@ def find_report(upload: Upload) -> Report | None:
         return report
     if is_large(upload):
         return report
-    return describe(importer, read_upload(upload), upload.study)
+    return describe(importer, read_upload(upload), aim_at_upload(upload))
 
 
 def begin_check(upload: Upload, *, by: Any) -> None:
@@ -80,7 +82,9 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())
     part.replace(upload.faults_path)
-    upload.report = _replace_nul(asdict(describe(importer_of(upload), checked, upload.study)))
+    upload.report = _replace_nul(
+        asdict(describe(importer_of(upload), checked, aim_at_upload(upload)))
+    )
     upload.checked_at = now()
     # not save(): a file that was given up meanwhile stays away
     kept = Upload.objects.filter(pk=upload.pk)
@@ -101,6 +105,8 @@ def _replace_nul(plain: Any) -> Any:
 def _remember_mapping(upload: Upload) -> None:
     """Reuse the mapping of an earlier file for columns with the same names."""
     others = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
+    if upload.study_id is None:
+        others = others.filter(created_by=upload.created_by_id)
     earlier = list(others.exclude(pk=upload.pk).exclude(mapping={}).order_by("-created_at"))
     if not earlier:
         return
@@ -109,7 +115,7 @@ def _remember_mapping(upload: Upload) -> None:
         read_header(
             importer,
             upload.path,
-            study=upload.study,
+            target=aim_at_upload(upload),
             file_name=upload.file_name,
             options=upload.options,
         )
@@ -123,6 +129,13 @@ def _remember_mapping(upload: Upload) -> None:
 
 def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     """Return what the file contains; `tell` hears how many rows of about how many were read."""
+    return check_for(aim_at_upload(upload), upload, mapping=upload.mapping, tell=tell)
+
+
+def check_for(
+    target: Target, upload: Upload, *, mapping: Mapping[str, str], tell: Tell | None = None
+) -> Any:
+    """Return what the file contains for this target, under this mapping."""
     with upload.path.open("rb") as source:
 
         def count(rows: int) -> None:
@@ -133,8 +146,8 @@ def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
         return check_source(
             importer_of(upload),
             source,
-            study=upload.study,
-            mapping=upload.mapping,
+            target=target,
+            mapping=mapping,
             options=upload.options,
             tell=count,
             file_name=upload.file_name,
@@ -168,13 +181,15 @@ def begin_import(upload: Upload, *, by: Any) -> Any | None:
 
 def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
     """Check the file once more, import it, and delete its bytes."""
-    importer, confirmed = importer_of(upload), read_report(upload)
-    record = importer.find_same(upload.study, upload.sha256)
+    importer, confirmed, study = importer_of(upload), read_report(upload), upload.study
+    if study is None:
+        raise ValidationError("This file has no study yet. Create a study of it.")
+    record = importer.find_same(study, upload.sha256)
     if record is None:
         checked = check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
-            record = importer.find_same(upload.study, upload.sha256)
+            record = importer.find_same(study, upload.sha256)
             if record is None:
                 raise ValidationError(HAS_FAULTS)
             _finish(upload)
@@ -183,7 +198,7 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
             # other rows would be left out than those that were listed
             raise ValidationError(HAS_CHANGED)
         source = Source(
-            study=upload.study,
+            study=study,
             file_name=upload.file_name,
             sha256=upload.sha256,
             options=upload.options,
@@ -216,7 +231,7 @@ def _run_import(job: Job) -> dict[str, Any]:
 
 def _find_upload(job: Job) -> Upload:
     uploads = Upload.objects.select_related("study", "batch", "ratings_file")
-    upload = uploads.filter(study__pk=str(job.study_id), pk=job.subject).first()
+    upload = uploads.filter(study=job.study_id, pk=job.subject).first()
     if upload is None:
         raise ValidationError("This file was given up meanwhile. Upload it again.")
     if not is_imported(upload):

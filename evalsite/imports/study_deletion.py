@@ -19,7 +19,7 @@ from evalsite.imports.models import Upload
 from evalsite.imports.uploads import forget_bytes
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Consent
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.staff_pages import StudyView
 from evalsite.studies.summary_lines import count_of
 
@@ -38,6 +38,8 @@ def why_kept(study: Study) -> str:
             f"The study has {count_of(batches, 'batch', 'batches')} of items. Undo {each} under "
             "Items, then delete the study."
         )
+    if Batch.all_objects.filter(study=study).exists():
+        return "Items are being imported or removed. Try again in a few minutes."
     open_jobs = Job.objects.filter(
         study_id=study.pk, state__in=[Job.State.WAITING, Job.State.RUNNING]
     )
@@ -104,7 +106,6 @@ deletion_views = [
         name="study-delete-confirm",
         view=confirm_delete,
         role=Membership.Role.OWNER,
-        within="Basics",
     ),
     StudyView(path="delete/now/", name="study-delete", view=delete, role=Membership.Role.OWNER),
 ]

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -26,6 +27,7 @@ from evalsite.studies.models import Study
 KEEP_FOR = timedelta(days=1)
 # a file with faults: long enough to look at them, or to map its columns
 KEEP_REFUSED_FOR = timedelta(hours=1)
+_NOTED_EVERY = timedelta(hours=1)
 _MEGABYTE = 1024 * 1024
 _MAX_NAME = 200
 _UNPACKED = 6
@@ -33,7 +35,7 @@ _UNPACKED = 6
 
 def keep_upload(
     *,
-    study: Study,
+    study: Study | None,
     file_name: str,
     chunks: Iterable[bytes],
     by: Any,
@@ -41,10 +43,13 @@ def keep_upload(
 ) -> Upload:
     """Keep the bytes on disk under a random name; nothing in the study changes.
 
-    ValidationError if too many files wait already, in this study or of this person.
+    Without a study the file belongs to this person, who may make a study of it. ValidationError if
+    too many files wait already, in this study or of this person.
     """
     prune_uploads()
     by = by if getattr(by, "is_authenticated", False) else None
+    if study is None and by is None:
+        raise ValueError("A file belongs to a study or to a person.")
     check_quota(study=study, by=by)
     upload = Upload(
         study=study,
@@ -64,7 +69,9 @@ def keep_upload(
         upload.sha256, upload.size = digest.hexdigest(), size
         with transaction.atomic():
             # one at a time: two uploads at once must not both take the last place
-            list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
+            if study is not None:
+                studies = Study.objects.select_for_update(no_key=True)
+                list(studies.filter(pk=study.pk).values("pk"))
             if by is not None:
                 people = get_user_model().objects.select_for_update(no_key=True)
                 list(people.filter(pk=by.pk).values("pk"))
@@ -97,27 +104,29 @@ def list_waiting_uploads(uploads: QuerySet[Upload]) -> list[Upload]:
     return [upload for upload in waiting.defer("report") if upload.path.exists()]
 
 
-def check_quota(*, study: Study, by: Any, size: int = 0) -> None:
+def check_quota(*, study: Study | None, by: Any, size: int = 0) -> None:
     """ValidationError if one more file of this size is too much, saying what to do."""
-    _check_room(
-        list_waiting_uploads(Upload.objects.filter(study=study)),
-        size=size,
-        files=settings.UPLOAD_STUDY_FILES,
-        room=settings.UPLOAD_STUDY_BYTES,
-        whose="in this study",
-        advice="Import or cancel one of them on the page it was uploaded to (Items or Ratings)",
-    )
+    if study is not None:
+        _check_room(
+            list_waiting_uploads(Upload.objects.filter(study=study)),
+            size=size,
+            files=settings.UPLOAD_STUDY_FILES,
+            room=settings.UPLOAD_STUDY_BYTES,
+            whose="in this study",
+            advice="Import or cancel one of them on the page it was uploaded to (Items or Ratings)",
+        )
     if by is None:
         return
-    own = list_waiting_uploads(Upload.objects.filter(created_by=by).select_related("study"))
-    titles = sorted({upload.study.title for upload in own})
+    waiting = list_waiting_uploads(Upload.objects.filter(created_by=by).select_related("study"))
+    titles = {upload.study.title if upload.study else "New study" for upload in waiting}
+    places = ", ".join(f"“{title}”" for title in sorted(titles)[:5])
     _check_room(
-        own,
+        waiting,
         size=size,
         files=settings.UPLOAD_PERSON_FILES,
         room=settings.UPLOAD_PERSON_BYTES,
         whose="of yours",
-        advice=f"Import or cancel one of them, in {', '.join(f'“{one}”' for one in titles[:5])}",
+        advice=f"Import or cancel one of them, in {places}",
     )
 
 
@@ -137,6 +146,24 @@ def _check_room(
             f"{taken / _MEGABYTE:.1f} MB, and {room / _MEGABYTE:.0f} MB may. {advice}",
             code="too_much_waiting",
         )
+
+
+# --- without a study ------------------------------------------------------------------
+
+
+def open_upload(key: UUID, *, by: Any) -> Upload | None:
+    """Return this person's file that has no study yet, or has become one; None for anyone else.
+
+    It is kept for a day after it was last opened.
+    """
+    uploads = Upload.objects.filter(pk=key, created_by=by).select_related("study")
+    upload = uploads.first()
+    moment = now()
+    # noted once an hour: looking at a page seldom writes
+    if upload is not None and upload.looked_at < moment - _NOTED_EVERY:
+        uploads.filter(study=None).update(looked_at=moment)
+        upload.looked_at = moment
+    return upload
 
 
 # --- giving up ------------------------------------------------------------------------
@@ -177,6 +204,8 @@ def has_faults(upload: Upload) -> bool:
 
 def find_kept_until(upload: Upload) -> datetime:
     """When its bytes go, unless a job needs them then."""
+    if upload.study_id is None:
+        return upload.looked_at + KEEP_FOR
     longest = upload.created_at + KEEP_FOR
     if upload.batch_id or upload.ratings_file_id:
         return longest

@@ -28,6 +28,7 @@ from evalsite.imports.steps import (
     is_imported,
     read_upload,
 )
+from evalsite.imports.target import aim_at_study
 from evalsite.imports.uploads import (
     drop_upload,
     is_large,
@@ -378,7 +379,7 @@ class ImportPages:
             data,
             header=report.header,
             mapping=report.mapping,
-            fields=self.importer.list_fields(study, report.mapping),
+            fields=self.importer.list_fields(aim_at_study(study), report.mapping),
         )
 
     def _address(self, name: str, study: Study, upload: Upload) -> str:

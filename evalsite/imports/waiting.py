@@ -121,7 +121,7 @@ def _all_kinds(importer: Importer) -> list[str]:
 
 
 def _kinds(importer: Importer) -> list[str]:
-    return [importer.check_kind, importer.import_kind]
+    return [*filter(None, (importer.check_kind, importer.import_kind, importer.create_kind))]
 
 
 def _unless_over(job: Job | None, upload: Upload) -> Job | None:

@@ -48,7 +48,13 @@ class Job(models.Model):
                 fields=["study_id", "kind", "subject"],
                 condition=models.Q(state__in=["waiting", "running"]),
                 name="one_open_job_of_a_kind_and_subject_per_study",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["kind", "subject"],
+                condition=models.Q(state__in=["waiting", "running"], study_id=None)
+                & ~models.Q(subject=""),
+                name="one_open_job_of_a_kind_and_subject_without_a_study",
+            ),
         ]
 
     def __str__(self) -> str:

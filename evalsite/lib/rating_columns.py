@@ -253,7 +253,9 @@ def check_mapping(
         problems += _check_wide(known, mapping, asked, keeps_incomplete=keeps_incomplete)
     else:
         missing = list_missing(by_field.keys(), asked)
-        problems += [_describe_missing(field, mapping) for field in missing]
+        problems += [
+            _describe_missing(field, mapping, is_listed=field == missing[0]) for field in missing
+        ]
     return problems
 
 
@@ -298,10 +300,9 @@ def _check_wide(
         not (target.number or target.system) and target.criterion in asked.per_output
         for target in ratings
     )
+    missing = [field for field, is_needed in needed.items() if is_needed and field not in fields]
     yield from (
-        _describe_missing(field, mapping)
-        for field, is_needed in needed.items()
-        if is_needed and field not in fields
+        _describe_missing(field, mapping, is_listed=field == missing[0]) for field in missing
     )
     numbers = dict.fromkeys(target.number for target in ratings if target.number)
     for number in numbers if asked.per_output or not asked.labels else ():
@@ -328,10 +329,11 @@ def _find_unrated(rated: Collection[str], asked: Asked) -> Iterator[Problem]:
             )
 
 
-def _describe_missing(field: str, mapping: Mapping[str, str]) -> Problem:
-    message = (
-        f"Column “{field}” ({MEANINGS[field]}) is missing. Found: {', '.join(mapping) or 'none'}."
-    )
+def _describe_missing(field: str, mapping: Mapping[str, str], *, is_listed: bool) -> Problem:
+    message = f"Column “{field}” ({MEANINGS[field]}) is missing."
+    # one list of the columns is enough
+    if is_listed:
+        message += f" Found: {', '.join(mapping) or 'none'}."
     free = {fold(column): column for column, mapped in mapping.items() if not mapped}
     near = [
         free[match]

@@ -40,7 +40,7 @@ study_views = [
         name="person-erase",
         view=erase,
         role=Membership.Role.OWNER,
-        within="Quality",
+        within="study-people",
         # people may ask for it when the study was put away long ago
         is_reading=True,
     ),

@@ -30,7 +30,8 @@ from evalsite.quality.models import (
 )
 from evalsite.quality.plan_commitment import commit_plan
 from evalsite.quality.plan_state import plan_of
-from evalsite.studies.models import Item, Study
+from evalsite.studies.changes import list_in_force
+from evalsite.studies.models import Change, Item, Study
 from evalsite.studies.versions import hash_content
 
 # in the place of a flag: an exclusion by the plan's rule in words
@@ -358,7 +359,18 @@ def list_deviations(
         )
         for exclusion in outside
     ]  # fmt: skip
-    return sorted([*deviations, *_list_raised(study)], key=lambda deviation: deviation.at)
+    more = [*_list_raised(study), *_list_changed(study)]
+    return sorted([*deviations, *more], key=lambda deviation: deviation.at)
+
+
+def _list_changed(study: Study) -> Iterator[Deviation]:
+    """Return each reason for which items were withdrawn or outputs corrected."""
+    changed: dict[tuple[str, str], list[datetime]] = {}
+    for change in list_in_force(study):
+        if change.kind != Change.Kind.RENAMED:
+            changed.setdefault((change.kind, change.reason), []).append(change.at)
+    for (kind, reason), moments in changed.items():
+        yield Deviation(kind=kind, at=moments[0], number=len(moments), reason=reason)
 
 
 def _list_raised(study: Study) -> Iterator[Deviation]:

@@ -13,6 +13,7 @@ from django.db.models import Min
 
 from evalsite.annotation.models import Annotation
 from evalsite.quality.models import AnalysisPlanVersion
+from evalsite.studies.changes import find_former_names, find_former_texts
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content
 
@@ -52,8 +53,12 @@ def _write_canonical(data: Any) -> bytes:
 
 
 def _hash_items(study: Study, at: datetime) -> str:
-    """Hash the items that were there, in order of key: a line of JSON for each."""
-    items = Item.objects.main().filter(study=study, batch__uploaded_at__lte=at)
+    """Hash the items that were there, in order of key: a line of JSON for each.
+
+    With the names and texts of that moment, whatever was renamed, corrected or withdrawn since.
+    """
+    former_names, former_texts = find_former_names(study, at=at), find_former_texts(study, at=at)
+    items = Item.objects.planned().filter(study=study, batch__uploaded_at__lte=at)
     # databases sort texts in different ways
     ids = [pk for _key, pk in sorted(items.values_list("key", "pk"))]
     digest = sha256()
@@ -62,8 +67,11 @@ def _hash_items(study: Study, at: datetime) -> str:
         rows = Item.objects.only("key", "inputs").in_bulk(page)
         outputs: dict[int, list[tuple[str, str]]] = {}
         texts = Output.objects.filter(item__in=page).order_by("item_id", "position")
-        for item_id, system, text in texts.values_list("item_id", "system__name", "text"):
-            outputs.setdefault(item_id, []).append((system, text))
+        columns = ("item_id", "position", "system_id", "system__name", "text")
+        for item_id, position, system_id, name, text in texts.values_list(*columns):
+            name = former_names.get(system_id, name)
+            text = former_texts.get((item_id, position), text)
+            outputs.setdefault(item_id, []).append((name, text))
         for pk in page:
             item = rows[pk]
             digest.update(_write_canonical([item.key, item.inputs, outputs.get(pk, [])]) + b"\n")

@@ -22,9 +22,11 @@ def plan_of(study: Study) -> AnalysisPlan:
 
 
 def _find_answers(study: Study, *, before: datetime) -> QuerySet[Annotation]:
-    """Return the answers so far, excluded ones included; without practice, checks and pilots."""
+    """Return all answers so far, those left out since too; none of practice, checks or pilots."""
     answers = Annotation.objects.agreed().filter(
-        study=study, item__kind=Item.Kind.MAIN, submitted_at__lt=before
+        study=study,
+        item__kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN),
+        submitted_at__lt=before,
     )
     return answers.exclude(_OF_PILOTS)
 

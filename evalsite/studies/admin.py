@@ -66,3 +66,7 @@ class ItemAdmin(ReadOnlyAdmin):
 class OutputAdmin(ReadOnlyAdmin):
     list_display = ("id", "item", "system", "position")
     list_select_related = ("item", "system")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Output]:
+        # those of items that are being stored aren't anywhere yet
+        return super().get_queryset(request).filter(pk__in=Output.objects.stored())

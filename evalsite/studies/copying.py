@@ -9,6 +9,8 @@ from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import create_study, number_items
 
 _AT_A_TIME = 1000
+# what belongs to one launch
+_STAYING = (Item.Kind.REPEAT, Item.Kind.WITHDRAWN)
 
 
 @transaction.atomic
@@ -33,7 +35,7 @@ def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
 
 
 def _copy_items(study: Study, copy: Study) -> None:
-    """Copy batches with their items; hidden repeats belong to a launch, and are made again."""
+    """Copy batches with their items; repeats are made again, and what was withdrawn isn't."""
     systems = {
         system.pk: System.objects.create(study=copy, name=system.name)
         for system in study.systems.order_by("pk")
@@ -44,7 +46,7 @@ def _copy_items(study: Study, copy: Study) -> None:
             study=copy, file_name=batch.file_name, sha256=batch.sha256, rows=batch.rows,
             uploaded_by=batch.uploaded_by, import_notes=batch.import_notes,
         )  # fmt: skip
-        items = list(batch.items.exclude(kind=Item.Kind.REPEAT).order_by("pk"))
+        items = list(batch.items.exclude(kind__in=_STAYING).order_by("pk"))
         for start in range(0, len(items), _AT_A_TIME):
             _copy_page(items[start : start + _AT_A_TIME], copy, mine, systems, numbers)
 

@@ -194,8 +194,8 @@ def find_conversations(study: Study) -> dict[int, Conversation]:
     """Return the conversation of each item that has gold; only where turns are rated."""
     if not study.config.asks_turns:
         return {}
-    outputs = Output.objects.filter(item__study=study, item__kind__in=_WITH_GOLD).order_by()
-    rows = outputs.values_list("item_id", "item__inputs", "text")
+    outputs = Output.objects.stored().filter(item__study=study, item__kind__in=_WITH_GOLD)
+    rows = outputs.order_by().values_list("item_id", "item__inputs", "text")
     return {item_id: (inputs, text) for item_id, inputs, text in rows}
 
 

@@ -157,6 +157,6 @@ instructions_check_views = [
         name="check-question",
         view=show_check_question,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="What people read",
     ),
 ]

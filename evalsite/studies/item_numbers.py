@@ -4,7 +4,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from evalsite.studies.models import Item, ItemQuerySet, Study
+from django.db.models import QuerySet
+
+from evalsite.studies.models import Batch, Item, Study
 
 _AT_ONCE = 2_000
 _MOST = 2**31
@@ -37,16 +39,18 @@ def _number_items(study: Study) -> Iterator[tuple[int, str, int]]:
         pk=study.pk
     )
     gaps = {first: last for first, last in unused}
-    items = Item.objects.filter(study=study).order_by("id").values_list("id", "group")
+    # those that an import is writing take their numbers at once, and keep them when it is done
+    going = Batch.all_objects.filter(stored_at__isnull=True, written_at__isnull=True)
+    items = Item.all_objects.exclude(batch__in=going).filter(study=study).order_by("id")
     number = 0
-    for pk, group in items.iterator(chunk_size=_AT_ONCE):
+    for pk, group in items.values_list("id", "group").iterator(chunk_size=_AT_ONCE):
         number += 1
         if number in gaps:
             number = gaps[number] + 1
         yield pk, group, number
 
 
-def keep_numbers(study: Study, *, without: ItemQuerySet) -> None:
+def keep_numbers(study: Study, *, without: QuerySet[Item]) -> None:
     """Let all other items keep their numbers when these are deleted, which comes next."""
     going = set(without.values_list("pk", flat=True))
     unused, last = [], 0

@@ -21,6 +21,8 @@ from evalsite.studies.version_cache import read_built, read_instrument
 # --- instruments built on the web, or from a file ---
 
 LONGEST_TITLE = 200
+# of why something was changed after the launch
+LONGEST_REASON = 200
 
 
 class InstrumentQuerySet(models.QuerySet["Instrument"]):
@@ -597,11 +599,25 @@ class StudyVersion(models.Model):
         return f"version {self.number}"
 
 
+# Items are stored in many transactions, and shown by one update of their batch. Until then, and
+# from the moment in which the batch is undone, `objects` leaves them out; `all_objects` doesn't.
+
+
+class SystemManager(models.Manager["System"]):
+    def get_queryset(self) -> models.QuerySet["System"]:
+        return super().get_queryset().filter(is_stored=True)
+
+
 class System(models.Model):
     """What produced outputs. Its name never reaches a participant in any form."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="systems")
     name = models.CharField(max_length=200)
+    # whether a batch that is stored has outputs of it
+    is_stored = models.BooleanField(default=True)
+
+    objects = SystemManager()
+    all_objects = models.Manager["System"]()
 
     class Meta:
         ordering = ["name"]
@@ -613,8 +629,17 @@ class System(models.Model):
         return self.name
 
 
+class BatchManager(models.Manager["Batch"]):
+    def get_queryset(self) -> models.QuerySet["Batch"]:
+        return super().get_queryset().filter(stored_at__isnull=False)
+
+
 class Batch(models.Model):
-    """One uploaded file of items."""
+    """One uploaded file of items.
+
+    While an import writes its items, `written_at` says when it last did, and `stored_at` is empty.
+    If both are, its items are being deleted: it was undone, or its import broke off.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
@@ -624,14 +649,35 @@ class Batch(models.Model):
     uploaded_at = models.DateTimeField(auto_now_add=True)
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     opened_at = models.DateTimeField(null=True)
+    stored_at = models.DateTimeField(null=True, default=now)
+    written_at = models.DateTimeField(null=True)
     # what the researcher confirmed at import, such as rows left out: plain data, one dict a step
     import_notes = models.JSONField(default=list, blank=True)
+
+    objects = BatchManager()
+    all_objects = models.Manager["Batch"]()
 
     class Meta:
         ordering = ["uploaded_at"]
         verbose_name_plural = "batches"
         constraints = [
-            models.UniqueConstraint(fields=["study", "sha256"], name="same_file_once_per_study")
+            models.UniqueConstraint(
+                fields=["study", "sha256"],
+                condition=Q(stored_at__isnull=False) | Q(written_at__isnull=False),
+                name="same_file_once_per_study",
+            ),
+            models.CheckConstraint(
+                condition=Q(stored_at__isnull=True) | Q(written_at__isnull=True),
+                name="stored_batches_are_written_no_more",
+            ),
+            models.CheckConstraint(
+                condition=Q(stored_at__isnull=False) | Q(opened_at__isnull=True),
+                name="open_batches_are_stored",
+            ),
+        ]
+        indexes = [
+            # what every query of items leaves out: usually nothing
+            models.Index(fields=["id"], condition=Q(stored_at__isnull=True), name="batch_hidden"),
         ]
 
     def __str__(self) -> str:
@@ -639,8 +685,17 @@ class Batch(models.Model):
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
+    def stored(self) -> "ItemQuerySet":
+        """Leave out items of batches that are still being stored, or deleted."""
+        # no join: the subquery is run once, and usually finds nothing
+        return self.exclude(batch__in=Batch.all_objects.filter(stored_at__isnull=True))
+
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
+
+    def planned(self) -> "ItemQuerySet":
+        """Return the main items and those withdrawn since: places are planned of both."""
+        return self.filter(kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN))
 
     def open(self) -> "ItemQuerySet":
         """Return what participants are dealt; before the launch, what they will be."""
@@ -649,6 +704,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def practice(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.PRACTICE).order_by("id")
+
+
+class ItemManager(models.Manager.from_queryset(ItemQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> ItemQuerySet:
+        return super().get_queryset().stored()
 
 
 class Item(models.Model):
@@ -660,6 +720,8 @@ class Item(models.Model):
         GOLD = "gold"
         ATTENTION = "attention"
         REPEAT = "repeat"
+        # a main item that nobody is shown any more, and that no result counts
+        WITHDRAWN = "withdrawn"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items", db_index=False)
     # no batch: an item that came with the protocol, such as its practice items
@@ -679,8 +741,11 @@ class Item(models.Model):
     held_at = models.DateTimeField(null=True)
     # reports up to this moment have been looked at: they hold the item no more
     released_at = models.DateTimeField(null=True)
+    # when one of its outputs was corrected last: what people were shown before never counts
+    corrected_at = models.DateTimeField(null=True)
 
-    objects = ItemQuerySet.as_manager()
+    objects = ItemManager()
+    all_objects = ItemQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
@@ -690,6 +755,10 @@ class Item(models.Model):
                 condition=Q(kind="repeat", repeat_of__isnull=False)
                 | (~Q(kind="repeat") & Q(repeat_of__isnull=True)),
                 name="repeats_name_their_original",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="withdrawn") | Q(held_at__isnull=True),
+                name="withdrawn_items_are_not_held",
             ),
         ]
         indexes = [
@@ -703,6 +772,17 @@ class Item(models.Model):
     def __str__(self) -> str:
         return self.key
 
+    @property
+    def is_main(self) -> bool:
+        """Whether it is one of those that are evaluated, or was until it was withdrawn."""
+        return self.kind in (self.Kind.MAIN, self.Kind.WITHDRAWN)
+
+
+class OutputQuerySet(models.QuerySet["Output"]):
+    def stored(self) -> "OutputQuerySet":
+        """Leave out outputs of items that `Item.objects` leaves out: for outputs of a study."""
+        return self.exclude(item__batch__in=Batch.all_objects.filter(stored_at__isnull=True))
+
 
 class Output(models.Model):
     """One text of one system in one item."""
@@ -714,6 +794,8 @@ class Output(models.Model):
     system = models.ForeignKey(System, null=True, on_delete=models.PROTECT, related_name="outputs")
     position = models.PositiveSmallIntegerField()
     text = models.TextField(blank=True)
+
+    objects = OutputQuerySet.as_manager()
 
     class Meta:
         ordering = ["item_id", "position"]
@@ -728,3 +810,72 @@ class Output(models.Model):
 
     def __str__(self) -> str:
         return f"output {self.position + 1} of {self.item_id}"
+
+
+class Change(models.Model):
+    """What was changed after the launch in what is evaluated: a name, an output, or an item."""
+
+    class Kind(models.TextChoices):
+        RENAMED = "renamed"
+        CORRECTED = "corrected"
+        WITHDRAWN = "withdrawn"
+        PUT_BACK = "put_back"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="changes")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    # of a new name
+    system = models.ForeignKey(
+        System, null=True, on_delete=models.CASCADE, related_name="changes", db_index=False
+    )
+    # of everything else; of a corrected text the item that shows it
+    item = models.ForeignKey(Item, null=True, on_delete=models.CASCADE, related_name="changes")
+    # of a corrected text: whose output, and the item that showed the earlier one, if that was
+    # withdrawn
+    position = models.PositiveSmallIntegerField(null=True)
+    instead_of = models.ForeignKey(
+        Item, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    # the name or the text
+    before = models.TextField(blank=True)
+    after = models.TextField(blank=True)
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+    # answers that it left out of results
+    answers = models.PositiveIntegerField(default=0)
+    at = models.DateTimeField(default=now)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="renamed", system__isnull=False, item__isnull=True)
+                | (~Q(kind="renamed") & Q(system__isnull=True, item__isnull=False)),
+                name="a_change_is_of_a_system_or_of_an_item",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="renamed") | ~Q(reason=""),
+                name="a_change_of_an_item_has_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=(
+                    Q(kind="renamed", position__isnull=True)
+                    & ~Q(before="")
+                    & ~Q(after="")
+                    & ~Q(before=models.F("after"))
+                )
+                | (
+                    Q(kind="corrected", position__isnull=False)
+                    & ~Q(after="")
+                    & ~Q(before=models.F("after"))
+                )
+                | Q(kind__in=["withdrawn", "put_back"], position__isnull=True, before="", after=""),
+                name="a_change_of_words_has_both_of_them",
+            ),
+            models.CheckConstraint(
+                condition=Q(instead_of__isnull=True) | Q(kind="corrected"),
+                name="only_corrections_are_instead_of_an_item",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.study_id}"

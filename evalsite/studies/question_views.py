@@ -322,20 +322,20 @@ question_views = [
         name="study-questions",
         view=show_questions,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="What people read",
     ),
     StudyView(
         path="questions/after/<slug:key>/",
         name="background-question",
         view=show_background_question,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="What people read",
     ),
     StudyView(
         path="questions/<slug:key>/",
         name="study-question",
         view=show_question,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="What people read",
     ),
 ]

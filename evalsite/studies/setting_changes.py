@@ -14,23 +14,17 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job
 from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.settings import SETTINGS
 from evalsite.studies.versions import make_version
 
 # What rules the hand-out of work and the instrument itself: fixed from launch on.
 DESIGN = (
-    "options", "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups",
-    "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
-    "is_practice_on", "may_skip_practice", "is_qualification_on", "pass_mark",
-    "is_eligibility_on", "is_aided", "expected_participants", "questions",
-    "recognise_days", "is_check_on", "minimum_age", "asks_to_share",
-)  # fmt: skip
+    "options",
+    "questions",
+    *(setting.name for setting in SETTINGS.values() if setting.is_frozen),
+)
 # What participants read: after launch a change makes the next version.
-SHOWN = (
-    "title", "organisation", "headline", "summary", "consent", "instructions", "language",
-    "content_warning", "covers_items", "minutes_per_set", "pay_per_set", "currency",
-    "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days",
-)  # fmt: skip
+SHOWN = tuple(setting.name for setting in SETTINGS.values() if setting.is_shown)
 CONTACT = ("contact_email",)
 
 # a page with more would be slow to load and hard to find one's way in

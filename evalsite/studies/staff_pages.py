@@ -15,6 +15,8 @@ from evalsite.studies.models import Membership, Study
 StudyViewFunction = Callable[..., HttpResponseBase]
 
 PLACES = ("Overview", "Set up", "People", "Results", "Files")
+# of a draft without answers, whose other places would be empty; Invite is a part of People later
+PLACES_OF_A_DRAFT = ("Set up", "Invite")
 # the navigation of these stands beside the page; that of the others is a line above it
 SIDED = ("Set up", "Results")
 
@@ -30,8 +32,9 @@ class StudyView:
 
     The view gets the request, the study (one the person may see) and what the path captures.
     It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
-    A page with a `tab` is in the navigation of its `place`, sorted by `order`, if `is_shown` is
-    true; a place leads to the first of its tabs. A page behind a tab names that tab in `within`.
+    A page with a `place` is in its navigation as `tab`, sorted by `order`, if `is_shown` is true; a
+    place leads to the first of its tabs. A page behind a tab names that tab, or its page, in
+    `within`.
     What is posted to a page changes the study, so an archived one refuses it, unless the page
     says with `is_reading` that it only computes, exports, or brings the study back. While results
     are hidden, a page with `is_revealing` leads to the form that reveals them.
@@ -48,6 +51,20 @@ class StudyView:
     is_reading: bool = False
     is_revealing: bool = False
     is_shown: Callable[[Study], bool] = field(default=lambda study: True)
+
+
+# pages whose view has the decorator below
+REGISTERED: list[StudyView] = []
+
+
+def study_page(path: str, **about: Any) -> Callable[[StudyViewFunction], StudyViewFunction]:
+    """Register the view below as a page of a study, under this address, with what StudyView has."""
+
+    def register(view: StudyViewFunction) -> StudyViewFunction:
+        REGISTERED.append(StudyView(path=path, view=view, **about))
+        return view
+
+    return register
 
 
 def get_study(request: HttpRequest, study_id: UUID) -> Study:

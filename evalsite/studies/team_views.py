@@ -216,9 +216,7 @@ _OWNER = Membership.Role.OWNER
 _MEMBER, _INVITATION = "team/<int:member_id>/", "team/invitations/<uuid:invitation_id>/"
 
 team_views = [
-    StudyView(
-        path="team/", name="study-team", view=show_team, place="Set up", tab="Team", order=45
-    ),
+    StudyView(path="team/", name="study-team", view=show_team, tab="Team"),
     StudyView(path="team/invite/", name="team-invite", view=invite, role=_OWNER, within="Team"),
     StudyView(
         path="team/hand-over/",

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 import evalsite
+from evalsite.studies.changes import find_former_names
 from evalsite.studies.consent_sentences import write_consent
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
@@ -72,8 +73,17 @@ def build_content(study: Study) -> dict[str, Any]:
             else {}
         ),
         **({"asks_to_share": True} if study.asks_to_share else {}),
+        **({} if study.version_id is None else _list_renamed(study)),
         "software": evalsite.__version__,
     }
+
+
+def _list_renamed(study: Study) -> dict[str, Any]:
+    """Return the systems that were renamed after the launch: first name, present name."""
+    former = find_former_names(study)
+    names = dict(study.systems.filter(pk__in=former).values_list("pk", "name"))
+    renamed = sorted([former[pk], name] for pk, name in names.items() if former[pk] != name)
+    return {"renamed_systems": renamed} if renamed else {}
 
 
 def get_content_warning(study: Study) -> str:

@@ -20,8 +20,7 @@ from evalsite.exports.services import Choice, stream_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Study
-from evalsite.studies.setup_forms import SectionForm
-from evalsite.studies.setup_sections import OF_SECTION
+from evalsite.studies.setup_forms import WorkForm
 from evalsite.studies.versions import shown_content
 from tests.support.factories import (
     answer_item,
@@ -365,24 +364,22 @@ def test_amount_without_a_bonus_or_below_a_penny_is_refused():
 
 
 def settings_errors(study: Study, **changes: str) -> dict:
-    section = OF_SECTION["bonus"]
-    form = SectionForm(instance=study, section=section, zone=ZoneInfo("UTC"))
+    form = WorkForm(instance=study)
     data = {name: form[name].value() for name in form.fields} | changes
-    return SectionForm(
+    return WorkForm(
         {
             name: str(value)
             for name, value in data.items()
             if value is not None and value is not False
         },
         instance=study,
-        section=section,
     ).errors
 
 
 def test_cap_and_bonus_are_fixed_since_launch_and_part_of_the_version():
     study = make_live()
 
-    form = SectionForm(instance=study, section=OF_SECTION["bonus"], zone=ZoneInfo("UTC"))
+    form = WorkForm(instance=study)
 
     assert form.fields["has_bonus"].disabled
     assert form.fields["bonus"].disabled

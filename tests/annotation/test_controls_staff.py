@@ -143,7 +143,7 @@ def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_clie
     draft, live = make_study(items=3), make_repeated(items=3)
 
     for study, is_locked in ((draft, False), (live, True)):
-        page = staff_client.get(reverse("admin:setup-checks", args=[study.pk]))
+        page = staff_client.get(reverse("admin:setup-quality", args=[study.pk]))
         fields = page.context["form"].fields
         for name in ("check_every", "repeat_percent", "repeat_distance"):
             assert fields[name].disabled is is_locked

@@ -50,7 +50,7 @@ def test_scores_given_on_the_items_page_become_the_order_that_passes(staff_clien
     assert judged == [True, False]
     assert (item.gold["why"], item.batch.file_name) == ("Because.", MADE_HERE)
     assert [one.text for one in item.outputs.all()] == ["Text 0", "Text 1", "Text 2"]
-    listed = staff_client.get(reverse("admin:setup-checks", args=[study.pk]))
+    listed = staff_client.get(reverse("admin:setup-quality", args=[study.pk]))
     assert "2&lt;1=3" in listed.text
     assert study.items.main().count() == 2
 

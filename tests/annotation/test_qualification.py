@@ -18,8 +18,7 @@ from evalsite.results.people.lookup import state_of
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.setup_forms import SectionForm
-from evalsite.studies.setup_sections import OF_SECTION
+from evalsite.studies.setup_forms import QualityForm
 from evalsite.studies.versions import build_content
 from tests.support.factories import (
     launch,
@@ -374,8 +373,7 @@ def test_launch_is_refused_where_nothing_can_be_asked(monkeypatch):
 
 def test_settings_hold_the_qualification_and_freeze_it_at_launch():
     study = make_study()
-    section = OF_SECTION["pass_mark"]
-    form = SectionForm(instance=study, section=section, zone=ZoneInfo("UTC"))
+    form = QualityForm(instance=study)
     assert {"is_qualification_on", "pass_mark"} <= set(form.fields)
 
     change_settings(
@@ -392,7 +390,7 @@ def test_settings_hold_the_qualification_and_freeze_it_at_launch():
         change_settings(
             study=live, values={"pass_mark": 10}, revision=live.revision, by=make_user()
         )
-    assert SectionForm(instance=live, section=section, zone=ZoneInfo("UTC")).fields["pass_mark"].disabled
+    assert QualityForm(instance=live).fields["pass_mark"].disabled
 
 
 @pytest.mark.torture

@@ -121,7 +121,7 @@ def test_consent_text_says_so_and_the_setting_is_frozen_at_launch(
         shown_content(make_study(asks_to_share=asks))["texts"]["consent"] for asks in (False, True)
     ]
     study = launch(make_study(asks_to_share=True, by=researcher))
-    page = staff_client.get(reverse("admin:setup-first-page", args=[study.pk])).text
+    page = staff_client.get(reverse("admin:setup-read", args=[study.pk])).text
 
     assert ["Answers of people who agree to this are published" in one for one in texts] == [
         False,

@@ -308,12 +308,12 @@ def test_closed_study_invites_nobody_and_offers_no_change_that_it_refuses(staff_
     staff_client.post(url("study-close", live_study))
 
     invite = staff_client.get(url("study-recruitments", live_study)).text
-    set_up = staff_client.get(url("study-setup", live_study)).text
+    items = staff_client.get(url("study-setup", live_study), follow=True).text
 
     assert "The study is closed: nobody new can take part." in invite
     assert "Begin a round" not in invite
-    assert "A closed study takes no more." in set_up
-    assert "As a new batch" not in set_up
+    assert "This study is closed, so it takes no further items." in items
+    assert url("upload-new", live_study) not in items
 
 
 def test_closed_study_is_not_piloted(staff_client, live_study):

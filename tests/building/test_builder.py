@@ -67,7 +67,7 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
     instrument.refresh_from_db()
     content = instrument.newest.content
     fields = {"title": "Spring", "instrument": f"version:{instrument.newest.pk.hex}"}
-    staff.post(reverse("admin:study-new"), fields)
+    staff.post(reverse("admin:new-from"), fields)
 
     helpful, true = content["criteria"]
     assert content["item"]["output_name"] == "Reply"
@@ -384,7 +384,7 @@ def test_words_with_markup_are_text_on_every_page(staff):
     name = instrument.newest.pk.hex
     addresses = [
         reverse("admin:instruments"), reverse("admin:instrument", args=[instrument.pk]),
-        reverse("admin:study-new"), reverse("admin:instrument-try", args=["version", name, 1]),
+        reverse("admin:new-all"), reverse("admin:instrument-try", args=["version", name, 1]),
         reverse("admin:instrument-instructions", args=["version", name]),
         reverse("admin:instrument-questions", args=[instrument.pk]),
         f"{reverse('admin:instrument-language', args=[instrument.pk])}?tag=de",

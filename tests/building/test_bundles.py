@@ -124,11 +124,11 @@ def test_instrument_of_a_bundle_is_in_the_gallery_to_be_tried_and_used(staff):
     check = upload(staff, pack_built())
     value = f"bundle:{check.subject}"
 
-    gallery = staff.get(reverse("admin:study-new"))
+    gallery = staff.get(reverse("admin:new-all"))
     tried = staff.get(reverse("admin:instrument-try", args=["bundle", check.subject, 1]))
-    staff.post(reverse("admin:study-new"), {"title": "Spring", "instrument": value})
+    staff.post(reverse("admin:new-from"), {"title": "Spring", "instrument": value})
 
-    assert f'<input type="radio" name="instrument" value="{value}">' in gallery.text
+    assert f"?instrument=bundle%3A{check.subject}" in gallery.text
     assert f"?instrument=bundle%3A{check.subject}" in staff.get(page_of(check)).text
     assert tried.status_code == 200
     study = Study.objects.get()
@@ -166,7 +166,7 @@ def test_faults_of_a_bundle_are_named_and_nothing_is_made(staff, tamper, words):
     for do in ("data", "draft", "again"):
         staff.post(page_of(check), {"do": do})
     refused = staff.post(
-        reverse("admin:study-new"), {"title": "A", "instrument": f"bundle:{check.subject}"}
+        reverse("admin:new-from"), {"title": "A", "instrument": f"bundle:{check.subject}"}
     )
 
     assert check.state == "done"
@@ -189,7 +189,7 @@ def test_only_the_person_who_uploaded_a_bundle_sees_it(staff):
         other.get(reverse("admin:bundle", args=[uuid4()])),
         other.get(reverse("admin:instrument-try", args=["bundle", check.subject, 1])),
     ]
-    other.post(reverse("admin:study-new"), {"title": "Spring", "instrument": value})
+    other.post(reverse("admin:new-from"), {"title": "Spring", "instrument": value})
 
     assert [one.status_code for one in seen] == [404, 404, 404, 404]
     assert "study.zip" not in other.get(UPLOAD).text

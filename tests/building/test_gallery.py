@@ -8,7 +8,14 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from evalsite.building.gallery import find_entry, list_gallery, list_own, read_gallery
+from evalsite.building.gallery import (
+    TASKS,
+    find_entry,
+    list_gallery,
+    list_own,
+    list_protocols,
+    read_gallery,
+)
 from evalsite.building.trying import list_samples, render_preview
 from evalsite.instruments import checks
 from evalsite.instruments.checks import read_instrument
@@ -21,7 +28,7 @@ from tests.support.instruments import GALLERY
 
 # source and criteria of each original, by the beginning of the SHA-256 of their JSON
 ORIGINALS = {
-    "adequacy_fluency": "881e76483ddfb306",
+    "adequacy_fluency": "cc3306c27fd1456a",
     "arena_preference": "7a613385154f8258",
     "attribution": "b484173b1b941934",
     "conversation_turns": "382d26777ec58f2d",
@@ -38,6 +45,9 @@ ORIGINALS = {
     "mqm": "2258044cca550711",
     "post_edit": "ad5044eeecc9c8af",
     "ranking": "1e751a1765b93e75",
+    # ours
+    "quality": "a6b1b86143ce9979",
+    "which_is_better": "befe6d4d45aa3db5",
 }
 # ask what this version can't: passages, orders and corrections of outputs
 LATER = {
@@ -66,12 +76,33 @@ def test_each_file_has_its_source_its_notice_and_every_criterion_of_its_original
     assert len(content["instructions"].split()) <= LONGEST_INSTRUCTIONS
 
 
+def test_each_file_of_the_gallery_and_each_protocol_is_listed_under_what_it_evaluates():
+    keys = [key for keys in TASKS.values() for key in keys]
+
+    protocols = {entry.config.key for entry in list_protocols()}
+    assert sorted(keys) == sorted({path.stem for path in FILES} | protocols)
+
+
 def test_gallery_shows_every_file_whose_kinds_are_installed():
     shown = {entry.config.key for entry in list_gallery()}
 
     assert shown == {path.stem for path in FILES} - LATER
     kinds = {one.scale.kind for entry in list_gallery() for one in entry.config.criteria}
     assert kinds <= set(installed_scales())
+
+
+@pytest.mark.parametrize("key", ["quality", "which_is_better"])
+def test_plain_instruments_need_no_input_and_take_nothing_from_others(key):
+    config = checks.read_instrument(read_gallery()[key])
+
+    assert config.columns == []
+    assert (config.source.licence, config.source.notice) == ("none", "")
+
+
+def test_a_source_is_never_shown_as_the_reference():
+    config = checks.read_instrument(read_gallery()["adequacy_fluency"])
+
+    assert [(column.name, column.aliases) for column in config.columns] == [("reference", ["ref"])]
 
 
 @pytest.mark.parametrize("key", sorted(read_gallery()))

@@ -1,12 +1,14 @@
 """A new study: what it can ask is chosen from pictures, tried before, copied or imported."""
 
+from urllib.parse import quote
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
-from evalsite.building.gallery import list_gallery, list_protocols
+from evalsite.building.gallery import list_gallery, list_protocols, list_shipped
 from evalsite.building.trying import Sample, list_samples
 from evalsite.instruments import schema
 from evalsite.instruments.questions import list_questions, number_texts
@@ -30,36 +32,46 @@ def answer(config: schema.Instrument, sample: Sample) -> dict[str, str]:
     return given
 
 
-def test_refused_form_names_what_is_missing_at_the_top_with_a_link_to_it(staff):
-    page = staff.post(reverse("admin:study-new"), {"title": ""})
+def test_refused_title_is_named_at_the_top_with_a_link_to_it(staff):
+    page = staff.post(reverse("admin:new-from"), {"title": "", "instrument": "gallery:quality"})
 
+    assert page.status_code == 422
     top = page.text.split("<h2>No study was created</h2>")[1].split("</div>")[0]
-    assert '<a href="#protocols">Instrument</a>: Choose an instrument.' in top
     assert '<a href="#id_title">Title</a>: ' in top
 
 
-def test_page_shows_protocols_the_gallery_and_own_instruments_each_with_its_columns(staff, jane):
+def test_list_has_all_that_is_shipped_and_own_instruments_but_nobody_elses(staff, jane):
     content = read_gallery()[0] | {"title": "My own pair of scales"}
     import_instrument(data=content, by=jane)
     import_instrument(data=content | {"title": "Hers"}, by=make_user("other"))
 
-    page = staff.get(reverse("admin:study-new"))
+    page = staff.get(reverse("admin:new-all"))
 
-    titles = [one.config.title for one in (*list_protocols(), *list_gallery())]
-    assert all(title in page.text for title in [*titles, "My own pair of scales"])
-    assert "Hers" not in page.text
-    assert page.text.count("<svg") == len(titles) + 1
-    assert "not used yet" in page.text
-    assert "system, output, dialogue" in page.text
+    entries = [entry for section in page.context["sections"] for entry in section["entries"]]
+    titles = [entry.config.title for entry in entries]
+    shipped = [entry.config.title for entry in list_shipped()]
+    assert sorted(titles) == sorted([*shipped, "My own pair of scales"])
+    assert page.text.count("as published</span>") == len(list_protocols())
+    assert all(f"instrument={quote(entry.value, safe='')}" in page.text for entry in entries)
 
 
-def test_search_finds_by_criterion_and_author_and_says_when_nothing_matches(staff):
-    found = staff.get(reverse("admin:study-new"), {"q": "adequacy ldc"}).text
-    nothing = staff.get(reverse("admin:study-new"), {"q": "<b>zebra"}).text
+def test_page_of_an_instrument_names_its_columns_and_source(staff):
+    page = staff.get(reverse("admin:new-from"), {"instrument": "gallery:adequacy_fluency"})
 
-    assert "Translation: adequacy and fluency" in found
-    assert found.count('type="radio"') == 1
-    assert "Nothing matches “&lt;b&gt;zebra”" in nothing
+    assert "system, output, reference" in page.text
+    assert "LDC 2005" in page.text
+
+
+def test_search_shows_what_it_finds_above_the_list_of_all(staff):
+    page = staff.get(reverse("admin:new-all"), {"q": "adequacy ldc"})
+    pairs = staff.get(reverse("admin:new-all"), {"q": "A/B"})
+    nothing = staff.get(reverse("admin:new-all"), {"q": "<b>zebra"})
+
+    assert [entry.config.key for entry in page.context["rows"]] == ["adequacy_fluency"]
+    assert pairs.context["meanings"] == ["two outputs side by side"]
+    assert "No instrument for “&lt;b&gt;zebra”" in nothing.text
+    assert reverse("admin:instrument-new") in nothing.text
+    assert "Translation: adequacy and fluency" in nothing.text
 
 
 @pytest.mark.parametrize("value", ["gallery:adequacy_fluency", "version"])
@@ -69,13 +81,13 @@ def test_study_is_made_of_the_gallery_or_of_a_version(staff, jane, value):
         value = f"version:{version.pk.hex}"
 
     given = {"title": "Spring", "instrument": value}
-    chosen = staff.get(reverse("admin:study-new"), {"instrument": value}).text
-    staff.post(reverse("admin:study-new"), given)
-    staff.post(reverse("admin:study-new"), given)
+    chosen = staff.get(reverse("admin:new-from"), {"instrument": value}).text
+    staff.post(reverse("admin:new-from"), given)
+    staff.post(reverse("admin:new-from"), given)
 
     studies = Study.objects.all()
     # all that is left is a title
-    assert f'<input type="hidden" name="instrument" value="{value}">' in chosen
+    assert Entered(chosen).values["instrument"] == value
     assert 'type="radio"' not in chosen
     assert "Choose another instrument" in chosen
     assert [study.instrument.content["key"] for study in studies] == ["adequacy_fluency"] * 2
@@ -87,7 +99,7 @@ def test_version_of_somebody_else_is_no_choice(staff):
     theirs, _ = import_instrument(data=read_gallery()[0], by=make_user("other"))
     value = f"version:{theirs.pk.hex}"
 
-    refused = staff.post(reverse("admin:study-new"), {"title": "x", "instrument": value})
+    refused = staff.post(reverse("admin:new-from"), {"title": "x", "instrument": value})
 
     assert refused.status_code == 422
     assert "Choose one of these instruments." in refused.text
@@ -196,9 +208,9 @@ def test_page_takes_as_many_queries_for_two_instruments_as_for_twenty(
     for number in range(20):
         key = f"own_{number}"
         import_instrument(data=content | {"title": f"Own {number}", "key": key}, by=jane)
-    staff.get(reverse("admin:study-new"))
+    staff.get(reverse("admin:new-all"))
 
     with django_assert_max_num_queries(14):
-        staff.get(reverse("admin:study-new"))
+        staff.get(reverse("admin:new-all"))
     with django_assert_max_num_queries(14):
         staff.get(reverse("admin:instruments"))

@@ -88,7 +88,10 @@ def test_inputs_that_differ_under_one_id_are_a_fault(tmp_path):
     fault = refuse(write(tmp_path, {"question.jsonl": [question(1), question(1, "Who?")]}))
 
     assert fault.code == "inputs_differ"
-    assert "question.jsonl: row 2: “prompt” of “1” isn't what it is in" in str(fault)
+    assert (
+        "“1” has another input in question.jsonl, line 2 (“Who?”) than in question.jsonl, line 1"
+        in str(fault)
+    )
 
 
 def test_an_input_that_lacks_a_system_is_left_out_only_on_demand(tmp_path):
@@ -456,7 +459,7 @@ def test_tables_are_never_joined_by_line(tmp_path, inputs, outputs):
     fault = refuse_named(paths, ["inputs", "alpha"])
 
     assert fault.code == "columns_unclear"
-    assert all(f"“{column}”" in str(fault) for column in ("uid", "ask", "said"))
+    assert "uid, ask and said are the columns" in str(fault)
 
 
 def test_a_table_of_references_is_not_joined_by_line(tmp_path):

@@ -20,6 +20,7 @@ from evalsite.annotation.models import (
     Revision,
     Slot,
 )
+from evalsite.annotation.running.item_changes import withdraw_item
 from evalsite.annotation.running.launch import launch_study
 from evalsite.exports.bundle import format as layout
 from evalsite.exports.bundle.restore import Restored, restore_bundle
@@ -35,8 +36,9 @@ from evalsite.participants.models import (
     ParticipantLink,
 )
 from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.quality.system_names import rename_system
 from evalsite.quality.top_up import top_up
-from evalsite.studies.models import Batch, Item, Membership, Study, StudyVersion
+from evalsite.studies.models import Batch, Change, Item, Membership, Study, StudyVersion, System
 from tests.support.batches import import_rows, make_rows
 from tests.support.bundles import (
     CODE,
@@ -79,6 +81,7 @@ CARRIED: dict[type[models.Model], tuple[str, ...]] = {
     Batch: layout.BATCH_FIELDS,
     RatingsFile: layout.RATINGS_FILE_FIELDS,
     Item: layout.ITEM_FIELDS,
+    Change: layout.CHANGE_FIELDS,
     Participant: layout.PARTICIPANT_FIELDS,
     Consent: layout.CONSENT_FIELDS,
     Answer: layout.ANSWER_FIELDS,
@@ -169,6 +172,60 @@ def test_study_that_ran_comes_back_closed_and_nobody_can_enter():
     assert (study.state, study.closed_at is not None) == ("closed", True)
     assert not ParticipantLink.objects.filter(study=study).exists()
     assert not Slot.objects.filter(study=study, state=Slot.State.LEASED).exists()
+
+
+@pytest.mark.django_db
+def test_what_was_changed_after_the_launch_comes_back():
+    with transaction.atomic():
+        bundle = pack(make_changed_study(), has_free_text=True)
+        transaction.set_rollback(True)
+
+    assert check(bundle).faults == []
+    assert check(bundle).about["counts"]["strays"] == 0
+    copy = restore(bundle).study
+    assert pack(copy, has_free_text=True) == bundle
+    changes = Change.objects.filter(study=copy)
+    assert [(change.kind, change.before, change.after) for change in changes] == [
+        ("renamed", "neural", "GPT-4"),
+        ("withdrawn", "", ""),
+    ]
+    assert changes.get(kind="withdrawn").reason == "A text is cut off."
+    assert copy.items.get(kind="withdrawn").annotations.get().status == "withdrawn"
+
+
+@pytest.mark.django_db
+def test_a_draft_from_a_bundle_has_no_withdrawn_item_and_the_names_of_today():
+    bundle = pack(make_changed_study())
+
+    draft = restore(bundle, has_data=False).study
+
+    assert draft.items.main().count() == 3
+    assert not draft.items.filter(kind="withdrawn").exists()
+    assert not draft.changes.exists()
+    assert draft.systems.filter(name="GPT-4").exists()
+
+
+@pytest.mark.django_db
+def test_a_withdrawal_without_its_record_is_named_when_the_bundle_is_checked():
+    bundle = pack(make_changed_study())
+
+    files = read_files(bundle)
+    del files["records/changes.jsonl"]
+
+    report = check(zip_files(sum_up(files)))
+
+    assert "withdrawal_that_nobody_recorded" in [fault.code for fault in report.faults]
+
+
+def make_changed_study() -> Study:
+    """A closed study with an answered item that was withdrawn, and a system with another name."""
+    study = make_live(items=4, k=1)
+    item = study.items.main().first()
+    answer_item(make_annotator(study), item)
+    system = System.objects.get(study=study, name="neural")
+    rename_system(study, system, "GPT-4", make_user())
+    withdraw_item(item=item, reason="A text is cut off.", by=make_user())
+    return close(study)
 
 
 def run_on(about: dict[str, Any]) -> None:

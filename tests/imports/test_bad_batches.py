@@ -241,9 +241,8 @@ def test_bad_74_inputs_that_differ_in_an_item_are_refused_with_both_lines(config
         checked = check_rows(study, changed)
         line = line_of(changed, 2)
         assert places(checked) == [(line, 2, column.name)]
-        assert told(checked)[0].endswith(
-            "Item “item-1” has another value here than in line 2. All rows of an item must agree."
-        )
+        assert f"“item-1” has another input in line {line} (“" in told(checked)[0]
+        assert "”) than in line 2 (“" in told(checked)[0]
 
 
 def test_bad_75_too_few_outputs_are_refused_with_item_found_and_wanted(config, study):

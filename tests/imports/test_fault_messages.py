@@ -19,6 +19,7 @@ from evalsite.data.tables.faults import Fault, group_faults
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, check_source
 from evalsite.imports.metrics.importer import store_scores
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Study
 from tests.imports.test_faulty_batches import CASES, HOSTILE, read_case
 from tests.support.batches import import_rows, make_rows, write_csv
@@ -44,14 +45,14 @@ def check_items(study: Study) -> Iterator[Checked]:
     known: set[str] = set()
     for name, expected in CASES.items():
         options = expected.get("options", {})
-        checked = check_source(ITEMS, read_case(name), study=study, options=options)
+        checked = check_source(ITEMS, read_case(name), target=aim_at_study(study), options=options)
         known |= {one.code for one in (*checked.faults, *checked.remarks)}
         yield checked
     for file in HOSTILE:
         # most are large
         if file.code and file.code not in known:
             known.add(file.code)
-            yield check_source(ITEMS, io.BytesIO(file.make()), study=study)
+            yield check_source(ITEMS, io.BytesIO(file.make()), target=aim_at_study(study))
 
     for data in (
         _LOCKED,
@@ -63,10 +64,10 @@ def check_items(study: Study) -> Iterator[Checked]:
         with_text("NaN").encode(),
         with_text("[" + "long " * 500).encode(),
     ):
-        yield check_source(ITEMS, io.BytesIO(data), study=study)
+        yield check_source(ITEMS, io.BytesIO(data), target=aim_at_study(study))
     not_western = with_text("A@B").encode().replace(b"@", b"\x81")
     options = {"encoding": "windows-1252"}
-    yield check_source(ITEMS, io.BytesIO(not_western), study=study, options=options)
+    yield check_source(ITEMS, io.BytesIO(not_western), target=aim_at_study(study), options=options)
 
 
 def check_later_items(pairs: Study, replies: Study) -> Iterator[Checked]:

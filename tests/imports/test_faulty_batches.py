@@ -12,6 +12,7 @@ from django.urls import reverse
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
 from evalsite.imports.models import Upload
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
 from tests.support.queues import run_waiting_jobs
@@ -35,7 +36,7 @@ def read_case(name: str) -> io.BytesIO:
 
 
 def check(study: Study, source: Any, options: dict[str, Any] | None = None) -> Any:
-    return check_source(ITEMS, source, study=study, options=options or {})
+    return check_source(ITEMS, source, target=aim_at_study(study), options=options or {})
 
 
 def test_every_number_of_the_list_has_its_files() -> None:

@@ -11,6 +11,7 @@ import pytest
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
 from evalsite.imports.ratings.importer import RATINGS as RATING_FILES
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Item, Study
 from tests.data.test_formats import EXAMPLES, FILES, FOLDER, RATINGS
 from tests.support.instruments import make_built_study
@@ -120,7 +121,11 @@ def check_broken(study: Study, name: str, number: int) -> None:
         options = {"outputs_samples": "first", "empty_outputs": "show"} if seed % 2 else {}
 
         checked = check_source(
-            importer, io.BytesIO(broken), study=study, options=options, file_name=f"run/{name}.x"
+            importer,
+            io.BytesIO(broken),
+            target=aim_at_study(study),
+            options=options,
+            file_name=f"run/{name}.x",
         )
 
         assert checked.faults or checked.is_importable, (name, seed)

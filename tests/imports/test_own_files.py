@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from evalsite.annotation.models import Rating
 from evalsite.imports.batches.importer import ITEMS, import_file
 from evalsite.imports.core import check_source
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, follow
@@ -92,7 +93,11 @@ def test_a_file_as_people_have_it_has_no_faults(own_file: OwnFile) -> None:
     study = make_study(protocol=own_file.protocol, items=0)
     with (FIXTURES / own_file.name).open("rb") as source:
         checked = check_source(
-            ITEMS, source, study=study, mapping=own_file.mapping, options=own_file.options
+            ITEMS,
+            source,
+            target=aim_at_study(study),
+            mapping=own_file.mapping,
+            options=own_file.options,
         )
 
     assert [str(fault) for fault in checked.faults] == []

@@ -127,8 +127,8 @@ def test_command_tells_remarks_of_a_file_with_faults_too(study: Study, tmp_path:
     ("maps", "words"),
     [
         (["participant"], "FIELD is one of participant, item"),
-        (["participant=foo"], "no field “foo”.*participant, item"),
-        (["who=participant"], "no column “who”. It has: participant"),
+        (["participant=foo"], "(?s)no field “foo”.*participant, item"),
+        (["who=participant"], "The file's columns are: participant"),
         (["item=note", "item=note"], "“item” is mapped already"),
     ],
 )

@@ -140,7 +140,7 @@ def test_every_protocol_offers_the_field_and_a_missing_output_names_it() -> None
 
     faults = told(check("rrgen", "review,neural,template,date\na,b,c,d\n"))
 
-    assert f"for each of them (on the command line {OF_SYSTEM})" in " ".join(faults)
+    assert f"for each of them (--map COLUMN={OF_SYSTEM})" in " ".join(faults)
 
 
 def test_items_are_those_of_the_long_form() -> None:

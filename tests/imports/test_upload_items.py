@@ -95,8 +95,8 @@ def test_bad_74_inputs_that_differ_within_an_item_are_refused_with_both_lines(
     checked = check(GOOD.replace("name[A],gamma", "name[B],gamma"))
 
     assert told(checked) == [
-        "line 4 (record 3), mr: Item “m1” has another value here than in line 2. "
-        "All rows of an item must agree."
+        "line 4 (record 3), mr: “m1” has another input in line 4 (“name[B]”) than in line 2 "
+        "(“name[A]”). Outputs that are compared need one input."
     ]
 
 

@@ -451,6 +451,6 @@ def test_with_items_the_page_leads_on_to_what_is_lacking_or_to_the_launch(
 
     assert without == []
     assert ready == [address("study-launch", study)]
-    assert go_on() == [address("setup-first-page", study)]
+    assert go_on() == [address("setup-read", study)]
     launch(study)
     assert go_on() == []

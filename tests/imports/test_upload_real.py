@@ -53,9 +53,8 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
     checked = check("pairwise", read(PAIRS), {"concept": "dialogue"})
 
     assert told(refused) == [
-        "line 1, dialogue: Which column did the systems get as “dialogue” (Dialogue so far)? "
-        "Found: concept, choice_A, choice_B, choice_A_id, choice_B_id. Did you mean “concept”? "
-        "Map it, or rename it."
+        "line 1, dialogue: Which column did the systems get? Found: concept, choice_A, choice_B, "
+        "choice_A_id, choice_B_id. Did you mean “concept”? Choose it (--map concept=dialogue)."
     ]
     assert told(checked) == []
     firsts = [item.outputs[0].system for item in checked.items]
@@ -86,7 +85,7 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
         (
             "squality/all-responses.jsonl",
             "rrgen",
-            "did the systems get as “review”? Found: passage-id",
+            "did the systems get? Found: passage-id",
         ),
     ],
 )

@@ -580,8 +580,8 @@ def make_facts(**known: Any) -> Facts:
         settings=settings | known.get("settings", {}), has_practice=True,
         has_sheet=known.get("has_sheet", False), offers_sheet=False,
         exclusions=known.get("exclusions", ()), import_notes=(), plan=known.get("plan", {}),
-        sharing=known.get("sharing", {}), software="", methods="1", seed=1, draws=10, sha256="",
-        made_at=LOOK.at,
+        changes=known.get("changes", ()), sharing=known.get("sharing", {}), software="",
+        methods="1", seed=1, draws=10, sha256="", made_at=LOOK.at,
     )  # fmt: skip
 
 
@@ -986,6 +986,9 @@ STUDIES |= {
     "study, paid": lambda: describe_study(settings={"pay_per_set": "2.50"}),
     "study, asked to share": lambda: describe_study(sharing={"asked": 4, "not_sharing": 1}),
     "study, excluded": lambda: describe_study(exclusions=(("Too fast", 1),)),
+    "study, changed": lambda: describe_study(
+        changes=({"kind": "withdrawn", "reason": "Cut off.", "before": "", "after": ""},)
+    ),
     "methods of difference": lambda: describe_methods("difference"),
     "methods without a model": lambda: describe_methods("ranks part"),
     "methods of one rater": lambda: describe_methods("one rater"),
@@ -1206,6 +1209,7 @@ CASES |= {
     "pay_for_set": ("study, paid", "study"),
     "sharing_of_answers": ("study, asked to share", "study"),
     "exclusion_reasons": ("study, excluded", "study"),
+    "changes_after_launch": ("study, changed", "study"),
     "inputs_rated": ("study", "finished"),
     "ratings_given": ("study", "finished"),
     "raters_of_study": ("study", "finished"),

@@ -9,24 +9,45 @@ from evalsite.admin import collect_study_views
 from evalsite.quality.models import Exclusion
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study
+from evalsite.studies.settings import PAGES
 from evalsite.studies.staff_pages import PLACES
 from tests.site.test_staff_pages import ROLES, answer, member, url
 from tests.support.factories import launch, make_participant, make_study
+from tests.support.imported import load, rows_for
 
 
 def test_tabs_show_only_what_one_may_open(db):
     study = make_study()
 
-    page = member(study, "viewer").get(url("study-overview", study))
+    page = member(study, "viewer").get(url("study-setup", study), follow=True)
 
-    labels = [tab.label for tab in page.context["frame"].tabs]
-    assert "Overview" in labels
-    assert not {"Basics", "Pilot", "Launch"} & set(labels)
+    assert [tab.label for tab in page.context["frame"].tabs] == ["Items", "Plan"]
+    assert url("study-launch", study) not in page.text
+
+
+def test_draft_has_two_places_and_five_pages_of_set_up(staff_client):
+    study = make_study()
+
+    page = staff_client.get(url("study-setup", study), follow=True)
+
+    frame = page.context["frame"]
+    assert [place.label for place in frame.places] == ["Set up", "Invite"]
+    assert [tab.label for tab in frame.tabs] == list(PAGES.values())
+    assert {staff_client.get(place.url, follow=True).status_code for place in frame.places} == {200}
+
+
+def test_imported_answers_give_a_draft_all_its_places(staff_client):
+    study = make_study(items=2)
+    load(study, rows_for(study, ["w1"], study.items.main()))
+
+    page = staff_client.get(url("study-results", study))
+
+    assert [place.label for place in page.context["frame"].places] == list(PLACES)
 
 
 @pytest.mark.parametrize("role", ["owner", "editor", "viewer"])
 def test_five_places_lead_to_pages_one_may_open(db, role):
-    study = make_study()
+    study = launch(make_study())
     client = member(study, role)
 
     places = client.get(url("study-overview", study)).context["frame"].places
@@ -37,30 +58,48 @@ def test_five_places_lead_to_pages_one_may_open(db, role):
 
 def test_every_tab_has_a_place_and_every_other_page_a_tab():
     views = collect_study_views()
-    tabs = {page.tab: page.place for page in views if page.tab}
+    tabs = {page.tab for page in views if page.place} | {page.name for page in views if page.place}
 
-    assert set(tabs.values()) == set(PLACES)
-    assert {page.within for page in views if page.within} <= set(tabs)
+    assert {page.place for page in views if page.place} == set(PLACES)
+    assert {page.within for page in views if page.within} <= tabs | {"Team"}
 
 
-def test_navigation_of_set_up_says_what_is_ready_until_the_launch(staff_client):
+def test_set_up_says_its_values_and_what_blocks_the_launch_until_then(staff_client):
     study = make_study(items=2, consent="[all]", pay_per_set="1.50")
+    opened = staff_client.get(url("study-setup", study))
     draft = staff_client.get(url("setup-work", study))
     Study.objects.update(consent="Agree?")
     launch(study)
 
     live = staff_client.get(url("setup-work", study))
 
-    marks = {tab.label: tab.mark for tab in draft.context["frame"].tabs if tab.mark}
-    lacking = [label for label, mark in marks.items() if not mark.is_ready]
-    assert lacking == ["First page and consent"]
-    assert (marks["Items"].value, marks["Work and pay"].value) == ("2", "£4.50")
-    assert "Before launch: 7 of 8 ready" in draft.text
+    entries = {tab.label: tab.entry for tab in draft.context["frame"].tabs}
+    assert opened.url == url("setup-read", study)
+    assert [label for label, entry in entries.items() if entry.is_blocking] == ["What people read"]
+    assert [entries[label].value for label in ("Items", "Work", "Quality")] == [
+        "2",
+        "£4.50",
+        "none",
+    ]
+    assert 'Launch… <span class="count">1<span' in draft.text
     assert live.context["frame"].setup is None
+    assert not any(tab.entry.is_blocking for tab in live.context["frame"].tabs)
+    assert staff_client.get(url("study-setup", study)).url == url("batch-list", study)
+
+
+def test_value_that_nobody_chose_is_followed_by_default(staff_client):
+    study = make_study(items=2)
+
+    before = staff_client.get(url("setup-work", study)).text
+    Study.objects.update(k=5)
+    after = staff_client.get(url("setup-work", study)).text
+
+    assert f"<small>{study.config.design.k} answers each, default</small>" in before
+    assert "<small>5 answers each</small>" in after
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize("name", ["study-launch", "setup-work", "setup-first-page", "setup-checks"])
+@pytest.mark.parametrize("name", ["study-launch", "setup-work", "setup-read", "setup-quality"])
 def test_page_of_set_up_takes_few_queries_however_many_items(
     staff_client, django_assert_max_num_queries, name
 ):

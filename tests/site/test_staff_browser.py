@@ -27,10 +27,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 DRAFT = (
     "study-overview",
-    "setup-basics",
-    "setup-first-page",
-    "setup-instructions",
-    "setup-checks",
+    "setup-read",
+    "setup-quality",
     "setup-work",
     "study-pilot",
     "study-launch",
@@ -45,7 +43,7 @@ LIVE = (
     "study-overview",
     "study-progress",
     "study-setup",
-    "setup-first-page",
+    "setup-read",
     "study-recruitments",
     "study-close-confirm",
     "study-design",

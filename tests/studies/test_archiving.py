@@ -110,7 +110,7 @@ def test_no_page_of_an_archived_study_takes_a_post_that_could_change_it(staff_cl
 
 
 def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
-    for name in ("study-overview", "setup-basics", "study-results", "study-export"):
+    for name in ("study-overview", "setup-read", "study-results", "study-export"):
         page = staff_client.get(url(name, archived))
 
         assert page.status_code == 200, name

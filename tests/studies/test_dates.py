@@ -35,8 +35,8 @@ HOUR = timedelta(hours=1)
 MAY = datetime(2099, 5, 1, 8, tzinfo=UTC)
 
 
-def basics(client, study: Study):
-    return client.get(reverse("admin:setup-basics", args=[study.pk]))
+def show_page(client, study: Study, name: str = "setup-work"):
+    return client.get(reverse(f"admin:{name}", args=[study.pk]))
 
 
 # --- before the opening -------------------------------------------------------------------
@@ -95,10 +95,10 @@ def test_opening_date_may_move_until_the_study_has_opened(staff_client, research
 
     save(staff_client, study, opens_at="2099-05-01T08:00")
     moved = study.opens_at
-    preview = basics(staff_client, study).context["previews"][0].html
+    preview = show_page(staff_client, study, "setup-read").context["previews"][0].html
     Study.objects.filter(pk=study.pk).update(opens_at=None)
     study.refresh_from_db()
-    page = basics(staff_client, study)
+    page = show_page(staff_client, study)
 
     assert "You can start on 1 May 2099" in preview
     assert moved == MAY
@@ -134,8 +134,8 @@ def test_overview_says_when_it_opens(staff_client):
         ),
     ],
 )
-def test_headline_of_basics_says_from_when_to_when(staff_client, fields, sentence):
-    assert f">{sentence}</span>" in basics(staff_client, make_study(**fields)).text
+def test_page_says_from_when_to_when(staff_client, fields, sentence):
+    assert f">{sentence}.</p>" in show_page(staff_client, make_study(**fields)).text
 
 
 # --- closing when all answers are in ------------------------------------------------------
@@ -196,7 +196,7 @@ def test_description_is_for_the_team_alone(staff_client):
 
     shown = [open_link(study).text, client.get(home, follow=True).text]
 
-    assert words in basics(staff_client, study).text
+    assert words in show_page(staff_client, study, "setup-read").text
     assert not any(words in page for page in shown)
     assert study.version is not None
     assert words not in str(study.version.content)

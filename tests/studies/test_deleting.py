@@ -59,7 +59,7 @@ def test_draft_is_deleted_on_its_pages_with_pilots_reports_and_files(
         rows_of(study)
     )
 
-    assert url("study-delete-confirm", study) in staff_client.get(url("setup-basics", study)).text
+    assert url("study-delete-confirm", study) in staff_client.get(url("setup-read", study)).text
     asked = staff_client.get(url("study-delete-confirm", study))
     assert "with 1 pilot and the answers given there" in asked.text
     with django_capture_on_commit_callbacks(execute=True):
@@ -114,7 +114,7 @@ def test_study_that_must_stay_says_why_and_what_to_do(staff_client, researcher, 
 def test_settings_of_a_launched_study_offer_no_deleting(staff_client, researcher):
     study = launch(make_study(by=researcher))
 
-    assert "Delete" not in staff_client.get(url("setup-basics", study)).text
+    assert url("study-delete", study) not in staff_client.get(url("setup-read", study)).text
 
 
 def test_only_owners_delete(researcher):

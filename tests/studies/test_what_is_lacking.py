@@ -12,37 +12,37 @@ from tests.support.instruments import make_built_study, read_gallery
 pytestmark = pytest.mark.django_db
 
 
-def test_page_of_a_section_says_what_it_lacks_and_where(staff_client):
+def test_page_says_what_it_lacks_and_where(staff_client):
     study = make_study(
         items=1,
         contact_email="",
         answers_kept_for="",
     )
 
-    basics = staff_client.get(address(study, "basics"))
-    first_page = staff_client.get(address(study, "first-page")).text
+    read = staff_client.get(address(study, "read")).text
     work = staff_client.get(address(study, "work"))
 
     problem = "Enter an e-mail address that participants can write to"
-    assert f'<a href="#id_contact_email">{problem}</a>' in basics.text
+    assert f'<a href="#id_contact_email">{problem}</a>' in read
     missing = "How long you keep the answers is missing"
-    assert f'<a href="#id_answers_kept_for">{missing}</a>' in first_page
+    assert f'<a href="#id_answers_kept_for">{missing}</a>' in read
     assert work.context["lacking"] == []
 
 
-def test_saving_the_basics_goes_on_to_the_items_until_there_are_some(staff_client):
-    without, with_items = make_study(items=0), make_study(items=1, answers_kept_for="")
+def test_save_and_continue_leads_to_the_next_page(staff_client):
+    study = make_study(items=1)
 
     pages = [
         staff_client.post(
-            address(study, "basics"), entries(staff_client, study, "basics", do="continue")
+            address(study, page), entries(staff_client, study, page, do="continue")
         ).url
-        for study in (without, with_items)
+        for page in ("read", "work", "quality")
     ]
 
     assert pages == [
-        reverse("admin:batch-list", args=[without.pk]),
-        address(with_items, "first-page"),
+        address(study, "work"),
+        address(study, "quality"),
+        reverse("admin:study-analysis-plan", args=[study.pk]),
     ]
 
 

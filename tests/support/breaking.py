@@ -123,6 +123,11 @@ def repeat_of_a_wrong_item(world):
 
 
 @breaks
+def withdrawal_that_nobody_recorded(world):
+    world.copy(world.answer.item, key="gone", kind="withdrawn")
+
+
+@breaks
 def job_that_has_stopped(world):
     Job.objects.create(study_id=world.study.pk, kind="launch", state="failed", message="Full.")
 

@@ -10,6 +10,7 @@ from evalsite.imports.core import check_source
 from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.importer import RATINGS
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Study
 
 
@@ -24,7 +25,13 @@ def check_file(
 ) -> CheckedItems:
     """What a file of items contains for this study."""
     checked: CheckedItems = check_source(
-        ITEMS, source, study=study, mapping=mapping, options=options, limits=limits, tell=tell
+        ITEMS,
+        source,
+        target=aim_at_study(study),
+        mapping=mapping,
+        options=options,
+        limits=limits,
+        tell=tell,
     )
     return checked
 
@@ -38,7 +45,7 @@ def check_scores(
 ) -> CheckedScores:
     """What a file of scores contains for this study."""
     checked: CheckedScores = check_source(
-        METRICS, source, study=study, mapping=mapping, options=options
+        METRICS, source, target=aim_at_study(study), mapping=mapping, options=options
     )
     return checked
 
@@ -53,6 +60,6 @@ def check_ratings(
 ) -> CheckedRatings:
     """What a file of ratings contains for this study."""
     checked: CheckedRatings = check_source(
-        RATINGS, source, study=study, mapping=mapping, options=options, limits=limits
+        RATINGS, source, target=aim_at_study(study), mapping=mapping, options=options, limits=limits
     )
     return checked

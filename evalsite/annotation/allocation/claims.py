@@ -220,8 +220,9 @@ def items_left(me: Participant, study: Study) -> int | None:
     if study.max_items is None:
         return None
     taken = Slot.objects.filter(participant=me, study=study).count()
-    # what was reported, or came too late to count, was work too
-    more = Annotation.objects.filter(participant=me, slot=None, item__kind=Item.Kind.MAIN).count()
+    # what was reported or withdrawn, or came too late to count, was work too
+    items = Item.objects.planned()
+    more = Annotation.objects.filter(participant=me, slot=None, item__in=items).count()
     return max(0, study.max_items - taken - more)
 
 

@@ -322,7 +322,7 @@ def new_to(me: Any, study: Any, groups: str) -> Q:
     answered = Annotation.objects.filter(participant=me, **match)
     if groups == Study.Groups.ONCE:
         # a control that shares its inputs with an item doesn't bar anyone from that item
-        answered = answered.filter(item__kind=Item.Kind.MAIN)
+        answered = answered.filter(item__kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN))
     return ~Q(Exists(taken)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
 
 

@@ -19,6 +19,7 @@ from django.db.models import Max, QuerySet
 from evalsite.annotation.allocation.slot_plan import Entry, Place, plan_layers
 from evalsite.annotation.models import Slot
 from evalsite.lib.seeds import derive_number
+from evalsite.studies.changes import find_former_names
 from evalsite.studies.models import Batch, Item, Study, System
 
 CHUNK = 10_000
@@ -83,9 +84,14 @@ def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> Non
     items = [opening.count_items(study) for opening in openings]
     total = sum(items) * study.k
     done = 0
+    # planned as before, so that the others keep their order, but without places
+    withdrawn = set(study.items.filter(kind=Item.Kind.WITHDRAWN).values_list("pk", flat=True))
     for no in range(study.k):
         for opening, of_opening in zip(openings, items, strict=True):
-            slots = list(_number(next(opening.layers), no))
+            planned = _number(next(opening.layers), no)
+            slots = [slot for slot in planned if slot.item_id not in withdrawn]
+            if not slots:
+                continue
             if opening.is_open and opening.slots(study, no=no).count() == of_opening:
                 done += of_opening
                 continue
@@ -200,7 +206,7 @@ def _find_openings(
 
 def _read_entries(study: Study, batch_ids: list[Any], ranks: Mapping[Any, int]) -> Iterator[Entry]:
     """Return what a plan must know of each main item of these batches; no texts."""
-    items = Item.objects.main().filter(study=study, batch__in=batch_ids)
+    items = Item.objects.planned().filter(study=study, batch__in=batch_ids)
     columns = ("id", "shuffle_key", "group_shuffle_key", "group", "cluster")
     # a row for each output; an item without any has one, too
     rows = items.order_by("id", "outputs__position").values_list(
@@ -216,9 +222,13 @@ def _read_entries(study: Study, batch_ids: list[Any], ranks: Mapping[Any, int]) 
 
 
 def _rank_systems(study: Study, systems: Mapping[int, str] | None = None) -> dict[Any, int]:
-    """Return each system's place in the order given by the study's seed; none is first."""
+    """Return each system's place in the order given by the study's seed; none is first.
+
+    By the names that systems had first: a new name changes no plan.
+    """
     if systems is None:
         systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
+    systems = {**systems, **find_former_names(study)}
     seeded = sorted(
         systems, key=lambda pk: (derive_number(study.seed, "system", systems[pk]), systems[pk])
     )

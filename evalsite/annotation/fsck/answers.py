@@ -105,21 +105,24 @@ def status_against_the_item(study_id: Any) -> QuerySet[Any]:
     settled = [_STATUS.PILOT, _STATUS.SKIPPED, _STATUS.WITHDRAWN]
     wrong = Q(item__kind=Item.Kind.MAIN, status=_STATUS.CONTROL)
     wrong |= ~Q(item__kind=Item.Kind.MAIN) & ~Q(status=_STATUS.CONTROL)
-    return _answers(study_id).exclude(status__in=settled).filter(wrong)
+    wrong = wrong & ~Q(status__in=settled)
+    # nothing of a withdrawn item counts
+    wrong |= Q(item__kind=Item.Kind.WITHDRAWN) & ~Q(status__in=[_STATUS.PILOT, _STATUS.WITHDRAWN])
+    return _answers(study_id).filter(wrong)
 
 
 @names_answers
 def status_against_the_person(study_id: Any) -> QuerySet[Any]:
     """Find pilot answers of people who are no pilots, and other answers of pilots.
 
-    Also withdrawn answers of people who agree to take part, and answers that wait for the consent
-    of people who have left.
+    Also withdrawn answers of people who agree to take part, unless the item was withdrawn or
+    corrected, and answers that wait for the consent of people who have left.
     """
     is_pilots = Q(participant__is_pilot=True)
     wrong = Q(status=_STATUS.PILOT) & ~is_pilots
     wrong |= is_pilots & ~Q(status__in=[_STATUS.PILOT, _STATUS.WITHDRAWN])
     has_agreed = Q(participant__withdrawn_at__isnull=True) & ~Q(participant__consented_to="")
-    wrong |= Q(status=_STATUS.WITHDRAWN) & has_agreed
+    wrong |= Q(status=_STATUS.WITHDRAWN, item__changes__isnull=True) & has_agreed
     wrong |= Q(awaits_consent=True, participant__withdrawn_at__isnull=False)
     return _answers(study_id).filter(wrong)
 
@@ -288,10 +291,9 @@ def _questions(criteria: Iterable[Criterion]) -> tuple[int, int]:
 
 @names_answers
 def rating_of_what_was_not_rated(study_id: Any) -> QuerySet[Any]:
-    """Find ratings of what was ignored, reported or withdrawn."""
-    unrated = Annotation.objects.filter(
-        ~Q(outcome=_RATED) | Q(status=_WITHDRAWN), study_id=study_id
-    )
+    """Find ratings of what was ignored or reported, or withdrawn by its person."""
+    is_gone = Q(status=_WITHDRAWN, item__changes__isnull=True)
+    unrated = Annotation.objects.filter(~Q(outcome=_RATED) | is_gone, study_id=study_id)
     return unrated.filter(Exists(Rating.objects.filter(annotation=OuterRef("pk"))))
 
 

@@ -5,14 +5,26 @@ from functools import cache, partial
 from typing import Any
 
 from django.apps import apps
-from django.db.models import Count, F, ForeignKey, Max, Model, Q, QuerySet
+from django.db.models import (
+    Count,
+    F,
+    ForeignKey,
+    Max,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Coalesce
 
 from evalsite.annotation.fsck.findings import PLACE_JOBS, RESTORE, Check, checks_in
 from evalsite.annotation.models import Annotation
 from evalsite.jobs.models import Job
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Change, Item, Output, Study
 from evalsite.studies.versions import hash_content
 
 
@@ -53,16 +65,31 @@ def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
 
 def outputs_that_are_not_numbered(study: Study) -> Iterable[str]:
     """Find items whose outputs don't have the positions 0, 1, 2 and so on."""
-    outputs = Output.objects.filter(item__study=study).order_by().values("item__key")
+    outputs = Output.objects.stored().filter(item__study=study).order_by().values("item__key")
     counts = outputs.annotate(n=Count("pk"), last=Max("position")).exclude(n=F("last") + 1)
     for key in counts.order_by("item__key").values_list("item__key", flat=True).iterator():
         yield f"item {key}"
 
 
 def repeat_of_a_wrong_item(study: Study) -> Iterable[str]:
-    wrong = ~Q(repeat_of__kind=Item.Kind.MAIN) | ~Q(repeat_of__study=study)
+    shown_again = (Item.Kind.MAIN, Item.Kind.WITHDRAWN)
+    wrong = ~Q(repeat_of__kind__in=shown_again) | ~Q(repeat_of__study=study)
     repeats = Item.objects.filter(study=study, repeat_of__isnull=False).filter(wrong)
     yield from (f"item {key}" for key in repeats.order_by("pk").values_list("key", flat=True))
+
+
+def withdrawal_that_nobody_recorded(study: Study) -> Iterable[str]:
+    """Find items that are withdrawn without a reason, or recorded as withdrawn, but aren't."""
+    changed = Change.objects.filter(item=OuterRef("pk"), kind__in=_COMING_AND_GOING)
+    last = Subquery(changed.order_by("-at", "-id").values("kind")[:1])
+    items = Item.objects.planned().filter(study=study).annotate(last=Coalesce(last, Value("")))
+    is_recorded = Q(last=Change.Kind.WITHDRAWN)
+    is_withdrawn = Q(kind=Item.Kind.WITHDRAWN)
+    wrong = items.filter((is_withdrawn & ~is_recorded) | (~is_withdrawn & is_recorded))
+    yield from (f"item {key}" for key in wrong.order_by("pk").values_list("key", flat=True))
+
+
+_COMING_AND_GOING = (Change.Kind.WITHDRAWN, Change.Kind.PUT_BACK)
 
 
 def job_that_has_stopped(study: Study) -> Iterable[str]:
@@ -117,6 +144,7 @@ CHECKS: tuple[Check, ...] = (
         ("Batches are open, or not, against the state of the study", batch_open_at_the_wrong_time),
         ("Items have outputs that are not numbered one by one", outputs_that_are_not_numbered),
         ("Repeats are of an item that can't be repeated", repeat_of_a_wrong_item),
+        ("Items are withdrawn, or not, against what was recorded", withdrawal_that_nobody_recorded),
     ),
     *checks_in(
         ("Versions are not what participants were shown", version_that_was_changed),

@@ -79,7 +79,7 @@ def _find_met(study: Study, participants: Iterable[int]) -> dict[int, set[object
     met: dict[int, set[object]] = {}
     answered = Annotation.objects.agreed().filter(study=study, participant__in=list(participants))
     # as for those who deal: a control takes nobody away from an item that shares its inputs
-    answered = answered.filter(item__kind=Item.Kind.MAIN)
+    answered = answered.filter(item__kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN))
     for participant, unit in answered.order_by().values_list("participant_id", _unit_of(study)):
         met.setdefault(participant, set()).add(unit)
     return met

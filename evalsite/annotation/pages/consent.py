@@ -38,8 +38,11 @@ def answer_consent(*, participant: Participant, is_given: bool, may_share: bool 
     participant.consented_to, participant.may_share = me.consented_to, me.may_share
     if is_given:
         _count_awaiting(me)
-        # sent after declining, so nothing of them was kept: their items may be answered again
-        Annotation.objects.filter(participant=me, status=Annotation.Status.WITHDRAWN).delete()
+        # sent after declining, so nothing of them was kept: their items may be answered again;
+        # what was withdrawn with its item stays
+        Annotation.objects.filter(
+            participant=me, status=Annotation.Status.WITHDRAWN, item__changes__isnull=True
+        ).delete()
     else:
         withdraw_awaiting(me)
         release_places(me)

@@ -71,7 +71,7 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
 
     A control is always a group of its own, whatever inputs it shares.
     """
-    if submission.item.kind != Item.Kind.MAIN:
+    if not submission.item.is_main:
         return []
     mates = Item.objects.main().filter(pk__in=item_set.item_ids, group=submission.item.group)
     mates = mates.exclude(pk=submission.item.pk)
@@ -135,7 +135,7 @@ def list_ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> l
     if first is None:
         return []
     covers = reason_of(me.study.config, first.reason).covers
-    if covers == "item" or first.item.kind != Item.Kind.MAIN:
+    if covers == "item" or not first.item.is_main:
         return [first]
     mates = mine.filter(item__group=first.item.group, item__kind=Item.Kind.MAIN)
     mates = mates.filter(reason=first.reason)

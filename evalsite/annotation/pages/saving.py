@@ -153,6 +153,8 @@ def save_locked(*, participant: Participant, submission: Submission, agreement: 
 def _insert(participant: Participant, submission: Submission) -> Saved:
     agreement = lock_present(participant)
     status, slot_id = _place(participant, submission, agreement)
+    if status == Annotation.Status.SURPLUS and _shows_what_is_gone(submission):
+        status = Annotation.Status.WITHDRAWN
     if status in (Annotation.Status.SURPLUS, Annotation.Status.WITHDRAWN):
         stored = find_annotation(participant, submission.item)
         if stored is not None:
@@ -234,9 +236,10 @@ def _place(
     is_left = submission.outcome in LEFT_TO_OTHERS
     if is_left or not is_current or _is_archived(participant):
         return _status_without_place(submission, is_current=is_current), None
-    if submission.item.kind != Item.Kind.MAIN:
+    if not submission.item.is_main:
         return Annotation.Status.CONTROL, None
-    slot_id = _fill_slot(participant, submission)
+    is_corrected = _was_shown_before(submission, submission.item.corrected_at)
+    slot_id = None if is_corrected else _fill_slot(participant, submission)
     return (Annotation.Status.COUNTED if slot_id else Annotation.Status.SURPLUS), slot_id
 
 
@@ -244,7 +247,7 @@ def _status_without_place(submission: Submission, *, is_current: bool = True) ->
     """Return the status of an annotation that fills no slot, of somebody who isn't a pilot."""
     if submission.outcome == Annotation.Outcome.SKIPPED and is_current:
         return Annotation.Status.SKIPPED
-    is_main = submission.item.kind == Item.Kind.MAIN
+    is_main = submission.item.is_main
     return Annotation.Status.SURPLUS if is_main else Annotation.Status.CONTROL
 
 
@@ -257,10 +260,26 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
     if _finish(mine, participant):
         return Slot.objects.done().get(participant=participant, item=submission.item).pk
-    slot = _free_slot_for(participant, submission)
+    # a place that was taken from this person may be free because a text was corrected just now
+    slot = None if _shows_what_is_gone(submission) else _free_slot_for(participant, submission)
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         return slot.pk
     return None
+
+
+def _shows_what_is_gone(submission: Submission) -> bool:
+    """Return whether the item was withdrawn, or one of its texts corrected, since it was shown.
+
+    Its row is locked, as by those who withdraw or correct it.
+    """
+    items = Item.objects.select_for_update(no_key=True).filter(pk=submission.item.pk).order_by()
+    kind, corrected_at = items.values_list("kind", "corrected_at").get()
+    return kind == Item.Kind.WITHDRAWN or _was_shown_before(submission, corrected_at)
+
+
+def _was_shown_before(submission: Submission, moment: datetime | None) -> bool:
+    shown_at = submission.shown_at or submission.started_at
+    return moment is not None and shown_at < moment
 
 
 def _finish_mine(slot_id: int, participant: Participant, submission: Submission) -> bool:
@@ -440,7 +459,7 @@ def _move_place(annotation: Annotation, participant: Participant, submission: Su
                 state=Slot.State.FREE, participant=None, lease_until=None, kept_until=None
             )
         return
-    is_main = submission.item.kind == Item.Kind.MAIN
+    is_main = submission.item.is_main
     slot = _free_slot_for(participant, submission) if is_main else None
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         annotation.slot, annotation.status = slot, Annotation.Status.COUNTED

@@ -87,7 +87,8 @@ def read_progress(me: Participant, item_set: ItemSet) -> tuple[dict[int, float],
 
 def _group_in_set(item_id: int, group: str, kind: str) -> str:
     """Return the group of an item in a set; a control is always a group of its own."""
-    return group if kind == Item.Kind.MAIN else f"control {item_id}"
+    is_main = kind in (Item.Kind.MAIN, Item.Kind.WITHDRAWN)
+    return group if is_main else f"control {item_id}"
 
 
 def group_place(

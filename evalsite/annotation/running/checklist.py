@@ -29,7 +29,7 @@ from evalsite.studies.set_size import (
     mains_per_set,
     most_items,
 )
-from evalsite.studies.setup_sections import OF_SECTION
+from evalsite.studies.settings import name_page
 from evalsite.studies.summary_lines import count_of, minutes_per_set
 from evalsite.studies.versions import protocol_instructions
 
@@ -140,7 +140,7 @@ def _check_items(counts: Counts) -> Check:
 
 def _check_consent(study: Study) -> Check:
     """The words are the researcher's own, and people know how long their answers are kept."""
-    label, page = "What people agree to is complete", OF_SECTION["consent"].page
+    label, page = "What people agree to is complete", name_page("consent")
     if marks := find_placeholders(study.consent):
         return Check(
             label=label,
@@ -183,7 +183,7 @@ def check_reading_time(study: Study) -> Check:
     return Check(
         label="There is time to read the texts",
         remark=remark if takes > minutes else "",
-        url_name=OF_SECTION["minutes_per_set"].page,
+        url_name=name_page("minutes_per_set"),
     )
 
 
@@ -192,13 +192,13 @@ def _check_contact(study: Study) -> Check:
     return Check(
         label="Participants know whom to ask",
         problem="" if study.contact_email else problem,
-        url_name=OF_SECTION["contact_email"].page,
+        url_name=name_page("contact_email"),
         field="contact_email",
     )
 
 
 def _check_options(study: Study) -> Check:
-    label, page = "The protocol's options are complete", OF_SECTION["instructions"].page
+    label, page = "The protocol's options are complete", name_page("instructions")
     if study.config.options_form is None:
         return Check(label=label, url_name=page)
     form = study.config.options_form(study.config.default_options | study.options)
@@ -216,13 +216,13 @@ def _check_practice(study: Study, counts: Counts) -> Check:
     problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
     is_left = counts.practice and not study.is_practice_on and not study.is_qualification_on
     remark = "There are practice items, but practice is off." if is_left else ""
-    page = OF_SECTION["is_practice_on"].page
+    page = name_page("is_practice_on")
     return Check(label="Practice is ready, or off", problem=problem, remark=remark, url_name=page)
 
 
 def _check_qualification(study: Study) -> Check:
     label = "The qualification is ready, or off"
-    page = OF_SECTION["is_qualification_on"].page
+    page = name_page("is_qualification_on")
     if not study.is_qualification_on:
         return Check(label=label, url_name=page)
     plan = plan_qualification(study)
@@ -272,7 +272,7 @@ def _check_instructions_check(study: Study) -> list[Check]:
 def _check_checks(study: Study, counts: Counts) -> Check:
     """Checks that are asked for are there; those that are there and not asked for, a remark."""
     label = "Gold and attention items are ready, or there are none"
-    page, made = OF_SECTION["check_every"].page, counts.checks
+    page, made = name_page("check_every"), counts.checks
     if study.check_every is None:
         remark = (
             f"Checks made or uploaded: {made:,}, but no set contains any. Say after how many "
@@ -324,7 +324,7 @@ def _check_repeats(study: Study, counts: Counts) -> Check:
     return Check(
         label=label,
         remark=remark if study.repeat_percent and most < FEWEST else "",
-        url_name=OF_SECTION["repeat_percent"].page,
+        url_name=name_page("repeat_percent"),
     )
 
 
@@ -393,7 +393,7 @@ def _check_closing_date(study: Study) -> Check:
     return Check(
         label="The closing date is to come, or there is none",
         problem=problem,
-        url_name=OF_SECTION["closes_at"].page,
+        url_name=name_page("closes_at"),
     )
 
 

@@ -90,14 +90,14 @@ earlier_views = [
         name="study-earlier",
         view=show_earlier,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="setup-quality",
     ),
     StudyView(
         path="earlier/block-list/",
         name="block-list",
         view=show_block_list,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="setup-quality",
         is_reading=True,
     ),
 ]

@@ -15,7 +15,7 @@ from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
+from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Membership, Study
@@ -91,7 +91,11 @@ def launch_study(
 
 
 def _check_at_rest(study: Study) -> None:
-    """ValidationError while ratings are imported, or places fitted to another k."""
+    """ValidationError while files are imported, or places fitted to another k."""
+    if Batch.all_objects.filter(study=study, written_at__gt=now() - STALE_AFTER).exists():
+        raise ValidationError(
+            "A file of items is being imported just now. Wait until that is done, then launch."
+        )
     open_jobs = Job.objects.filter(study_id=study.pk, kind__in=("import ratings", "places"))
     newest = {job.kind: job for job in open_jobs.order_by("created_at")}
     if any(job.is_open for job in newest.values()):

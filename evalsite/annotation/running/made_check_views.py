@@ -109,7 +109,7 @@ def _answer(request: HttpRequest, study: Study, content: CheckContent) -> HttpRe
                 problems = error.messages
             else:
                 messages.success(request, f"Check added: {made.key}.")
-                return redirect("admin:setup-checks", study.pk)
+                return redirect("admin:setup-quality", study.pk)
         errors = form.first_errors
     with language_of(study):
         item = view_item(
@@ -150,19 +150,19 @@ def remove_check(request: HttpRequest, study: Study, item_id: int) -> HttpRespon
         messages.error(request, " ".join(error.messages))
     else:
         messages.success(request, f"Deleted: {item.key}.")
-    return redirect("admin:setup-checks", study.pk)
+    return redirect("admin:setup-quality", study.pk)
 
 
 made_check_views = [
     StudyView(
-        path="set-up/checks/new/",
+        path="set-up/quality/checks/new/",
         name="check-new",
         view=make_check,
         role=Membership.Role.EDITOR,
-        within="Checks",
+        within="setup-quality",
     ),
     StudyView(
-        path="set-up/checks/<int:item_id>/delete/",
+        path="set-up/quality/checks/<int:item_id>/delete/",
         name="check-delete",
         view=remove_check,
         role=Membership.Role.EDITOR,

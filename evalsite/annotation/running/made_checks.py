@@ -102,7 +102,7 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
         defaults={"file_name": MADE_HERE, "rows": 0, "uploaded_by": by},
     )
     number = batch.items.count() + 1
-    while Item.objects.filter(study=current, key=f"check-{number}").exists():
+    while Item.all_objects.filter(study=current, key=f"check-{number}").exists():
         number += 1
     item = Item.objects.create(
         study=current,

@@ -31,7 +31,7 @@ from evalsite.annotation.running.setup import describe_setup
 from evalsite.participants.models import PilotComment
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.setup_sections import OF_SECTION
+from evalsite.studies.settings import name_page
 from evalsite.studies.staff_pages import StudyView
 from evalsite.studies.summary_lines import format_money, minutes_per_set
 
@@ -85,11 +85,11 @@ def _describe(study: Study, comment: PilotComment) -> dict[str, Any]:
         labels = {one.key: one.label for one in study.config.criteria}
         about, name = (
             f"Question: {labels.get(comment.subject, comment.subject)}",
-            "setup-instructions",
+            name_page("instructions"),
         )
     else:
-        section = OF_SECTION[_TEXTS.get(comment.subject, "instructions")]
-        about, name = f"Text: {comment.subject.replace('-', ' ')}", section.page
+        about = f"Text: {comment.subject.replace('-', ' ')}"
+        name = name_page(_TEXTS.get(comment.subject, "instructions"))
     return {
         "comment": comment,
         "about": about,
@@ -163,9 +163,7 @@ pilot_views = [
         name="study-pilot",
         view=show_pilot,
         role=_EDITOR,
-        place="Set up",
-        tab="Pilot",
-        order=50,
+        tab="Try it",
     ),
     StudyView(path="pilot/take/", name="study-pilot-take", view=take_pilot, role=_EDITOR),
     StudyView(path="pilot/link/", name="study-pilot-link", view=switch_pilot_link, role=_EDITOR),

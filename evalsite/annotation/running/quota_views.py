@@ -83,6 +83,6 @@ quota_views = [
         name="study-quotas",
         view=show_quotas,
         role=Membership.Role.EDITOR,
-        within="First page and consent",
+        within="setup-quality",
     )
 ]

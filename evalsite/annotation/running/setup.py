@@ -1,4 +1,4 @@
-"""How far the setting-up of a study is: what its sections still lack, and what they add up to."""
+"""How far the setting-up of a study is: what its pages hold and lack, and what it adds up to."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,24 +18,31 @@ from evalsite.annotation.running.checklist import (
     people_needed,
 )
 from evalsite.studies.models import Study
-from evalsite.studies.setup_sections import SECTIONS
 from evalsite.studies.summary_lines import (
     Estimate,
     MetOnce,
+    count_of,
     estimate_work,
     format_money,
 )
 
-# pages that aren't forms of settings, and are ready unless a check says otherwise
-_OTHERS = ("batch-list", "study-analysis-plan", "study-team")
+# where each page of Set up is, by its key in `studies.settings`
+PAGE_NAMES = {
+    "items": "batch-list",
+    "read": "setup-read",
+    "work": "setup-work",
+    "quality": "setup-quality",
+    "plan": "study-analysis-plan",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
-    """What the navigation says of a section: whether it is ready, and a figure."""
+class Entry:
+    """What the navigation says of a page: its present value, and whether it blocks the launch."""
 
-    is_ready: bool
     value: str = ""
+    is_default: bool = False  # nobody chose the value
+    is_blocking: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,24 +89,26 @@ class Setup:
         return "" if pay is None else format_money(pay, self.study.currency)
 
     @cached_property
-    def marks(self) -> dict[str, Mark]:
+    def entries(self) -> dict[str, Entry]:
         """Return what the navigation says, by the name of the page."""
-        lacking = {check.url_name for check in self.problems}
+        study, counts = self.study, self.counts
+        is_draft = study.version_id is None
+        blocking = {check.url_name for check in self.problems} if is_draft else set()
+        checks = counts.checks if study.check_every else 0
         values = {
-            "batch-list": f"{self.counts.items:,}" if self.counts.items else "",
-            "setup-checks": f"{self.counts.checks:,}" if self.counts.checks else "",
-            "setup-work": self.cost,
-            "study-team": f"{self.counts.members:,}",
-            "study-pilot": f"{self.counts.pilots:,}" if self.counts.pilots else "",
+            "items": f"{counts.items:,}" if counts.items else "",
+            "work": self.cost or f"{count_of(study.k, 'answer')} each",
+            "quality": count_of(checks, "check") if checks else "none",
         }
-        names = [*(section.page for section in SECTIONS), *_OTHERS]
+        is_default = {"work": not self.cost and study.k == study.config.design.k}
         return {
-            name: Mark(is_ready=name not in lacking, value=values.get(name, "")) for name in names
+            name: Entry(
+                value=values.get(page, ""),
+                is_default=is_default.get(page, False),
+                is_blocking=name in blocking,
+            )
+            for page, name in PAGE_NAMES.items()
         }
-
-    @property
-    def ready(self) -> int:
-        return sum(mark.is_ready for mark in self.marks.values())
 
 
 def describe_setup(study: Study) -> Setup:

@@ -93,6 +93,6 @@ stop_views = [
         name="person-stop",
         view=stop,
         role=Membership.Role.EDITOR,
-        within="Quality",
+        within="study-people",
     ),
 ]

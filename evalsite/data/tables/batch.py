@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 from evalsite.data.tables import lines
 from evalsite.data.tables.collection import Collection, name_apart
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
-from evalsite.data.tables.faults import Refused, name_some, quote
+from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
 from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, unpack
 from evalsite.data.tables.formats import FOLDER, Format, load_formats
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
+from evalsite.data.tables.plain import find_other_kind
 from evalsite.data.tables.roles import (
     INPUTS,
     LEAVE_OUT,
@@ -56,10 +57,12 @@ class Batch:
     sources: dict[str, str] = field(default_factory=dict)
     # columns that may be what the systems got; what was found out, in sentences
     candidates: list[str] = field(default_factory=list)
+    # columns that a tool is known to have as inputs
+    inputs: list[str] = field(default_factory=list)
     # what was chosen for its columns, also where that was said of one file
     fields: dict[str, str] = field(default_factory=dict)
-    # why the first output without a text has none
-    failure: str = ""
+    # why outputs without a text have none, by item and system
+    failures: dict[tuple[str, str], str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 
@@ -165,7 +168,7 @@ def _convert_used(
     if len(files_in) > 1 and _are_lines(used, names):
         return _convert_lines(used, roles, names)
     if any(file.name in names for file in texts):
-        _refuse_columns(used)
+        _refuse_columns(sorted(used, key=lambda file: names.get(file.name) != INPUTS))
     if len(files_in) == 1:
         tools = ", ".join(file_known.title for file_known in load_formats())
         raise Refused(
@@ -174,6 +177,7 @@ def _convert_used(
             f"text files with a line for each input, and what tools write: {tools}.",
             file=files_in[0].name,
         )
+    _refuse_joining(used, known)
     raise Refused(
         "unknown_format"
         if all(file_known.format.key == TABLE for file_known in known)
@@ -215,9 +219,33 @@ def _refuse_columns(used: Sequence[SourceFile]) -> NoReturn:
     )
     raise Refused(
         "columns_unclear",
-        f"Choose the id, the input and the output: {name_some(columns, 12)} are the columns (on "
-        "the command line --map COLUMN=item, --map COLUMN=output, and the same with the input). "
-        "CSV and JSON aren't joined by line, because results can come in another order.",
+        f"Choose the id, the input and the output: {name_plainly(columns, 12)} are the columns. "
+        "CSV and JSON aren't joined by line, because results can come in another order. "
+        "(--map COLUMN=item, --map COLUMN=output, and the same with the input.)",
+    )
+
+
+def _refuse_joining(used: Sequence[SourceFile], known: Sequence[Recognised]) -> None:
+    """Refuse tables of which nothing says how they belong together; other files are no tables."""
+    if any(file_known.format.key != TABLE for file_known in known):
+        return
+    for file in used:
+        if not lines.is_text(file):
+            continue
+        if other := find_other_kind(file.read_start(8), file.name):
+            raise Refused(*other)
+    tables = [file for file in used if not lines.is_text(file)]
+    headers = [describe_table(file, Limits(), {}, {}).samples for file in tables]
+    # two of one name are a damaged archive
+    if len({file.name.casefold() for file in tables}) < max(2, len(tables)) or not all(headers):
+        return
+    common = [name for name in headers[0] if all(name in header for header in headers)]
+    named = f" (Have in common: {name_plainly(common, 12)}.)" if common else ""
+    which = " whose values join them" if common else ""
+    raise Refused(
+        "archive_several_tables",
+        f"These tables have no column in common{which}. Choose the column that holds the id in "
+        f"each, or add one.{named} (--map FILE:COLUMN=item.)",
     )
 
 
@@ -304,8 +332,14 @@ def _convert_formats(
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
         fields=_list_chosen(used, paths, header),
-        failure=_find_failure(chosen),
+        failures={
+            (item.id, system): output.error
+            for item in chosen
+            for system, output in item.outputs.items()
+            if output.error and not (output.text or "").strip()
+        },
         candidates=_list_candidates(used, inputs) if not has_inputs else [],
+        inputs=[] if any(known.format.row.open for known in used) else free,
         remarks=[
             *([_describe_loose(loose)] if loose else []),
             *_describe_traces(used, collection.rows),
@@ -318,12 +352,6 @@ def _list_chosen(
 ) -> dict[str, str]:
     pairs = (pair for known in used for pair in get_chosen(known.file, chosen).items())
     return {path: use for path, use in pairs if path in header}
-
-
-def _find_failure(chosen: Sequence[Chosen]) -> str:
-    outputs = (output for item in chosen for output in item.outputs.values())
-    failed = (output.error for output in outputs if not (output.text or "").strip())
-    return next(filter(None, failed), "")
 
 
 def _list_candidates(used: Sequence[Recognised], inputs: Sequence[str]) -> list[str]:

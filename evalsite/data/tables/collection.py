@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any
 
-from evalsite.data.tables.faults import Refused, name_some, quote
+from evalsite.data.tables.faults import Refused, find_difference, name_some, quote
 from evalsite.data.tables.files import SourceFile
 from evalsite.data.tables.formats import RowPaths
 from evalsite.data.tables.paths import find, find_first, last_name, open_json
@@ -19,6 +19,7 @@ from evalsite.data.tables.texts import (
     is_messages,
     read_input,
     read_output,
+    write_turns,
     write_value,
 )
 from evalsite.lib.words import count_of
@@ -107,9 +108,9 @@ class Collection:
                 try:
                     self._add(row, known)
                 except Refused as fault:
-                    if fault.file:
+                    if fault.file or row.place in fault.message:
                         raise
-                    message = f"row {row.place:,}: {fault.message}"
+                    message = f"{row.place}: {fault.message}"
                     raise Refused(fault.code, message, file=known.file.name) from None
             if not rows:
                 raise Refused("no_rows", "The file has no rows.", file=known.file.name)
@@ -118,7 +119,7 @@ class Collection:
     def _add(self, row: Row, known: Recognised) -> None:
         paths, data = known.format.row, row.data
         inputs = self._read_inputs(data, paths, known.shape.role)
-        place = f"{known.file.name}, row {row.place:,}"
+        place = ", ".join(filter(None, [known.file.name, row.place]))
         item = self._find_item(data, known, inputs, place)
         if known.shape.role == "inputs":
             item.is_given = True
@@ -241,7 +242,7 @@ class Collection:
                 names = " and ".join(quote(use["output"]) for use in paths.outputs)
                 message = (
                     f"{names} begin with different messages, so they answer no common input. "
-                    "Outputs that are compared must have one input."
+                    "Outputs that are compared need one input."
                 )
                 raise Refused("inputs_differ", message)
             inputs["prompt"] = read_input(shared)
@@ -305,7 +306,7 @@ class Collection:
         if earlier is None:
             earlier = self.items[key] = Item(item_id, inputs, place)
         elif inputs and not earlier.inputs:
-            earlier.inputs = inputs
+            earlier.inputs, earlier.place = inputs, place
         elif inputs and earlier.inputs != inputs and not _is_renamed(inputs, earlier.inputs):
             differing = [
                 name
@@ -319,10 +320,13 @@ class Collection:
             column = next(name for name in differing if name not in paths.loose)
             if not column:
                 return earlier
+            text, other = find_difference(
+                *(write_turns(texts.get(column, "")) for texts in (inputs, earlier.inputs))
+            )
             raise Refused(
                 "inputs_differ",
-                f"{quote(column)} of {quote(item_id)} isn't what it is in {earlier.place}. "
-                "Outputs that are compared must have one input.",
+                f"{quote(item_id)} has another input in {place} (“{text}”) than in "
+                f"{earlier.place} (“{other}”). Outputs that are compared need one input.",
             )
         return earlier
 

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.lib.words import list_of
+
 LONG_TEXT = 2000
 PLACES = 3
+_BEFORE, _SHOWN = 15, 40  # characters around the first difference of two texts
 
 # a cheap scan for what most texts hold none of
 _UNUSUAL = re.compile("[\ufffd\u202a-\u202e\u2066-\u2069ÂÃâ‚]")
@@ -286,6 +289,27 @@ def quote(name: object, most: int = 60) -> str:
     """Quote a name or id for a sentence, cut if it is long."""
     text = " ".join(str(name).split())
     return f"“{text}”" if len(text) <= most else f"“{text[: most - 1]}…”"
+
+
+def find_difference(first: str, second: str) -> tuple[str, str]:
+    """Return the parts of two texts around their first difference."""
+    pairs = enumerate(zip(first, second, strict=False))
+    at = next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return _cut_around(first, at), _cut_around(second, at)
+
+
+def _cut_around(text: str, at: int) -> str:
+    start = max(0, at - _BEFORE)
+    part = " ".join(text[start : start + _SHOWN].split())
+    more = "…" if len(text) > start + _SHOWN else ""
+    return f"{'…' if start else ''}{part}{more}"
+
+
+def name_plainly(names: Sequence[object], most: int = 3) -> str:
+    """Name the first few without quotes, as a sentence lists them."""
+    shown = [show(" ".join(str(name).split()), 60) for name in names[:most]]
+    more = [f"{len(names) - most:,} more"] if len(names) > most else []
+    return list_of([*shown, *more])
 
 
 def name_some(names: Sequence[object], most: int = 3) -> str:

@@ -79,7 +79,7 @@ def open_outputs(
 def _explain(tool: str, message: str) -> str:
     """Say what looks like a tool's file, but can't be read as one: the row, then what is wrong."""
     place, colon, sentence = message.partition(": ")
-    if not message.startswith("row "):
+    if not message.startswith(("row ", "line ")):
         place, sentence = "", message
     where = f"in {place}{colon}" if place else ""
     return f"This looks like {tool}, but {where}{sentence[:1].lower()}{sentence[1:]}"
@@ -104,7 +104,7 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
         decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
-        failure=batch.failure, fields=batch.fields,
+        failures=batch.failures, fields=batch.fields, inputs=batch.inputs,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from pathlib import PurePosixPath
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
@@ -25,8 +26,8 @@ _SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
 UNPACK = "Unpack it and upload the file of items that it holds."
 _TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx, .ods or Parquet."
 _WRITE_TABLE = (
-    'Save the table as CSV or JSON lines: in pandas with to_csv or to_json(orient="records", '
-    "lines=True), in datasets with to_json."
+    'Save the table as CSV or JSON lines, in pandas to_csv or to_json(orient="records", '
+    "lines=True), in datasets to_json."
 )
 _OTHER_KINDS = {
     (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
@@ -39,7 +40,10 @@ _OTHER_KINDS = {
         "file_kind",
         f"This is a pickle, which only Python can read. {_WRITE_TABLE}",
     ),
-    (b"ARROW1", b"\xff\xff\xff\xff"): ("file_kind", f"This is an Arrow file. {_WRITE_TABLE}"),
+    (b"ARROW1", b"\xff\xff\xff\xff"): (
+        "file_kind",
+        f"This is an Arrow file{{named}}. {_WRITE_TABLE}",
+    ),
 }
 _NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
 _OTHER_ZIPS = {
@@ -77,7 +81,7 @@ def open_any(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -> Ta
 
 
 def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]) -> Table:
-    _refuse_other_kinds(source, head)
+    _refuse_other_kinds(source, head, str(options.get("file_name", "")))
     if head.startswith(parquet.MAGIC):
         return _open_parquet(source, limits)
     text = open_text(source, limits, options)
@@ -119,15 +123,23 @@ def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
     return table
 
 
-def _refuse_other_kinds(source: BinaryIO, head: bytes) -> None:
+def _refuse_other_kinds(source: BinaryIO, head: bytes, file_name: str) -> None:
     if head == _OLD and _holds(source, _ENCRYPTED):
         refuse_locked()
     if head == _OLD:
         message = f"This is an Excel file in the old form .xls. {_SAVE_AS}"
         raise Refused("spreadsheet_kind", message)
+    if other := find_other_kind(head, file_name):
+        raise Refused(*other)
+
+
+def find_other_kind(head: bytes, file_name: str) -> tuple[str, str] | None:
+    """Return the code and the sentence about a file whose first bytes show that it is no table."""
+    named = f" ({PurePosixPath(file_name).name})" if file_name else ""
     for starts, (code, message) in _OTHER_KINDS.items():
         if head.startswith(starts):
-            raise Refused(code, message)
+            return code, message.format(named=named)
+    return None
 
 
 def _holds(source: BinaryIO, sought: bytes) -> bool:

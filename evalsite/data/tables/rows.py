@@ -55,12 +55,18 @@ class Recognised:
 class Row:
     """One row of a file, with what its header says of the system; `data` is nested."""
 
-    place: int
+    number: int
     data: dict[str, Any]
     system: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     # what the header says of all rows, kept with each
     metadata: dict[str, Any] = field(default_factory=dict)
+    # whether it is a line of a text, or an entry
+    unit: str = "row"
+
+    @property
+    def place(self) -> str:
+        return f"{self.unit} {self.number:,}"
 
 
 def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
@@ -222,14 +228,14 @@ def _read_table(known: Recognised) -> Iterator[Row]:
     system = _name_system(known)
     with known.file.open() as source:
         table = open_any(cast(BinaryIO, source), known.limits, known.options)
-        for number, cells in enumerate(_read_cells(table, known), start=1):
+        for line, cells in _read_cells(table, known):
             pairs = enumerate(zip(table.header, cells, strict=True))
             data = {name: cell for at, (name, cell) in pairs if at not in table.unnamed}
-            yield Row(number, data, system)
+            yield Row(line, data, system, unit=table.unit)
 
 
-def _read_cells(table: Table, known: Recognised) -> Iterator[list[str]]:
-    """Yield the cells of each row; Refused if one can't be read."""
+def _read_cells(table: Table, known: Recognised) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the cells of each row; Refused if one can't be read."""
     for row in table.rows:
         for problem in row.problems:
             message = f"Line {row.line:,}: {problem.message}"
@@ -240,13 +246,14 @@ def _read_cells(table: Table, known: Recognised) -> Iterator[list[str]]:
                 f"{len(table.header):,}."
             )
             raise Refused("file_damaged", message, file=known.file.name)
-        yield row.cells
+        yield row.line, row.cells
 
 
 def _read_lines(known: Recognised) -> Iterator[Row]:
     for number, line in read_lines(known.file):
         if line.strip():
-            yield Row(number, _parse(line, known.file, number), _name_system(known))
+            data = _parse(line, known.file, number)
+            yield Row(number, data, _name_system(known), unit="line")
 
 
 def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
@@ -400,7 +407,7 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
             if (match := re.fullmatch(known.shape.output_column, name, re.DOTALL))
         ]
         first = outputs[0][0]
-        for number, cells in enumerate(_read_cells(table, known), start=1):
+        for number, (_, cells) in enumerate(_read_cells(table, known), start=1):
             variables = dict(zip(header[:first], cells[:first], strict=True))
             for place, match in outputs:
                 end = place + 1 + len(known.shape.after)

@@ -74,10 +74,12 @@ class Table:
     sources: Mapping[str, str] = field(default_factory=dict)
     # columns that may be what the systems got
     candidates: Sequence[str] = ()
+    # columns that a tool is known to have as inputs
+    inputs: Sequence[str] = ()
     # what was chosen for its columns when files were joined
     fields: Mapping[str, str] = field(default_factory=dict)
-    # why the first output without a text has none, if the file says it
-    failure: str = ""
+    # why outputs without a text have none, by item and system, if the file says it
+    failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # whether its texts are whole: none is an object to look into
     is_joined: bool = False
     unnamed: set[int] = field(init=False)

@@ -37,7 +37,15 @@ from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import open_zip, read_json
 from evalsite.participants.models import Answer, Consent, Participant
 from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
-from evalsite.studies.models import Batch, InstrumentVersion, Item, Study, StudyVersion, System
+from evalsite.studies.models import (
+    Batch,
+    Change,
+    InstrumentVersion,
+    Item,
+    Study,
+    StudyVersion,
+    System,
+)
 from evalsite.studies.version_cache import forget_versions
 from evalsite.studies.versions import hash_content, hash_text
 
@@ -51,6 +59,7 @@ _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
         "answers_kept_for", "ethics_approval", "responsible", "complaints",
     ),
     System: ("name",),
+    Change: ("before", "after", "reason"),
     Batch: ("file_name", "import_notes"),
     RatingsFile: ("file_name", "import_notes"),
     MetricFile: ("file_name", "import_notes"),

@@ -303,7 +303,7 @@ class Comparison:
         self.findings.checks += [
             f"{count_of(numbers, 'frozen version')}." if numbers else "No version is frozen yet.",
             f"{study.items.count():,} items with "
-            f"{Output.objects.filter(study=study).count():,} outputs.",
+            f"{Output.objects.stored().filter(study=study).count():,} outputs.",
             f"{Slot.objects.filter(study=study).count():,} places, drawn again from the seed: "
             f"{f'{strays:,} differ, as recorded' if strays else 'all as drawn'}.",
             f"{annotations.count():,} annotations, no item with more than k that count.",

@@ -67,6 +67,8 @@ PLAN, EXCLUSIONS = "design/plan.csv", "data/exclusions.csv"
 ITEM_ROWS, PEOPLE_ROWS = "records/items.jsonl", "records/participants.jsonl"
 ANNOTATION_ROWS, EXCLUSION_ROWS = "records/annotations.jsonl", "records/exclusions.jsonl"
 METRIC_ROWS = "records/metrics.jsonl"
+# only where something was changed after the launch
+CHANGE_ROWS = "records/changes.jsonl"
 # what a bundle without data holds of data/ and records/
 WITHOUT_DATA = frozenset(["items"])
 # how the names of answers to questions on the instructions begin; all others are entry answers
@@ -131,7 +133,11 @@ METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at", IMPORT_NOTES)
 METRIC_FIELDS = ("metric", "value", "better")
 ITEM_FIELDS = (
     "key", "group", "cluster", "kind", "inputs", "extra", "gold", "held_at", "released_at",
+    "corrected_at",
 )  # fmt: skip
+# written only of those of which it is said
+ITEM_FIELDS_IF_ANY = {"corrected_at": None}
+CHANGE_FIELDS = ("kind", "position", "before", "after", "reason", "answers", "at")
 PARTICIPANT_FIELDS = (
     "pseudonym", "origin", "is_person", "is_eligible", "consented_to", "instructions_read",
     "practised_at", "tries", "is_qualified", "cursor", "created_at", "stopped_at", "withdrawn_at",
@@ -172,13 +178,14 @@ LEFT_OUT = {
         "pilot_generation", "is_pilot_link_on", "joins_paused_at", "is_from_one_place",
     },
     "StudyVersion": {"id", "study", "content", "created_by"},
-    "Batch": {"study", "uploaded_by"},
+    "Batch": {"study", "uploaded_by", "stored_at", "written_at"},
     "RatingsFile": {"study", "uploaded_by"},
     "MetricFile": {"study", "uploaded_by"},
     "MetricScore": {"id", "file", "output"},
     "Item": {
         "id", "study", "batch", "repeat_of", "shuffle_key", "group_shuffle_key",
     },
+    "Change": {"id", "study", "system", "item", "instead_of", "by"},
     "Participant": {
         "id", "study", "receipt", "is_pilot", "is_expert", "stopped_for", "stop_message",
         "has_reported", "network", "network_at",

@@ -211,6 +211,7 @@ class Loader:
         rows.batches |= self._store_files(Batch, BATCH_FIELDS, "batches")
         rows.store_items(has_data=self.has_data)
         if self.has_data:
+            rows.store_changes()
             rows.versions |= self._store_versions()
             rows.ratings_files |= self._store_files(
                 RatingsFile, RATINGS_FILE_FIELDS, "ratings_files"

@@ -22,11 +22,14 @@ from evalsite.exports.bundle.format import (
     ANNOTATION_FIELDS,
     ANNOTATION_ROWS,
     ANSWER_FIELDS,
+    CHANGE_FIELDS,
+    CHANGE_ROWS,
     CONSENT_FIELDS,
     EMPTY_RATING_FIELDS,
     EXCLUSION_FIELDS,
     EXCLUSION_ROWS,
     ITEM_FIELDS,
+    ITEM_FIELDS_IF_ANY,
     ITEM_ROWS,
     METRIC_FIELDS,
     METRIC_ROWS,
@@ -46,7 +49,7 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import Exclusion
-from evalsite.studies.models import Item, Output, Study, System
+from evalsite.studies.models import Change, Item, Output, Study, System
 from evalsite.studies.services import item_keys
 
 Plain = dict[str, Any]
@@ -87,12 +90,13 @@ class RowStore:
     # items
 
     def store_items(self, *, has_data: bool) -> None:
-        """Store all items in their order; without data, no repeats."""
+        """Store all items in their order; without data, no repeats and none that were withdrawn."""
         for page in in_pages(self.bundle.read_rows(ITEM_ROWS)):
             # a repeat may follow its original in the same page
             for is_repeat, run in groupby(page, key=_is_repeat):
+                rows = [row for row in run if has_data or not _is_withdrawn(row)]
                 if has_data or not is_repeat:
-                    self._store_items(list(run), has_data=has_data)
+                    self._store_items(rows, has_data=has_data)
 
     def _store_items(self, page: list[Row], *, has_data: bool) -> None:
         originals = self._find_items(page, "repeat_of")
@@ -106,12 +110,12 @@ class RowStore:
         )
 
     def _build_item(self, row: Plain, originals: Mapping[str, int], *, has_data: bool) -> Item:
-        values = read_fields(Item, ITEM_FIELDS, row)
+        values = read_fields(Item, ITEM_FIELDS, ITEM_FIELDS_IF_ANY | row)
         pattern = _REPEAT if values["kind"] == Item.Kind.REPEAT else _KEY
         if not pattern.fullmatch(values["key"]):
             raise Misshapen(f"an item can't have the id {values['key'][:60]!r}")
         if not has_data:
-            values["held_at"] = values["released_at"] = None
+            values["held_at"] = values["released_at"] = values["corrected_at"] = None
         original = row["repeat_of"]
         return Item(
             study_id=self.study.pk,
@@ -130,6 +134,29 @@ class RowStore:
                     position=position,
                     **read_fields(Output, ["text"], output),
                 )
+
+    def store_changes(self) -> None:
+        """Store what was changed after the launch; the items must be there."""
+        for page in in_pages(self.bundle.read_rows(CHANGE_ROWS)):
+            items = self._find_items(page) | self._find_items(page, "instead_of")
+            pairs = []
+            for row in page:
+                with reading(row):
+                    plain = row.values
+                    items_named = {
+                        f"{name}_id": None
+                        if plain[name] is None
+                        else _get(items, plain[name], "item")
+                        for name in ("item", "instead_of")
+                    }
+                    change = Change(
+                        study_id=self.study.pk,
+                        system_id=_get(self.systems, plain["system"], "system"),
+                        **items_named,
+                        **read_fields(Change, CHANGE_FIELDS, plain),
+                    )
+                    pairs.append((row, change))
+            store_rows(pairs)
 
     def _find_items(self, page: list[Row], name: str = "item") -> dict[str, int]:
         """Return the ids of the items that these rows name."""
@@ -401,6 +428,10 @@ def _convert(row: Row) -> Row:
 
 def _is_repeat(row: Row) -> bool:
     return row.values.get("kind") == Item.Kind.REPEAT
+
+
+def _is_withdrawn(row: Row) -> bool:
+    return row.values.get("kind") == Item.Kind.WITHDRAWN
 
 
 def _build_all(

@@ -5,7 +5,7 @@ and position, people by pseudonym, annotations by key. Pilots are left out, as i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -22,11 +22,13 @@ from evalsite.exports.bundle.format import (
     ANSWER_FIELDS,
     BATCH_FIELDS,
     BUILT,
+    CHANGE_FIELDS,
     CONSENT_FIELDS,
     EMPTY_RATING_FIELDS,
     EXCLUSION_FIELDS,
     IMPORT_NOTES,
     ITEM_FIELDS,
+    ITEM_FIELDS_IF_ANY,
     METRIC_FIELDS,
     METRIC_FILE_FIELDS,
     ON_INSTRUCTIONS,
@@ -132,7 +134,7 @@ class Serializer:
                     item.held_at = None
                 self.kinds[item.kind] += 1
                 self.counts["outputs"] += len(outputs[item.pk])
-                yield _pick(item, ITEM_FIELDS) | {
+                yield _leave_out(_pick(item, ITEM_FIELDS), ITEM_FIELDS_IF_ANY) | {
                     "batch": item.batch_id and str(item.batch_id),
                     "repeat_of": item.repeat_of and item.repeat_of.key,
                     "outputs": [
@@ -140,6 +142,16 @@ class Serializer:
                         for one in outputs[item.pk]
                     ],
                 }
+
+    def read_changes(self) -> Iterator[Plain]:
+        """Return what was changed after the launch, in that order; not by whom."""
+        changes = self.study.changes.select_related("item", "instead_of")
+        for change in changes:
+            yield _pick(change, CHANGE_FIELDS) | {
+                "system": self._systems.get(change.system_id or 0),
+                "item": change.item and change.item.key,
+                "instead_of": change.instead_of and change.instead_of.key,
+            }
 
     def _find_unexplained(self, page: list[Item]) -> set[int]:
         """Return the items that are held for reports of people who are left out."""
@@ -196,11 +208,7 @@ class Serializer:
                 self.counts["participants"] += 1
                 self.counts["sets"] += len(sets[one.pk])
                 said = _pick(one, PARTICIPANT_FIELDS)
-                yield {
-                    name: value
-                    for name, value in said.items()
-                    if value != PARTICIPANT_FIELDS_IF_ANY.get(name, _NOTHING)
-                } | {
+                yield _leave_out(said, PARTICIPANT_FIELDS_IF_ANY) | {
                     "consents": [self._read_consent(given) for given in consents[one.pk]],
                     "answers": [
                         _pick(answer, ANSWER_FIELDS)
@@ -429,6 +437,11 @@ def _read_set(item_set: ItemSet, keys: dict[int, str]) -> Plain:
 
 def _pick(row: Any, names: Iterable[str]) -> Plain:
     return {name: to_plain(getattr(row, name)) for name in names}
+
+
+def _leave_out(plain: Plain, values: Mapping[str, Any]) -> Plain:
+    """Return the row without the fields that hold these values, which say nothing."""
+    return {name: value for name, value in plain.items() if value != values.get(name, _NOTHING)}
 
 
 def _pick_all(rows: QuerySet[Any], names: tuple[str, ...]) -> list[Plain]:

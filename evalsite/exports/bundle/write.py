@@ -25,6 +25,7 @@ from evalsite.exports.bundle.data_package import describe_package
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
+    CHANGE_ROWS,
     CHECKSUMS,
     CODEBOOK,
     CODEBOOK_PAGE,
@@ -216,6 +217,8 @@ def _write_rows(
     """Write all rows from the database; return counts, the study as plain data, and exclusions."""
     plain, exclusions = rows.read_study(), []
     folder.write_rows(ITEM_ROWS, rows.read_items())
+    if changes := list(rows.read_changes()):
+        folder.write_rows(CHANGE_ROWS, changes)
     folder.write_table(PLAN, PLAN_COLUMNS, rows.read_places())
     if contents.has_data:
         folder.write_rows(PEOPLE_ROWS, rows.read_people())

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from evalsite.data.tables.faults import Fault, name_place, name_some, quote
+from evalsite.data.tables.faults import PLACES, Fault, name_place, name_plainly, quote
 from evalsite.imports.batches.item_maker import RowValues
 from evalsite.imports.batches.items import CheckedItem, DraftItem, is_made_group
 from evalsite.imports.batches.names import check_id
@@ -46,7 +46,7 @@ class Repeats:
     def find_fault(self) -> Fault | None:
         if not self.rows or self.is_chosen or self._first is None:
             return None
-        message = f"{self._describe()} Take each once, or remove all but one row of each."
+        message = f"{self._describe()} Take each once (--take-once), or remove all but one."
         return Fault("item_repeated", message, line=self._first[0], record=self._first[1])
 
     def list_decisions(self) -> list[Decision]:
@@ -89,8 +89,9 @@ class EmptyOutputs:
         self, options: Mapping[str, Any], digest: Callable[[Mapping[str, str]], bytes]
     ) -> None:
         self.answer = str(options.get(EMPTY_OUTPUTS, ""))
-        # why the first of them has none
-        self.reason = ""
+        # why they have none, by item and system, as far as the file says it
+        self.reasons: Mapping[tuple[str, str], str] = {}
+        self._failed: list[str] = []
         self._digest = digest
         self._rows: list[tuple[int, int]] = []
         self._systems: Counter[str] = Counter()
@@ -99,11 +100,17 @@ class EmptyOutputs:
         self._keys: set[str] = set()
         self._digests: set[bytes] = set()
 
-    def add(self, system: str, place: tuple[int, int], item: str | None) -> None:
+    def add(self, system: str, place: tuple[int, int], item: str | None) -> str:
+        """Count an output without a text; return why it has none, in words, if that is known."""
         self._rows.append(place)
         self._systems[system] += 1
         if item:
             self._ids[item] = None
+        reason = self.reasons.get((item or "", system), "")
+        failed = f"{item} of {system} failed: {quote(reason, 100)}." if reason else ""
+        if failed and len(self._failed) < PLACES:
+            self._failed.append(failed)
+        return failed
 
     def leaves_out(self, values: RowValues, item: DraftItem) -> bool:
         """Return whether an output without a text is left out, alone or with its input."""
@@ -131,8 +138,8 @@ class EmptyOutputs:
                 " ".join(
                     [
                         f"{', '.join(systems)}.",
-                        *([f"Of {name_some([*self._ids])}."] if self._ids else []),
-                        *([f"The first failed: {quote(self.reason, 100)}."] if self.reason else []),
+                        *([f"Of {name_plainly([*self._ids])}."] if self._ids else []),
+                        *self._failed,
                     ]
                 ),
                 choices=[

@@ -15,6 +15,8 @@ from evalsite.instruments.schema import Instrument
 EMPTY_FLAG = "output_is_empty"
 PAIR = "pair"
 OF_SYSTEM = "output_of_this_system"  # several columns may be: each is named after its system
+# before an instrument is chosen: several columns may be, and none has another name
+INPUT = "input_of_this_name"
 SEVERAL = ("", OF_SYSTEM, LEAVE_OUT)  # what any number of columns may be mapped to
 PER_OUTPUT = ("output", "system", EMPTY_FLAG, PAIR)
 _NUMBERED_FIELD = re.compile(rf"({'|'.join(PER_OUTPUT)})([1-9][0-9]?)")
@@ -51,6 +53,12 @@ _PROMPTS = (
     "inputs", "user_input", "document", "passage", "conversation", "dialogue", "dialog", "history",
     "turns", "messages", "input_text", "source_text", "post", "text",
 )  # fmt: skip
+# what else is known to be an input while no instrument says what it shows
+_INPUTS = frozenset((
+    *_PROMPTS, "data", "triples", "table", "box_score", "evidence", "mr",
+    "meaning_representation", "review", "review_text", "review_body", "dialogue_history",
+    "dialog_history", "dialogue_context", "goal", "claim", "premise", "transcript", "paragraph",
+))  # fmt: skip
 # may be a system's output as well as what it is measured against
 _REFERENCES = re.compile(r"(the_)?(ref|reference|gold|target|human|ground_truth)(_?(text|output))?")
 # an output only where a number or a letter follows
@@ -212,6 +220,12 @@ def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> 
     return {column.strip(): chosen.get(number, "") for number, column in enumerate(header)}
 
 
+def is_input(column: str) -> bool:
+    """Return whether a column of this name holds an input, and no output."""
+    name = fold(column.strip().removeprefix("Input."))
+    return name in _INPUTS and name not in _FIELDS["output"][1]
+
+
 def is_reference(column: str) -> bool:
     """Return whether a column of this name may hold what outputs are measured against."""
     return _REFERENCES.fullmatch(fold(column)) is not None
@@ -254,7 +268,7 @@ def _guess_systems(
     if like == left and _fit(len(like), least):
         return like
     # beside other columns only texts are outputs
-    texts = [column for column in like if _are_texts(cells[column])]
+    texts = [column for column in like if are_texts(cells[column])]
     return texts if _fit(len(texts), least) else []
 
 
@@ -298,7 +312,7 @@ def _may_name_system(column: str) -> bool:
     return not is_other and not is_personal(column)
 
 
-def _are_texts(cells: Sequence[str]) -> bool:
+def are_texts(cells: Sequence[str]) -> bool:
     """Whether these cells are sentences rather than numbers, names, addresses or categories."""
     filled = [cell.strip() for cell in cells if cell.strip()]
     if not filled or len(set(filled)) < _MOSTLY * len(filled):

@@ -17,7 +17,6 @@ from evalsite.studies.models import Item, Output, Study
 
 OutputRow = tuple[int, str, str]  # item, system, text
 _AT_ONCE = 2_000
-_BEFORE, _SHOWN = 15, 40  # characters around the first difference of two texts
 
 
 @dataclass(slots=True)
@@ -101,20 +100,6 @@ def list_outputs(items: Collection[int], systems: Collection[str]) -> Iterator[O
         outputs = Output.objects.filter(item__in=keys, system__name__in=systems)
         rows = outputs.order_by("item_id", "position")
         yield from rows.values_list("item_id", "system__name", "text")
-
-
-def find_difference(first: str, second: str) -> tuple[str, str]:
-    """Return the parts of two texts around their first difference."""
-    pairs = enumerate(zip(first, second, strict=False))
-    at = next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
-    return _cut(first, at), _cut(second, at)
-
-
-def _cut(text: str, at: int) -> str:
-    start = max(0, at - _BEFORE)
-    part = " ".join(text[start : start + _SHOWN].split())
-    more = "…" if len(text) > start + _SHOWN else ""
-    return f"{'…' if start else ''}{part}{more}"
 
 
 def name_sources(items: Iterable[int]) -> dict[int, tuple[Mapping[str, str], str]]:

@@ -1,13 +1,16 @@
 """Items of a file: what a check finds in them, and the batch that they become."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
+from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
+    INPUT,
     OF_SYSTEM,
     describe_kept,
     guess_mapping,
@@ -21,12 +24,20 @@ from evalsite.imports.batches.item_builder import ItemBuilder
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.mapping import check_mapping, make_plan
+from evalsite.imports.batches.open_inputs import (
+    find_kind,
+    guess_open,
+    list_inputs,
+    list_output_cells,
+    summarise_open,
+)
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
 from evalsite.imports.core import Importer, Source, Tell
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import import_path
 from evalsite.imports.steps import register
+from evalsite.imports.target import Target, make_open_instrument
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -38,29 +49,39 @@ class ItemImporter(Importer):
 
     purpose = Upload.Purpose.ITEMS
     check_kind, import_kind, undo_kind = "check upload", "import batch", "undo batch"
+    create_kind = "create study of upload"
     record = Batch
     link = "batch"
     checked = CheckedItems
 
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
-        return list_fields(study.config, mapping)
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
+        fields = list_fields(target.instrument, mapping)
+        if target.is_open:
+            fields.insert(2, Field(INPUT, "Input, by its own name", "This item", "", True))
+        return fields
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
-        return guess_mapping(header, study.config)
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
+        if target.is_open:
+            return guess_open(header, [], {})
+        return guess_mapping(header, target.instrument)
 
     def guess_from_rows(
         self,
         header: Sequence[str],
-        study: Study,
+        target: Target,
         rows: Sequence[Sequence[str]],
         chosen: Mapping[str, str],
     ) -> dict[str, str]:
-        return guess_mapping(header, study.config, rows, chosen)
+        if target.is_open:
+            return guess_open(header, rows, chosen)
+        return guess_mapping(header, target.instrument, rows, chosen)
 
     def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
         fields = set(chosen.values())
         # any number of columns may be outputs of systems
-        once = {column: field for column, field in chosen.items() if field != OF_SYSTEM}
+        once = {
+            column: field for column, field in chosen.items() if field not in (OF_SYSTEM, INPUT)
+        }
         guess = super().settle(guess, once)
         if OF_SYSTEM in fields:
             fields = set(filter(is_per_output, guess.values()))
@@ -70,16 +91,31 @@ class ItemImporter(Importer):
             return guess
         return {column: "" if field in fields else field for column, field in guess.items()}
 
-    def get_merging(self, field: str, study: Study) -> str:
-        if field in name_inputs(study.config):
+    def get_merging(self, field: str, target: Target) -> str:
+        if field in name_inputs(target.instrument):
             return JOIN
         return FIRST if field in ("item", "group", "cluster", "system", "output") else ""
+
+    def map_inputs(self, columns: Collection[str], target: Target) -> dict[str, str]:
+        return dict.fromkeys(columns, INPUT) if target.is_open else {}
+
+    def complete(self, target: Target, checked: CheckedItems, rows: Sequence[Row]) -> Target:
+        if not target.is_open:
+            return target
+        cells = [row.cells for row in rows]
+        checked.inputs = list_inputs(checked, cells)
+        if find_kind(list_output_cells(checked.mapping, cells)) == "conversation":
+            checked.output_kind = "conversation"
+        inputs = [*checked.inputs.values()]
+        return replace(target, instrument=make_open_instrument(inputs, checked.output_kind))
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         return dict.fromkeys(columns, OF_SYSTEM)
 
     def describe_columns(self, checked: CheckedItems, rows: Sequence[Row]) -> dict[str, str]:
-        checked.kept = describe_kept(checked.mapping, [row.cells for row in rows])
+        # what lacks columns lists all there are
+        if not any(fault.code == "column_missing" for fault in checked.faults):
+            checked.kept = describe_kept(checked.mapping, [row.cells for row in rows])
         return {
             column: note
             for number, column in enumerate(checked.header)
@@ -92,21 +128,21 @@ class ItemImporter(Importer):
             )
         }
 
-    def check_mapping(self, checked: CheckedItems, study: Study, table: Table) -> list[Fault]:
-        return check_mapping(checked, study.config, table)
+    def check_mapping(self, checked: CheckedItems, target: Target, table: Table) -> list[Fault]:
+        return check_mapping(checked, target.instrument, table)
 
     def make_reader(
-        self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
+        self, checked: CheckedItems, target: Target, options: Mapping[str, Any]
     ) -> "ItemReader":
-        return ItemReader(checked, study, options)
+        return ItemReader(checked, target, options)
 
     def check_columns(self, checked: CheckedItems) -> list[Remark]:
         kept = [column for column, field in checked.mapping.items() if not field]
         sentence = describe_personal(kept)
         return [Remark("personal_columns", sentence)] if sentence else []
 
-    def summarise(self, checked: CheckedItems, study: Study) -> dict[str, Any]:
-        return {
+    def summarise(self, checked: CheckedItems, target: Target) -> dict[str, Any]:
+        summary: dict[str, Any] = {
             "left_out": checked.left_out,
             "paired": find_note(checked.import_notes, PAIRED),
             "items": len(checked.items),
@@ -120,9 +156,10 @@ class ItemImporter(Importer):
                     "inputs": item.inputs,
                     "outputs": [[output.system, output.text] for output in item.outputs],
                 }
-                for item in checked.items[:EXAMPLES]
+                for item in checked.items[: 0 if target.is_open else EXAMPLES]
             ],
         }
+        return summary | (summarise_open(checked) if target.is_open else {})
 
     def store(
         self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
@@ -157,24 +194,30 @@ def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
     return ""
 
 
-def _describe_name(name: str) -> str:
+def _describe_name(name: str, file_name: str) -> str:
     return (
-        f"The outputs will be called “{name}”, after the file. Rename them, or give the name with "
-        f"the file (alpha=FILE)"
+        f"These outputs will be called “{name}”, after the file. Rename them, or give the name "
+        f"with the file (alpha={file_name})"
     )
 
 
 class ItemReader:
     """Puts the rows of a file together to items."""
 
-    def __init__(self, checked: CheckedItems, study: Study, options: Mapping[str, Any]) -> None:
+    def __init__(self, checked: CheckedItems, target: Target, options: Mapping[str, Any]) -> None:
         self._checked = checked
-        plan = make_plan(checked, study.config)
-        self._builder = ItemBuilder(study, checked.header, plan, options)
-        self._builder.empty.reason = checked.failure
+        plan = make_plan(checked, target.instrument)
+        self._builder = ItemBuilder(target, checked.header, plan, options)
+        names = options.get(SYSTEM_NAMES) or {}
+        self._builder.empty.reasons = {
+            (item, names.get(system, system)): reason
+            for (item, system), reason in checked.failures.items()
+        }
         self.add: Callable[[Row], None] = self._builder.add
         if plan.is_named_by_file and checked.system_name not in (options.get(NAMES) or {}).values():
-            self._builder.remarks.tell("system_named", _describe_name(checked.system_name))
+            self._builder.remarks.tell(
+                "system_named", _describe_name(checked.system_name, checked.file_name)
+            )
         if sentence := describe_personal(plan.extra):
             self._builder.remarks.tell("personal_columns", sentence)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.faults import Fault, Remarks, find_difference
 from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
@@ -42,8 +42,9 @@ from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.batches.texts import Texts
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
+from evalsite.imports.target import Target
 from evalsite.instruments.schema import Column
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
 _MOST_OUTPUTS = 500  # with more of them the column of items is probably another one
@@ -55,17 +56,17 @@ class ItemBuilder:
 
     def __init__(
         self,
-        study: Study,
+        target: Target,
         header: list[str],
         plan: Plan,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.study = study
+        self.study = target.study
         self.repeats = Repeats(options or {})
         self.faulty = FaultyRows(options or {})
         self.clusters = Clusters(options or {})
-        self.config = study.config
-        self.is_launched = study.is_launched
+        self.config = target.instrument
+        self.is_launched = target.study.is_launched
         self.header = header
         self.plan = plan
         self._splitter = Splitter(
@@ -78,9 +79,9 @@ class ItemBuilder:
         self.remarks = Remarks()
         self.rows = 0
         self.left_out = 0
-        self._keys, systems = find_known(study)
+        self._keys, systems = find_known(target)
         self._last_row = find_last_row_number(self._keys)
-        self._earlier = EarlierInputs(study, self.config, systems)
+        self._earlier = EarlierInputs(target.study, self.config, systems)
         self.empty = EmptyOutputs(options or {}, self._earlier.digest)
         self._ids = ShortIds(self._keys, self._earlier.by_id)
         self.texts = Texts(self.config, options or {}, ids=_list_id_columns(plan))
@@ -90,6 +91,7 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
+        self._inputs = {one.name for one in self.config.columns}
         self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
@@ -208,6 +210,12 @@ class ItemBuilder:
                 f"Item “{item.key}” has another value here than in line {item.line}. "
                 "All rows of an item must agree."
             )
+            if name in self._inputs:
+                part, earlier = find_difference(text, item.shared[name])
+                message = (
+                    f"“{item.key}” has another input in line {values.line} (“{part}”) than in "
+                    f"line {item.line} (“{earlier}”). Outputs that are compared need one input."
+                )
             self._fault("item_differs", message, values, self._column(name))
 
     def _is_own(self, name: str) -> bool:
@@ -328,12 +336,17 @@ class ItemBuilder:
             message = "The output is marked as empty, but holds a text. Correct one of the two."
             self._fault("flag_invalid", message, values, cells.heads.text)
         elif not flag and not cells.text.strip():
-            self.empty.add(cells.system, (values.line, values.record), values.item)
+            source = values.extra.get(SOURCE_ID, values.item)
+            failed = self.empty.add(cells.system, (values.line, values.record), source)
             cells.text = ""
             if not self.empty.answer:
                 message = (
-                    "The output is empty. Fill it in. If the system gave nothing, have “(no "
-                    "output)” shown instead, or mark the row with yes in a column output_is_empty."
+                    f"{failed} Leave out this input for every system, or show “(no output)” "
+                    "(--empty-outputs leave-out or show)."
+                    if failed
+                    else "The output is empty. Fill it in. If the system gave nothing, have “(no "
+                    "output)” shown instead (--empty-outputs show), or mark the row with yes in a "
+                    "column output_is_empty."
                 )
                 self._fault("output_empty", message, values, cells.heads.text)
         else:

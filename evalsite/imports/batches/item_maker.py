@@ -306,6 +306,7 @@ def _name_pair(pair: Pair) -> dict[str, object]:
 
 
 _PRACTICE, _REPEAT = str(Item.Kind.PRACTICE), str(Item.Kind.REPEAT)
+_WITHDRAWN = str(Item.Kind.WITHDRAWN)
 _NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
 
 
@@ -424,4 +425,6 @@ class MadeRows:
                 return "Rows of practice items that came with the protocol, which were left out"
         elif kind == _REPEAT and self._repeat_of is not None and cells[self._repeat_of]:
             return "Rows of repeats, which a study makes for itself and which were left out"
+        elif kind == _WITHDRAWN and self._batch is not None:
+            return "Rows of items that were withdrawn in their study, which were left out"
         return ""

@@ -11,6 +11,7 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, NamedTuple, overload
 
 from evalsite.imports.core import Checked
+from evalsite.instruments.schema import InputColumn
 
 _MADE = "inputs-"
 
@@ -132,6 +133,14 @@ class CheckedItems(Checked):
     # of the rows: those that the site makes itself, and those left out by choice
     left_out: int = 0
     items: Items = field(default_factory=Items)
+    # before an instrument is chosen: the inputs by column, and what the outputs are
+    inputs: dict[str, InputColumn] = field(default_factory=dict)
+    output_kind: str = "text"
+
+    @property
+    def read_mapping(self) -> dict[str, str]:
+        mapping = super().read_mapping
+        return mapping | {column: one.name for column, one in self.inputs.items()}
 
     @property
     def is_importable(self) -> bool:

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from itertools import combinations, count, islice
 from typing import Any
 
-from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.faults import Fault, Remark, find_difference
 from evalsite.imports.batches.earlier import (
     EarlierInput,
     EarlierInputs,
-    find_difference,
     list_outputs,
     name_sources,
     normalise,
@@ -200,7 +199,7 @@ class Joins:
         text, earlier = find_difference(draft.shared.get(name, ""), inputs.get(name, ""))
         message = (
             f"“{draft.key}” has another input here (“{text}”) than in {file_name} (“{earlier}”). "
-            "Outputs that are compared need the same input. Correct it, or use another id."
+            "Outputs that are compared need one input. Correct it, or use another id."
         )
         return Fault("input_differs", message, line=draft.line, record=draft.record), name
 

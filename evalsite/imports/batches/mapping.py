@@ -71,14 +71,17 @@ def check_mapping(checked: CheckedItems, config: Instrument, table: Table) -> li
     if problem := _find_two_forms(by_field):
         faults.append(Fault("forms_mixed", problem, line=line))
     missing = _find_missing(by_field, config)
-    if fault := _find_unclear_input(checked, config):
-        faults.append(fault)
+    unclear = _find_unclear_input(checked, config)
+    if unclear:
+        faults.append(unclear)
     if _is_named_by_file(by_field, checked.system_name):
         missing.remove("system")
     if missing and (fault := _find_other_kind(mapping, config, line, table.sheet)):
         return [*faults, fault]
     faults += [
-        _describe_missing(field, mapping, config, line, is_first=field == missing[0])
+        _describe_missing(
+            field, mapping, config, line, is_listed=field == missing[0] and not unclear
+        )
         for field in missing
     ]
     return faults
@@ -215,7 +218,7 @@ def _describe_missing(
     config: Instrument,
     line: int | None,
     *,
-    is_first: bool,
+    is_listed: bool,
 ) -> Fault:
     # values inside a column would be a long list
     columns = [
@@ -226,30 +229,35 @@ def _describe_missing(
     # the page lists columns by their labels
     label = next((one.heading for one in config.columns if one.name == field), field)
     named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
+    inputs = name_inputs(config)
+    needed = [column.name for column in config.columns if column.required]
+    of_several = f" as {named}" if len(needed) > 1 else ""
     questions = {
-        **dict.fromkeys(name_inputs(config), f"Which column did the systems get as {named}?"),
+        **dict.fromkeys(inputs, f"Which column did the systems get{of_several}?"),
         "output": "Which column holds the outputs?",
     }
     message = questions.get(field, f"Column {named} is missing.")
-    # one list is enough
-    if is_first:
+    if is_listed:
         message += f" Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
-    if near := find_near(field, mapping, config):
-        message += f" Did you mean {join_names(near, 'or')}? Map it, or rename it."
-    elif field in questions:
-        message += f" Choose it (on the command line --map COLUMN={field}), or add it."
+    near = find_near(field, mapping, config)
+    if near:
+        message += f" Did you mean {join_names(near, 'or')}?"
+    if field in questions:
+        message += f" Choose it (--map {near[0] if len(near) == 1 else 'COLUMN'}={field})."
+    elif near:
+        message += " Map it, or rename it."
     else:
         message += " Map a column to it, or add it."
     if field == "system":
         message += (
-            " If one system wrote all outputs, choose “Output of this system” for their column (on "
-            f"the command line {OF_SYSTEM}): the system is then called like the column."
+            " If one system wrote all outputs, choose “Output of this system” for their column "
+            f"(--map COLUMN={OF_SYSTEM}): the system is then called like the column."
         )
     if field == "output" and list(mapping.values()).count("") > 1:
         message += (
             " If columns are named after systems and hold their outputs, choose “Output of this "
-            f"system” for each of them (on the command line {OF_SYSTEM})."
+            f"system” for each of them (--map COLUMN={OF_SYSTEM})."
         )
     return Fault("column_missing", message, column=field, line=line)

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import chain, count
 
 from evalsite.data.tables.faults import Remark
-from evalsite.studies.models import Study
+from evalsite.imports.target import Target
 from evalsite.studies.summary_lines import count_of
 
 # So limited, an id is safe in every spreadsheet, address and file that it may end up in.
@@ -160,8 +160,11 @@ class Names:
             self._others[folded] = (name, line)
 
 
-def find_known(study: Study) -> tuple[set[str], list[str]]:
+def find_known(target: Target) -> tuple[set[str], list[str]]:
     """Keys of the study's items, and names of its systems."""
+    if target.is_draft:
+        return {f"practice-{n + 1}" for n in range(len(target.instrument.practice))}, []
+    study = target.study
     keys = set(study.items.values_list("key", flat=True).iterator(chunk_size=10_000))
     return keys, list(study.systems.values_list("name", flat=True))
 

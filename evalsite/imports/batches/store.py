@@ -1,45 +1,49 @@
 """Checked items become a batch of the study: all of them, or none; and out of it again.
 
-SQLite has one lock for all who write. Building rows while holding it kept people from saving for
-seconds. So the rows wait in temporary tables of this connection, which take no lock, and one
-statement for each table moves them, in half the time of inserting them one by one. PostgreSQL lets
-others write meanwhile: it gets the rows as a stream (COPY), which takes a fraction of that time.
+SQLite has one lock for all who write, so items are stored in short transactions, while nothing
+shows the batch (`Batch.stored_at`); one update shows all of them. An undo is the same update
+backwards. What a killed process leaves behind is deleted by the worker, or by the next import.
 """
 
-from array import array
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, transaction
-from django.db.models import Max, Model, Q, QuerySet
+from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.items import CheckedItem, CheckedItems, Items
-from evalsite.imports.bulk import copy_rows, quote_table
+from evalsite.imports.batches.items import CheckedItem, CheckedItems
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.uploads import clean_file_name
-from evalsite.jobs.models import Job
-from evalsite.lib.transactions import deferred_transaction
+from evalsite.jobs.models import STALE_AFTER, Job
+from evalsite.jobs.schedule import scheduled
+from evalsite.lib.clock import now
+from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.row_insert import insert_rows
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
 
 _OPEN_JOB = (Job.State.WAITING, Job.State.RUNNING)
-# what differs between the items of a batch
-_FIELDS = (
-    "key", "group", "cluster", "kind", "inputs", "extra", "gold",
+# of a transaction: items, and characters, so that long texts don't fill the memory
+_ITEMS_AT_ONCE, _CHARACTERS_AT_ONCE = 500, 4_000_000
+_ITEM_FIELDS = (
+    "study", "batch", "key", "group", "cluster", "kind", "inputs", "extra", "gold",
     "shuffle_key", "group_shuffle_key",
 )  # fmt: skip
-_TEXTS = "key text, grp text, cluster text, kind text, inputs text, extra text, gold text"
-_ITEM_TABLE = f"(no INTEGER PRIMARY KEY, {_TEXTS}, shuffle_key bigint, group_shuffle_key bigint)"
-_OUTPUT_TABLE = "(item integer, position integer, system text, text text)"
-_AT_ONCE, _COPIED_AT_ONCE = 500, 2_000  # items that are written at once
+_OUTPUT_FIELDS = ("study", "item", "system", "position", "text")
+
+
+class _Overtaken(Exception):
+    """Another import of the same file has begun, and this one stops."""
 
 
 def find_same_file(study: Study, sha256: str) -> Batch | None:
@@ -61,38 +65,110 @@ def import_batch(
         return same
     if not checked.is_importable:
         raise ValidationError(HAS_FAULTS)
-    # before the transaction, which holds SQLite's only writer lock
-    with PreparedItems(study, checked.items) as items:
-        try:
-            return _store(
-                items,
-                Batch(
-                    study=study,
-                    file_name=clean_file_name(file_name),
-                    sha256=sha256,
-                    rows=checked.rows_taken,
-                    import_notes=checked.import_notes,
-                    uploaded_by=by if getattr(by, "is_authenticated", False) else None,
-                ),
-                by=by,
-                upload_key=upload_key,
+    # an earlier import of this file broke off, or is the first of two clicks and stops now
+    _give_up(Batch.all_objects.filter(study=study, sha256=sha256))
+    _delete_remains(Batch.all_objects.filter(study=study))
+    batch = Batch(
+        study=study,
+        file_name=clean_file_name(file_name),
+        sha256=sha256,
+        rows=checked.rows_taken,
+        stored_at=None,
+        written_at=now(),
+        import_notes=checked.import_notes,
+        uploaded_by=by if getattr(by, "is_authenticated", False) else None,
+    )
+    is_short = len(checked.items) <= _ITEMS_AT_ONCE
+    try:
+        # a short file in one transaction, for which the second of two clicks waits
+        with transaction.atomic() if is_short else nullcontext():
+            _write(batch, checked)
+            return _show(batch, checked, by=by, upload_key=upload_key)
+    except (IntegrityError, _Overtaken):
+        # the other of two clicks, or another file with the same ids, was quicker
+        _clear(batch)
+        if same := find_same_file(study, sha256):
+            return same
+        raise ValidationError(HAS_CHANGED) from None
+    except BaseException:
+        _clear(batch)
+        raise
+
+
+def _write(batch: Batch, checked: CheckedItems) -> None:
+    """Store all items, which nothing shows yet."""
+    with transaction.atomic():
+        _lock(batch.study_id)
+        batch.save(force_insert=True)
+        systems = _make_systems(batch.study, checked.systems)
+    numbers_of = number_items(batch.study)
+    whose = (batch.study_id.hex, batch.pk.hex)
+    for items in _list_portions(checked.items):
+        with transaction.atomic():
+            _sign(batch, written_at=now())
+            ids = insert_rows(
+                Item,
+                _ITEM_FIELDS,
+                [
+                    (*whose, *item.list_values(), *numbers_of(item.key, item.group))
+                    for item in items
+                ],
             )
-        except IntegrityError:
-            # the second of two clicks, or another file with the same ids, was quicker
-            if same := find_same_file(study, sha256):
-                return same
-            raise ValidationError(HAS_CHANGED) from None
+            insert_rows(Output, _OUTPUT_FIELDS, _list_outputs(whose[0], ids, items, systems))
+
+
+def _list_portions(items: Iterable[CheckedItem]) -> Iterator[list[CheckedItem]]:
+    """Yield the items of one transaction after another."""
+    portion: list[CheckedItem] = []
+    characters = 0
+    for item in items:
+        portion.append(item)
+        characters += sum(len(output.text) for output in item.outputs)
+        characters += sum(map(len, item.inputs.values()))
+        if len(portion) == _ITEMS_AT_ONCE or characters > _CHARACTERS_AT_ONCE:
+            yield portion
+            portion, characters = [], 0
+    if portion:
+        yield portion
+
+
+def _list_outputs(
+    study_id: str, ids: Sequence[int], items: Sequence[CheckedItem], systems: Mapping[str, int]
+) -> Iterator[tuple[object, ...]]:
+    for pk, item in zip(ids, items, strict=True):
+        for position, output in enumerate(item.outputs):
+            yield study_id, pk, systems[output.system], position, output.text
+
+
+def _make_systems(study: Study, names: Iterable[str]) -> dict[str, int]:
+    """Create the systems of these names that are missing; return the ids of all."""
+    System.all_objects.bulk_create(
+        (System(study=study, name=name, is_stored=False) for name in sorted(names)),
+        # another file may bring the same at this moment
+        ignore_conflicts=True,
+    )
+    return dict(System.all_objects.filter(study=study).values_list("name", "id"))
+
+
+def _sign(batch: Batch, **values: datetime | None) -> None:
+    """Note that the import is still alive, unless it was given up meanwhile."""
+    mine = Batch.all_objects.filter(pk=batch.pk, stored_at=None, written_at__isnull=False)
+    if not mine.update(**values):
+        raise _Overtaken
 
 
 @transaction.atomic
-def _store(items: "PreparedItems", batch: Batch, *, by: Any, upload_key: UUID | None) -> Batch:
-    """Store the batch and all of its items, and record it in the log and the upload."""
-    batch.save(force_insert=True)
-    items.store(batch)
-    # last, so that others who change the study wait only for a moment
-    check_open_for_items(batch.study)
+def _show(batch: Batch, checked: CheckedItems, *, by: Any, upload_key: UUID | None) -> Batch:
+    """From here on the study has these items; it is recorded in the log and the upload."""
+    study = batch.study
+    check_open_for_items(study)
+    batch.stored_at = batch.uploaded_at = now()
+    batch.written_at = None
+    _sign(batch, stored_at=batch.stored_at, uploaded_at=batch.uploaded_at, written_at=None)
+    is_of_batch = Exists(Output.objects.filter(system=OuterRef("pk"), item__batch=batch))
+    System.all_objects.filter(is_of_batch, study=study, is_stored=False).update(is_stored=True)
     if upload_key is not None:
-        waiting = Upload.objects.filter(pk=upload_key, study=batch.study)
+        waiting = Upload.objects.filter(pk=upload_key, study=study)
         if not waiting.update(batch=batch):
             raise ValidationError("This file was given up meanwhile, so nothing was imported.")
     AuditEntry.objects.record(
@@ -101,7 +177,7 @@ def _store(items: "PreparedItems", batch: Batch, *, by: Any, upload_key: UUID | 
         study_id=batch.study_id,
         batch=str(batch.pk),
         rows=batch.rows,
-        items=len(items.checked),
+        items=len(checked.items),
         sha256=batch.sha256,
     )
     return batch
@@ -112,42 +188,36 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
 
     What pilots have answered goes with it: finding such faults is what they are for.
     """
+    in_transaction(partial(_hide, batch, by=by))
+    _delete_remains(Batch.all_objects.filter(study=batch.study_id))
+
+
+def _hide(batch: Batch, *, by: Any) -> None:
+    """From here on the study doesn't have these items."""
     study = batch.study
-    with transaction.atomic():
-        check_open_for_items(study)
-        pilots = discard_pilots(study)
-        _check_unseen(batch)
-        items = Item.objects.filter(batch=batch)
-        counts = {"items": items.count(), "rows": batch.rows}
-        keep_numbers(study, without=study.items.filter(Q(batch=batch) | Q(repeat_of__batch=batch)))
-        # a pilot may have been shown some of them again
-        Item.objects.filter(repeat_of__batch=batch).delete()
-        # one statement a table: nothing else refers to items that nobody has seen; to collect
-        # them one by one held the lock for twenty times as long
-        outputs = Output.objects.filter(item__batch=batch)
-        counts["scores"] = _drop_scores(study, outputs)
-        outputs._raw_delete(outputs.db)
-        items._raw_delete(items.db)
-        AuditEntry.objects.record(
-            "batch undone",
-            by=by,
-            study_id=study.pk,
-            batch=str(batch.pk),
-            sha256=batch.sha256,
-            pilot_answers=pilots,
-            **counts,
-        )
-        batch.delete()
-        System.objects.filter(study=study, outputs__isnull=True).delete()
-
-
-def _drop_scores(study: Study, outputs: QuerySet[Output]) -> int:
-    """Remove what metrics said of these outputs; return how many scores were removed."""
-    scores = MetricScore.objects.filter(output__in=outputs).order_by()
-    gone = scores.count()
-    scores._raw_delete(scores.db)
-    MetricFile.objects.filter(study=study, scores__isnull=True).delete()
-    return gone
+    check_open_for_items(study)
+    if not Batch.objects.filter(pk=batch.pk).exists():
+        return  # undone already
+    pilots = discard_pilots(study)
+    _check_unseen(batch)
+    items = Item.objects.filter(batch=batch)
+    counts = {"items": items.count(), "rows": batch.rows}
+    keep_numbers(study, without=study.items.filter(Q(batch=batch) | Q(repeat_of__batch=batch)))
+    # a pilot may have been shown some of them again
+    Item.objects.filter(repeat_of__batch=batch).delete()
+    counts["scores"] = MetricScore.objects.filter(output__item__batch=batch).count()
+    Batch.objects.filter(pk=batch.pk).update(stored_at=None)
+    is_shown = Exists(Output.objects.stored().filter(system=OuterRef("pk")))
+    System.objects.filter(~is_shown, study=study).update(is_stored=False)
+    AuditEntry.objects.record(
+        "batch undone",
+        by=by,
+        study_id=study.pk,
+        batch=str(batch.pk),
+        sha256=batch.sha256,
+        pilot_answers=pilots,
+        **counts,
+    )
 
 
 def takes_items(study: Study) -> bool:
@@ -157,8 +227,7 @@ def takes_items(study: Study) -> bool:
 
 def check_open_for_items(study: Study) -> None:
     """Raise ValidationError if this study takes no further items; inside a transaction."""
-    # no_key: adding a row that refers to the study, as each newcomer does, needn't wait
-    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    current = _lock(study.pk)
     if not takes_items(current):
         raise ValidationError(
             "This study is closed, so it takes no further items. Make a new study for them."
@@ -178,160 +247,73 @@ def _check_unseen(batch: Batch) -> None:
             )
 
 
-class PreparedItems:
-    """Items of a file, made ready outside a transaction; what they took up is freed at the end."""
-
-    def __init__(self, study: Study, checked: Items) -> None:
-        self.study = study
-        self.checked = checked
-
-    def __enter__(self) -> "PreparedItems":
-        if connection.vendor == "sqlite":
-            _drop_staged()
-            _stage(self.study, self.checked)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if connection.vendor == "sqlite" and not connection.needs_rollback:
-            _drop_staged()
-
-    def store(self, batch: Batch) -> None:
-        """Store the items and their outputs; inside a transaction."""
-        systems = _make_systems(self.study, self.checked.systems)
-        if connection.vendor == "sqlite":
-            _move_staged(batch, systems)
-        else:
-            _copy(batch, self.checked, systems)
+# --- what is left --------------------------------------------------------------------------
 
 
-def _make_systems(study: Study, names: Iterable[str]) -> dict[str, int]:
-    """Create the systems of these names that are missing; return the ids of all."""
-    System.objects.bulk_create(
-        (System(study=study, name=name) for name in sorted(names)),
-        # another file may bring the same at this moment
-        ignore_conflicts=True,
-    )
-    return dict(System.objects.filter(study=study).values_list("name", "id"))
+@scheduled("Delete items of undone batches, and of imports that broke off", is_deleting=True)
+def prune_batches() -> None:
+    """Delete items that nothing shows and no import is writing, in short transactions."""
+    _delete_remains(Batch.all_objects.all())
 
 
-# --- SQLite: temporary tables ---------------------------------------------------------
-# names of tables and columns come from the models, values go as parameters
+def _delete_remains(batches: QuerySet[Batch]) -> None:
+    batches = batches.filter(stored_at=None)
+    _give_up(batches.filter(written_at__lt=now() - STALE_AFTER))
+    for batch in batches.filter(written_at=None):
+        _delete(batch)
 
 
-def _stage(study: Study, checked: Items) -> None:
-    """The rows wait in temporary tables, items numbered from 1."""
-    with connection.cursor() as cursor, deferred_transaction():
-        cursor.execute(f"CREATE TEMP TABLE staged_item {_ITEM_TABLE}")
-        cursor.execute(f"CREATE TEMP TABLE staged_output {_OUTPUT_TABLE}")
-        cursor.execute("CREATE TEMP TABLE staged_system (name text PRIMARY KEY, id integer)")
-        marks = ", ".join(["%s"] * (1 + len(_FIELDS)))
-        numbered = enumerate(checked, start=1)
-        numbers_of = number_items(study)
-        while some := list(islice(numbered, _AT_ONCE)):
-            cursor.executemany(
-                f"INSERT INTO temp.staged_item VALUES ({marks})",  # noqa: S608
-                [
-                    (number, *item.list_values(), *numbers_of(item.key, item.group))
-                    for number, item in some
-                ],
-            )
-            cursor.executemany(
-                "INSERT INTO temp.staged_output VALUES (%s, %s, %s, %s)",
-                [output for number, item in some for output in _list_outputs(number, item)],
-            )
+def _give_up(batches: QuerySet[Batch]) -> None:
+    """Whatever is writing these batches stops at its next transaction."""
+    batches = batches.filter(stored_at=None, written_at__isnull=False)
+    for batch in batches.select_related("study"):
+        with transaction.atomic():
+            _lock(batch.study_id)
+            written = batches.filter(pk=batch.pk)
+            if list(written.select_for_update()):  # else its import has ended meanwhile
+                keep_numbers(batch.study, without=Item.all_objects.filter(batch=batch))
+                written.update(written_at=None)
 
 
-def _list_outputs(number: int, item: CheckedItem) -> list[tuple[int, int, str, str]]:
-    """Number of the item, place from 0, system, text."""
-    return [(number, place, one.system, one.text) for place, one in enumerate(item.outputs)]
+def _clear(batch: Batch) -> None:
+    """Delete what a refused import has stored; if the database is gone, the worker does."""
+    with suppress(DatabaseError):
+        _give_up(Batch.all_objects.filter(pk=batch.pk))
+        for left in Batch.all_objects.filter(pk=batch.pk, stored_at=None):
+            _delete(left)
 
 
-def _move_staged(batch: Batch, systems: dict[str, int]) -> None:
-    """The rows that wait are the batch's; inside a transaction."""
-    # the lock keeps others from taking these ids
-    last = Item.objects.aggregate(last=Max("id"))["last"] or 0
-    columns = ", ".join(_name_column(field) for field in _FIELDS)
-    staged = ", ".join("grp" if name == "group" else name for name in _FIELDS)
-    study_id = _adapt(Output, "study_id", batch.study_id)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {quote_table(Item)} (id, study_id, batch_id, {columns}) "  # noqa: S608
-            f"SELECT {last} + no, %s, %s, {staged} FROM temp.staged_item ORDER BY no",
-            [study_id, _adapt(Item, "batch_id", batch.pk)],
-        )
-        cursor.executemany("INSERT INTO temp.staged_system VALUES (%s, %s)", [*systems.items()])
-        cursor.execute(
-            f"INSERT INTO {quote_table(Output)} (study_id, item_id, system_id, position, text) "  # noqa: S608
-            f"SELECT %s, {last} + output.item, named.id, output.position, output.text "
-            # CROSS: in the order of the file, each system found by its index
-            "FROM temp.staged_output AS output CROSS JOIN temp.staged_system AS named "
-            "WHERE named.name = output.system ORDER BY output.rowid",
-            [study_id],
-        )
+def _delete(batch: Batch) -> None:
+    while in_transaction(partial(_delete_portion, batch)):
+        pass
 
 
-def _drop_staged() -> None:
-    with connection.cursor() as cursor:
-        for name in ("staged_item", "staged_output", "staged_system"):
-            cursor.execute(f"DROP TABLE IF EXISTS temp.{name}")
+def _delete_portion(batch: Batch) -> bool:
+    """Delete some of its items, or at last the batch; return whether there may be more."""
+    # one at a time: the worker may be at it, too
+    _lock(batch.study_id)
+    if not Batch.all_objects.filter(pk=batch.pk, stored_at=None).exists():
+        return False
+    items = Item.all_objects.filter(batch=batch).order_by("id").values_list("pk", flat=True)
+    if ids := list(items[:_ITEMS_AT_ONCE]):
+        # nothing else refers to items that nobody has seen; to collect them one by one held the
+        # lock for twenty times as long
+        scores = MetricScore.all_objects.filter(output__item__in=ids).order_by()
+        scores._raw_delete(scores.db)
+        outputs = Output.objects.filter(item__in=ids).order_by()
+        outputs._raw_delete(outputs.db)
+        rows = Item.all_objects.filter(pk__in=ids).order_by()
+        rows._raw_delete(rows.db)
+        return True
+    Batch.all_objects.filter(pk=batch.pk).delete()
+    MetricFile.objects.filter(study=batch.study_id, scores__isnull=True).delete()
+    if not Batch.all_objects.filter(study=batch.study_id, written_at__isnull=False).exists():
+        # another import might need them for its first items
+        unused = System.all_objects.filter(study=batch.study_id, is_stored=False)
+        unused.filter(outputs__isnull=True).delete()
+    return False
 
 
-# --- PostgreSQL: a stream -------------------------------------------------------------
-
-
-def _copy(batch: Batch, checked: Items, systems: dict[str, int]) -> None:
-    """The items and their outputs are the batch's; inside a transaction."""
-    numbers_of = number_items(batch.study)
-    # as texts: to write them takes longer than all else of a row
-    study_id, batch_id = str(batch.study_id), str(batch.pk)
-    with connection.cursor() as cursor:
-        ids = _take_ids(cursor, len(checked))
-        columns = ", ".join(["id", "study_id", "batch_id", *map(_name_column, _FIELDS)])
-        item_table = f"{quote_table(Item)} ({columns})"
-        output_table = f"{quote_table(Output)} (study_id, item_id, system_id, position, text)"
-        numbered = zip(ids, checked, strict=True)
-        # some at a time: the items are made again in each pass
-        while some := list(islice(numbered, _COPIED_AT_ONCE)):
-            copy_rows(
-                cursor,
-                item_table,
-                (
-                    (pk, study_id, batch_id, *item.list_values(), *numbers_of(item.key, item.group))
-                    for pk, item in some
-                ),
-            )
-            copy_rows(
-                cursor,
-                output_table,
-                (
-                    (study_id, pk, systems[output.system], position, output.text)
-                    for pk, item in some
-                    for position, output in enumerate(item.outputs)
-                ),
-            )
-        # the references are checked here, before any lock on the study, and not at its commit
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-
-
-def _take_ids(cursor: Any, count: int) -> "array[int]":
-    """Reserve this many new ids of items, in ascending order."""
-    # in a separate statement: beside nextval the sequence would be looked up for every row
-    cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [quote_table(Item)])
-    (sequence,) = cursor.fetchone()
-    cursor.execute("SELECT nextval(%s::regclass) FROM generate_series(1, %s)", [sequence, count])
-    return array("q", (row[0] for row in cursor.fetchall()))
-
-
-# --- columns --------------------------------------------------------------------------
-
-
-def _name_column(name: str) -> str:
-    column = next(one.column for one in Item._meta.concrete_fields if one.name == name)
-    return connection.ops.quote_name(str(column))
-
-
-def _adapt(model: type[Model], attname: str, value: UUID) -> Any:
-    """Return the value as the column of this name stores it."""
-    field = next(one for one in model._meta.concrete_fields if one.attname == attname)
-    return field.get_db_prep_save(value, connection)
+def _lock(study_id: UUID) -> Study:
+    # no_key: adding a row that refers to the study, as each newcomer does, needn't wait
+    return Study.objects.select_for_update(no_key=True).get(pk=study_id)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsite.data.tables.faults import Fault, find_control, hold_control, name_some
+from evalsite.data.tables.faults import Fault, find_control, hold_control, name_plainly
 from evalsite.data.tables.table import Row
 from evalsite.data.tables.texts import (
     find_reasoning,
@@ -148,15 +148,16 @@ class Texts:
         """Yield that something has to be decided, as far as it isn't."""
         for key, text, _ in self._list_questions():
             if key != CONTROLS and not self._answers[key]:
-                option = key.removeprefix("outputs_")
-                values = " or ".join(value for value, _ in self._list_choices(key))
-                yield Fault("decision_needed", f"{text} {_ASKED[key]} (--{option} {values}).")
+                message = f"{text} {self._write_choices(key)}"
+                yield Fault("decision_needed", " ".join([message, *self._explain(key)]))
 
     def list_decisions(self) -> list[Decision]:
         return [
             Decision(
                 key,
                 text,
+                # each cell has a fault of its own, which says nothing of this
+                self._write_choices(key) if key == CONTROLS else " ".join(self._explain(key)),
                 choices=[[value, words, ""] for value, words in self._list_choices(key)],
                 rows=ids[:_MOST_NAMED],
                 is_made=bool(self._answers[key]),
@@ -179,6 +180,25 @@ class Texts:
             return choices
         return [(value, words) for value, words in choices if value in self._lost or value == "-"]
 
+    def _write_choices(self, key: str) -> str:
+        """Return what may be answered, with the option of a command for it."""
+        option = key.removeprefix("outputs_").replace("_", "-")
+        if key != MISSING:
+            values = " or ".join(value for value, _ in _CHOICES[key])
+            return f"{_ASKED[key]} (--{option} {values})."
+        words = " or ".join(f"“{word}” as missing (--{option} {word})" for word in self._lost)
+        return f"Read {words}, or keep it as text (--{option} -)."
+
+    def _explain(self, key: str) -> Iterator[str]:
+        """Yield what else is to be known before a question is answered."""
+        if key == REASONING and self._unclosed:
+            outputs = "output" if len(self._unclosed) == 1 else "outputs"
+            ids = name_plainly([*self._unclosed])
+            yield (
+                f"In {ids} reasoning begins and has no end (no </think>): nothing is left of the "
+                f"{outputs}."
+            )
+
     def _list_questions(self) -> Iterator[tuple[str, str, list[str]]]:
         """Yield the key of each question, what there is, and the ids it is about."""
         if self._prompted:
@@ -187,15 +207,8 @@ class Texts:
             yield SYSTEM_PROMPTS, f"{inputs} {begin} with a system prompt.", [*self._prompted]
         if number := self._reasoning.total():
             begin = "begins" if number == 1 else "begin"
-            text = (
-                f"{count_of(number, 'output')} of {name_some([*self._reasoning])} {begin} with "
-                "reasoning."
-            )
-            if self._unclosed:
-                text += (
-                    f" In {name_some([*self._unclosed])} it has no end (no </think>): without it, "
-                    "nothing is left of the output."
-                )
+            systems = name_plainly([*self._reasoning])
+            text = f"{count_of(number, 'output')} of {systems} {begin} with reasoning."
             yield REASONING, text, [*self._unclosed]
         if self._spoken:
             names = " and ".join(f"“{name}:”" for name in [*self._speakers][:3])
@@ -206,7 +219,8 @@ class Texts:
         if (number := self._lost.total()) >= _FEW:
             words = " or ".join(f"“{word}”" for word in self._lost)
             outputs = count_of(number, "output")
-            yield MISSING, f"{outputs} are only {words}, as programs write a missing value.", []
+            text = f"{outputs} are only {words}, which programs write for a missing value."
+            yield MISSING, text, []
         if number := self._controls.total():
             holds = "holds" if number == 1 else "hold"
             names = ", ".join(self._controls)
@@ -224,7 +238,6 @@ _ASKED = {
     REASONING: "Leave it out, or keep it",
     PROMPTS: "Show each prompt as one text, or as turns",
     CONTROLS: "Replace them by spaces, or remove them",
-    MISSING: "Read it as missing, or keep it as text",
 }
 _CHOICES: dict[str, list[tuple[str, str]]] = {
     SYSTEM_PROMPTS: [

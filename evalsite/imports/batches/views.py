@@ -316,7 +316,12 @@ def _name_optional_columns(config: Instrument) -> list[str]:
 
 item_views = [
     StudyView(
-        path="items/", name="batch-list", view=list_batches, place="Set up", tab="Items", order=20
+        path="set-up/items/",
+        name="batch-list",
+        view=list_batches,
+        place="Set up",
+        tab="Items",
+        order=20,
     ),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
     *ItemPages().list_views(),

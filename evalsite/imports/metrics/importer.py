@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import Fault, Refused, Remark
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.batches.names import Names
-from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.core import (
     HAS_CHANGED,
@@ -32,9 +31,11 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
 from evalsite.imports.steps import register
+from evalsite.imports.target import Target
 from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
+from evalsite.lib.row_insert import insert_rows
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -65,7 +66,7 @@ _NOTHING = {"nan", "na", "n/a", "null", "none", "-", "–", "inf", "-inf", "+inf
 class Score(NamedTuple):
     """What a metric gave to an output."""
 
-    output_id: int
+    output: int
     metric: str
     value: float
     better: str
@@ -87,7 +88,7 @@ class CheckedScores(Checked):
 
     @property
     def outputs(self) -> int:
-        return len({score.output_id for score in self.scores})
+        return len({score.output for score in self.scores})
 
 
 class MetricImporter(Importer):
@@ -98,7 +99,7 @@ class MetricImporter(Importer):
     record = MetricFile
     checked = CheckedScores
 
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         return [
             Field("", "Leave out", is_for_many=True),
             Field("item", "Item, or output such as item-7#2"),
@@ -116,7 +117,7 @@ class MetricImporter(Importer):
             Field("better", "Whether higher or lower scores are better", "One score a row"),
         ]
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
         """Without a column that names metrics, each column that says nothing else is one."""
         places = {fold(name): name for name in reversed(header)}
         mapping = dict.fromkeys(header, "")
@@ -127,7 +128,7 @@ class MetricImporter(Importer):
             return mapping
         # without a row for each score it has nothing to say
         mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
-        others = _OTHERS | {fold(column.name) for column in study.config.columns}
+        others = _OTHERS | {fold(column.name) for column in target.instrument.columns}
         for name in header:
             if not mapping[name] and fold(name) not in others:
                 mapping[name] = OF_METRIC
@@ -137,9 +138,9 @@ class MetricImporter(Importer):
         once = {column: use for column, use in chosen.items() if use not in _OF_METRICS}
         return super().settle(guess, once)
 
-    def check_mapping(self, checked: CheckedScores, study: Study, table: Table) -> list[Fault]:
+    def check_mapping(self, checked: CheckedScores, target: Target, table: Table) -> list[Fault]:
         there, line = set(checked.mapping.values()), table.header_line
-        faults = super().check_mapping(checked, study, table)
+        faults = super().check_mapping(checked, target, table)
         needed = {"item": "the item’s id, as in its batch"}
         if "metric" in there:
             needed["value"] = "the score that the metric gave"
@@ -160,16 +161,16 @@ class MetricImporter(Importer):
         return faults
 
     def make_reader(
-        self, checked: CheckedScores, study: Study, options: Mapping[str, Any]
+        self, checked: CheckedScores, target: Target, options: Mapping[str, Any]
     ) -> "ScoreReader":
         return ScoreReader(
             checked,
-            study,
+            target.study,
             is_limited=not options.get("no_limit"),
             leaves_out=bool(options.get(LEAVE_OUT_FAULTY)),
         )
 
-    def summarise(self, checked: CheckedScores, study: Study) -> dict[str, Any]:
+    def summarise(self, checked: CheckedScores, target: Target) -> dict[str, Any]:
         counts = Counter(score.metric for score in checked.scores)
         return {
             "scores": len(checked.scores),
@@ -285,9 +286,7 @@ class ScoreReader:
         faulty = {fault.record for fault in self._row_faults}
         self._places = {key: place for key, place in self._places.items() if place[1] not in faulty}
         self._checked.scores = [
-            score
-            for score in self._checked.scores
-            if (score.output_id, score.metric) in self._places
+            score for score in self._checked.scores if (score.output, score.metric) in self._places
         ]
 
     def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str, str]]:
@@ -489,16 +488,10 @@ def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
         import_notes=checked.import_notes,
         uploaded_by=by if getattr(by, "is_authenticated", False) else None,
     )
-    _insert(file, checked.scores)
+    rows = ((file.pk.hex, *score) for score in checked.scores)
+    insert_rows(MetricScore, ("file", *Score._fields), rows)
     _record("metrics uploaded", file, by, metrics=checked.metrics, scores=len(checked.scores))
     return file
-
-
-def _insert(file: MetricFile, scores: Sequence[Score]) -> None:
-    """The scores are this file's. Rows, not objects: a hundred thousand take a second."""
-    key = str(file.pk) if connection.vendor == "postgresql" else file.pk.hex
-    table = f"{quote_table(MetricScore)} (file_id, output_id, metric, value, better)"
-    insert_rows(table, 5, ((key, *score) for score in scores))
 
 
 def undo_scores(*, file: MetricFile, by: Any) -> None:
@@ -508,7 +501,7 @@ def undo_scores(*, file: MetricFile, by: Any) -> None:
 
 def _delete(file: MetricFile, *, by: Any) -> None:
     _insist_on_life(file.study)
-    scores = MetricScore.objects.filter(file=file).order_by()
+    scores = MetricScore.all_objects.filter(file=file).order_by()
     _record("metrics taken back", file, by, scores=scores.count())
     # nothing refers to them
     scores._raw_delete(scores.db)

@@ -138,7 +138,7 @@ def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 def _list_outputs(study: Study) -> QuerySet[Output]:
     """Return the outputs that a metric can score: those of results."""
-    return Output.objects.filter(item__study=study, item__kind=Item.Kind.MAIN)
+    return Output.objects.stored().filter(item__study=study, item__kind=Item.Kind.MAIN)
 
 
 @require_safe

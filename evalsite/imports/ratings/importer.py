@@ -33,6 +33,7 @@ from evalsite.imports.ratings.columns import (
 )
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
+from evalsite.imports.target import Target
 from evalsite.lib.rating_columns import Problem, check_mapping, split_field
 from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study
@@ -64,36 +65,38 @@ class RatingImporter(Importer):
     # longer files are stored and undone outside web requests
     rows_undone_at_once = rows_stored_at_once = 5_000
 
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
-        return list_fields(ask(study), mapping, study.config.item.outputs.most)
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
+        return list_fields(ask(target.study), mapping, target.instrument.item.outputs.most)
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
-        return guess_mapping(header, ask(study))
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
+        return guess_mapping(header, ask(target.study))
 
     def guess_from_rows(
         self,
         header: Sequence[str],
-        study: Study,
+        target: Target,
         rows: Sequence[Sequence[str]],
         chosen: Mapping[str, str],
     ) -> dict[str, str]:
         columns = zip(header, zip(*rows, strict=False), strict=False)
         cells = {name: {text.strip() for text in texts} for name, texts in columns}
         directed = [name for name, texts in cells.items() if is_direction(texts)]
-        guess = guess_mapping(header, ask(study), directed=directed)
+        guess = guess_mapping(header, ask(target.study), directed=directed)
         # other programs have a column “Status”, too: ours holds nothing but these words
         for name, field in guess.items():
             if field in _WORDS and not cells.get(name, set()) <= _WORDS[field]:
                 guess[name] = ""
         return guess
 
-    def recognise(self, header: Sequence[str], rows: Sequence[Row], study: Study) -> dict[str, str]:
+    def recognise(
+        self, header: Sequence[str], rows: Sequence[Row], target: Target
+    ) -> dict[str, str]:
         if fields := find_ratings(header, rows):
             return fields
-        guess = guess_mapping(header, ask(study)).values()
+        guess = guess_mapping(header, ask(target.study)).values()
         if any(map(_is_rating, guess)):
             return {}
-        known = self.list_known(study)
+        known = self.list_known(target)
         points = {name.casefold() for name in known["point"]}
         for pattern in _PATTERNS:
             matches = find_matches(pattern, header, known)
@@ -119,25 +122,25 @@ class RatingImporter(Importer):
             dropped.add("criterion")
         return {column: "" if field in dropped else field for column, field in guess.items()}
 
-    def list_known(self, study: Study) -> Known:
-        criteria = study.config.criteria
+    def list_known(self, target: Target) -> Known:
+        criteria = target.instrument.criteria
         points = {
             str(name)
             for criterion in criteria
             for point, label in criterion.scale.list_answers()
             for name in (point, label)
         }
-        items = Item.objects.main().filter(study=study)
+        items = Item.objects.main().filter(study=target.study)
         keys = items.values_list("key", "extra__item", "extra__source_id")
         return {
             "criterion": {name for one in criteria for name in (one.key, str(one.label))},
-            "system": set(study.systems.values_list("name", flat=True)),
+            "system": set(target.study.systems.values_list("name", flat=True)),
             "point": points,
             "item": {str(name) for names in keys for name in names if name},
         }
 
-    def check_mapping(self, checked: CheckedRatings, study: Study, table: Table) -> list[Fault]:
-        if study.config.asks_turns:
+    def check_mapping(self, checked: CheckedRatings, target: Target, table: Table) -> list[Fault]:
+        if target.instrument.asks_turns:
             message = (
                 "This study asks about turns of conversations. Ratings of turns that were "
                 "collected elsewhere can’t be imported yet."
@@ -146,17 +149,17 @@ class RatingImporter(Importer):
         return [
             Fault(problem.code, problem.message, problem.column, table.header_line)
             # what incomplete answers may lack is known to the reader of rows
-            for problem in _check_columns(checked.mapping, study, keeps_incomplete=True)
+            for problem in _check_columns(checked.mapping, target.study, keeps_incomplete=True)
         ]
 
     def make_reader(
-        self, checked: CheckedRatings, study: Study, options: Mapping[str, Any]
+        self, checked: CheckedRatings, target: Target, options: Mapping[str, Any]
     ) -> "RatingReader":
-        return RatingReader(checked, study, options)
+        return RatingReader(checked, target.study, options)
 
-    def summarise(self, checked: CheckedRatings, study: Study) -> dict[str, Any]:
+    def summarise(self, checked: CheckedRatings, target: Target) -> dict[str, Any]:
         per_item = checked.per_item
-        free = count_free(study, per_item.keys())
+        free = count_free(target.study, per_item.keys())
         surplus = {item: n - free[item] for item, n in per_item.items() if n > free[item]}
         counts = list(per_item.values())
         return {
@@ -165,13 +168,13 @@ class RatingImporter(Importer):
             "participants": len(checked.participants),
             "items": len(per_item),
             "per_item": [[n, counts.count(n)] for n in sorted(set(counts))],
-            "k": study.k,
+            "k": target.study.k,
             "surplus": sum(surplus.values()),
             # with so many answers per item all of them would count
-            "wanted_k": study.k + max(surplus.values(), default=0),
+            "wanted_k": target.study.k + max(surplus.values(), default=0),
         }
 
-    def is_current(self, report: Report, study: Study) -> bool:
+    def is_current(self, report: Report, study: Study | None) -> bool:
         """Places fill up and files are undone meanwhile, so a small file is read each time."""
         return False
 
@@ -272,7 +275,7 @@ class RatingReader:
     def _ask_commas(self) -> None:
         if self._builder.values.commas:
             title = "Ratings are written with commas (“4,0”)"
-            text = "" if self._options.get(COMMAS) else "Read them as numbers?"
+            text = "" if self._options.get(COMMAS) else "Read them as numbers (--decimal-comma)."
             choices: list[list[Any]] = [[True, "Read them as numbers", ""]]
             is_made = bool(self._options.get(COMMAS))
             decision = Decision(COMMAS, title, text, choices=choices, is_made=is_made)

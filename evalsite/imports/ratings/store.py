@@ -1,19 +1,17 @@
 """Checked answers become part of a study: all of them, or none; and out of it again.
 
-As with items, rows wait in temporary tables, and one statement for each table moves them, so that
-nobody waits long. An answer's place and its participant are known only during the move.
+In one transaction, unlike items: an answer takes a place, which no one else may be given
+meanwhile, and counts from that moment on, in the progress of the study and in each quota.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
-from django.db.models import Max
 
 from evalsite.annotation.allocation.imported_slots import (
     PlaceRequest,
@@ -28,7 +26,6 @@ from evalsite.annotation.allocation.imported_slots import (
 from evalsite.annotation.allocation.slots import Progress
 from evalsite.annotation.models import Annotation, Rating, RatingsFile, Revision
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Source
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import CheckedAnswer, CheckedRatings
@@ -37,17 +34,10 @@ from evalsite.imports.ratings.items import CHUNK, PLATFORM, in_chunks
 from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
-from evalsite.lib.transactions import deferred_transaction
+from evalsite.lib.row_insert import insert_rows
 from evalsite.participants.models import Origin, Participant, ParticipantIdentity
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study
-
-_TABLES = ("staged_answer", "staged_rating", "staged_person", "staged_place")
-_ANSWER = "key text, item bigint, person integer, shown text, note text, given text"
-_RATING = (
-    "(answer integer, criterion text, output bigint, value text, record integer, part text, "
-    "words text, detail text)"
-)
 
 
 def find_same_ratings(study: Study, sha256: str) -> RatingsFile | None:
@@ -76,9 +66,7 @@ def import_ratings(
         in_transaction(partial(check_at_rest, study))
         make_places(study, checked.batches, progress)
     try:
-        # before the transaction, which holds SQLite's only writer lock
-        with PreparedAnswers(study, checked.answers, checked.participants) as answers:
-            return in_transaction(partial(_store, checked, answers, source, by=by))
+        return in_transaction(partial(_store, checked, source, by=by))
     except IntegrityError:
         # the second of two clicks, or another file with these answers, was quicker
         if same := find_same_ratings(study, source.sha256):
@@ -86,9 +74,7 @@ def import_ratings(
         raise ValidationError(HAS_CHANGED) from None
 
 
-def _store(
-    checked: CheckedRatings, answers: "PreparedAnswers", source: Source, *, by: Any
-) -> RatingsFile:
+def _store(checked: CheckedRatings, source: Source, *, by: Any) -> RatingsFile:
     """Store everything, with the log and the upload; inside a transaction."""
     study = check_at_rest(source.study)
     if same := find_same_ratings(study, source.sha256):
@@ -104,7 +90,7 @@ def _store(
     )
     open_for_answers(study, checked.batches)
     people, newcomers = _find_people(study, checked.participants, has_persons=file.has_persons)
-    counted = answers.store(file, people)
+    counted = _insert_answers(file, checked.answers, people)
     if source.upload_key is not None:
         Upload.objects.filter(pk=source.upload_key, study=study).update(ratings_file=file)
     AuditEntry.objects.record(
@@ -221,172 +207,68 @@ def _delete_idle(people: set[int]) -> int:
     return gone
 
 
-# --- preparing ----------------------------------------------------------------------
-
-
-class PreparedAnswers:
-    """Answers of a file, made ready outside a transaction; what it took up is freed at the end."""
-
-    def __init__(
-        self, study: Study, answers: Sequence[CheckedAnswer], names: Sequence[str]
-    ) -> None:
-        self.study = study
-        self.answers = answers
-        self.names = names
-
-    def __enter__(self) -> "PreparedAnswers":
-        _drop_staged()
-        _stage(_list_answers(self.answers, self.names), _list_ratings(self.answers))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if not connection.needs_rollback and connection.is_usable():
-            _drop_staged()
-
-    def store(self, file: RatingsFile, people: Mapping[str, int]) -> int:
-        """Store them as this file's and return how many count; inside a transaction."""
-        wanted = [
-            PlaceRequest(
-                participant_id=people[answer.participant],
-                item_id=answer.item.pk,
-                key=answer.item.key,
-                order_shown=answer.order_shown,
-            )
-            for answer in self.answers
-        ]
-        slots = take_places(self.study, wanted)
-        _fill("staged_person", enumerate(people[name] for name in self.names))
-        _fill(
-            "staged_place",
-            ((number, slot) for number, slot in enumerate(slots, start=1) if slot is not None),
-        )
-        _move(self.study, file)
-        return sum(slot is not None for slot in slots)
-
-
 # --- rows -----------------------------------------------------------------------------
 
-
-def _list_answers(
-    answers: Sequence[CheckedAnswer], names: Sequence[str]
-) -> Iterator[tuple[object, ...]]:
-    """Return the answers, numbered from 1, each with the number of its participant."""
-    numbers = {name: number for number, name in enumerate(names)}
-    is_sqlite = connection.vendor == "sqlite"
-    for number, answer in enumerate(answers, start=1):
-        key = uuid4()
-        yield (
-            number, key.hex if is_sqlite else str(key), answer.item.pk,
-            numbers[answer.participant], json.dumps(list(answer.order_shown)), answer.note,
-            answer.time,
-        )  # fmt: skip
+_ANSWER_FIELDS = (
+    "key", "item", "participant", "slot", "status", "order_shown", "note", "time_given",
+)  # fmt: skip
+_RATING_FIELDS = (
+    "study", "annotation", "criterion", "output", "value", "file_row", "part", "text", "detail",
+)  # fmt: skip
 
 
-def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ...]]:
-    """Return the ratings, each with the number of its answer; output 0 is none."""
-    for number, answer in enumerate(answers, start=1):
-        for row, _line, record in answer.ratings.values():
-            yield (
-                number, row.criterion, row.output or 0, "" if row.value is None else str(row.value),
-                record, row.part, row.text, "" if row.detail is None else json.dumps(row.detail),
-            )  # fmt: skip
-
-
-# --- temporary tables -----------------------------------------------------------------
-# names of tables and columns come from the models, values go as parameters
-
-
-def _stage(answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object, ...]]) -> None:
-    """The rows wait; on PostgreSQL the answers have the ids that they will have."""
-    is_sqlite, first = connection.vendor == "sqlite", "no integer PRIMARY KEY"
-    with connection.cursor() as cursor, deferred_transaction() if is_sqlite else nullcontext():
-        if not is_sqlite:
-            cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [quote_table(Annotation)])
-            first = f"id bigint DEFAULT nextval('{cursor.fetchone()[0]}'), {first}"
-        cursor.execute(f"CREATE TEMP TABLE staged_answer ({first}, {_ANSWER})")
-        cursor.execute(f"CREATE TEMP TABLE staged_rating {_RATING}")
-        for table in ("staged_person", "staged_place"):
-            cursor.execute(f"CREATE TEMP TABLE {table} (no integer PRIMARY KEY, id bigint)")
-        insert_rows("staged_answer (no, key, item, person, shown, note, given)", 7, answers)
-        insert_rows("staged_rating", 8, ratings)
-        if not is_sqlite:
-            cursor.execute("ANALYZE staged_answer, staged_rating")
-
-
-def _drop_staged() -> None:
-    schema = "temp" if connection.vendor == "sqlite" else "pg_temp"
-    with connection.cursor() as cursor:
-        for table in _TABLES:
-            cursor.execute(f"DROP TABLE IF EXISTS {schema}.{table}")
-
-
-def _fill(table: str, rows: Iterable[tuple[int, int]]) -> None:
-    """Put these pairs into the table in place of others."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {table}")  # noqa: S608
-    insert_rows(table, 2, rows)
-
-
-# --- moving ---------------------------------------------------------------------------
-
-
-def _move(study: Study, file: RatingsFile) -> None:
-    """The rows that wait are the study's, in the order of the file."""
-    is_sqlite = connection.vendor == "sqlite"
-    # the lock keeps others from taking these ids; PostgreSQL has given them out already
-    last = Annotation.objects.aggregate(last=Max("id"))["last"] or 0 if is_sqlite else 0
-    new_id = f"{last} + answer.no" if is_sqlite else "answer.id"
-    columns, values, given = _plan_annotation(study, file, new_id)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {quote_table(Annotation)} ({columns}) SELECT {values} "  # noqa: S608
-            "FROM staged_answer AS answer "
-            "JOIN staged_person AS person ON person.no = answer.person "
-            "LEFT JOIN staged_place AS place ON place.no = answer.no ORDER BY answer.no",
-            given,
+def _insert_answers(
+    file: RatingsFile, answers: Sequence[CheckedAnswer], people: Mapping[str, int]
+) -> int:
+    """Store the answers as this file's and return how many count; inside a transaction."""
+    requests = [
+        PlaceRequest(
+            participant_id=people[answer.participant],
+            item_id=answer.item.pk,
+            key=answer.item.key,
+            order_shown=answer.order_shown,
         )
-        of_answer = f"{last} + rating.answer" if is_sqlite else "answer.id"
-        cast = "" if is_sqlite else "::jsonb"
-        joined = "" if is_sqlite else "JOIN staged_answer AS answer ON answer.no = rating.answer "
-        cursor.execute(
-            f"INSERT INTO {quote_table(Rating)} "  # noqa: S608
-            "(study_id, annotation_id, criterion, output_id, value, file_row, part, text, detail) "
-            f"SELECT %s, {of_answer}, rating.criterion, NULLIF(rating.output, 0), "
-            "CAST(NULLIF(rating.value, '') AS double precision), rating.record, rating.part, "
-            f"rating.words, NULLIF(rating.detail, ''){cast} "
-            f"FROM staged_rating AS rating {joined}"
-            "ORDER BY rating.record",
-            [_adapt(Annotation(study=study), "study")],
-        )
-
-
-def _plan_annotation(study: Study, file: RatingsFile, new_id: str) -> tuple[str, str, list[Any]]:
-    """Columns of an annotation, where the value of each comes from, and those equal for all."""
+        for answer in answers
+    ]
+    slots = take_places(file.study, requests)
+    # what is the same for all answers
     moment = now()
-    same = Annotation(
-        study=study, ratings_file=file, origin=Origin.IMPORTED, started_at=moment,
+    usual = Annotation(
+        study=file.study, ratings_file=file, origin=Origin.IMPORTED, started_at=moment,
         submitted_at=moment,
     )  # fmt: skip
-    is_sqlite = connection.vendor == "sqlite"
-    own = {
-        "id": new_id,
-        "key": "answer.key" if is_sqlite else "answer.key::uuid",
-        "item": "answer.item",
-        "participant": "person.id",
-        "slot": "place.id",
-        "status": "CASE WHEN place.id IS NULL THEN 'surplus' ELSE 'counted' END",
-        "order_shown": "answer.shown" if is_sqlite else "answer.shown::jsonb",
-        "note": "answer.note",
-        "time_given": "answer.given",
-    }
-    fields = Annotation._meta.concrete_fields
-    values = [own.get(field.name, "%s") for field in fields]
-    given = [_adapt(same, field.name) for field in fields if field.name not in own]
-    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
-    return columns, ", ".join(values), given
-
-
-def _adapt(row: Annotation, name: str) -> Any:
-    """Return the value of this field as its column stores it."""
-    field = next(one for one in Annotation._meta.concrete_fields if one.name == name)
-    return field.get_db_prep_save(getattr(row, field.attname), connection)
+    known = ("id", *_ANSWER_FIELDS)
+    fields = [field for field in Annotation._meta.concrete_fields if field.name not in known]
+    same = [field.get_db_prep_save(getattr(usual, field.attname), connection) for field in fields]
+    ids = insert_rows(
+        Annotation,
+        (*_ANSWER_FIELDS, *(field.name for field in fields)),
+        (
+            (
+                uuid4().hex, answer.item.pk, people[answer.participant], slot,
+                str(Annotation.Status.SURPLUS if slot is None else Annotation.Status.COUNTED),
+                json.dumps(answer.order_shown), answer.note, answer.time, *same,
+            )
+            for answer, slot in zip(answers, slots, strict=True)
+        ),
+    )  # fmt: skip
+    ratings = [
+        (pk, rating)
+        for pk, answer in zip(ids, answers, strict=True)
+        for rating in answer.ratings.values()
+    ]
+    # in the order of the file
+    ratings.sort(key=lambda pair: pair[1].record)
+    study_id = file.study_id.hex
+    insert_rows(
+        Rating,
+        _RATING_FIELDS,
+        (
+            (
+                study_id, pk, row.criterion, row.output, row.value, record, row.part, row.text,
+                None if row.detail is None else json.dumps(row.detail),
+            )
+            for pk, (row, _line, record) in ratings
+        ),
+    )  # fmt: skip
+    return sum(slot is not None for slot in slots)

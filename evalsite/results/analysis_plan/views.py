@@ -171,11 +171,11 @@ def _describe(study: Study, stored: Stored) -> dict[str, Any]:
 
 plan_views = [
     StudyView(
-        path="analysis-plan/",
+        path="set-up/plan/",
         name="study-analysis-plan",
         view=show_analysis_plan,
         place="Set up",
-        tab="Analysis plan",
+        tab="Plan",
         order=42,
     ),
 ]

@@ -132,6 +132,10 @@ def describe_deviation(one: Mapping[str, Any]) -> str:
             return f"Answers per item were raised to {one['number']} on {at}."
         case "changed":
             return f"The plan was changed on {at} (version {one['number']}), {so_far}{said}."
+        case "withdrawn":
+            return f"{count_of(one['number'], 'item')} withdrawn from {at} on{said}."
+        case "corrected":
+            return f"{count_of(one['number'], 'output')} corrected from {at} on{said}."
         case "taken_back":
             return f"An exclusion on {at} that followed no rule was taken back{said}."
     return f"An exclusion on {at} followed no rule{said}."

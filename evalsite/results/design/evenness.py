@@ -46,9 +46,9 @@ class Spread:
 
 def find_sizes(study: Study) -> list[int]:
     """Return how many outputs the items of this study show, the fewest first."""
-    outputs = Output.objects.filter(study=study, item__kind=Item.Kind.MAIN).order_by()
-    counts = outputs.values("item").annotate(size=Count("pk")).values_list("size", flat=True)
-    return sorted(counts.distinct())
+    outputs = Output.objects.stored().filter(study=study, item__kind=Item.Kind.MAIN)
+    counts = outputs.order_by().values("item").annotate(size=Count("pk"))
+    return sorted(counts.values_list("size", flat=True).distinct())
 
 
 def difference_of(counts: Iterable[int]) -> int:

@@ -345,7 +345,7 @@ act_views = [
         name="study-people-act",
         view=act_on_people,
         role=_EDITOR,
-        within="Quality",
+        within="study-people",
     ),
     StudyView(
         path="notes/<int:note_id>/delete/", name="note-delete", view=remove_note, role=_EDITOR

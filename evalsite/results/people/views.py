@@ -264,6 +264,6 @@ people_views = [
         order=65,
     ),
     StudyView(
-        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="Quality"
+        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="study-people"
     ),
 ]

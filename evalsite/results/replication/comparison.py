@@ -234,7 +234,7 @@ def find_changed_outputs(first: Study, second: Study) -> set[tuple[str, str]]:
 
 
 def _hash_outputs(study: Study) -> Iterator[tuple[tuple[str, str], bytes]]:
-    rows = Output.objects.filter(item__study=study, item__kind=Item.Kind.MAIN)
+    rows = Output.objects.stored().filter(item__study=study, item__kind=Item.Kind.MAIN)
     columns = ("item__key", "system__name", "text", "item__inputs")
     for item, system, text, inputs in rows.order_by().values_list(*columns).iterator():
         shown = f"{text}\x00{hash_content(inputs)}"

@@ -44,6 +44,7 @@ from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
@@ -72,6 +73,7 @@ def take_fingerprint(study: Study) -> str:
         metrics=files,
         versions=study.plan_versions.all(),
         events=study.plan_events.all(),
+        changes=study.changes.all(),
     )
     scores: dict[Any, int] = {}
     if counts["metrics"]:
@@ -140,6 +142,8 @@ class Snapshot:
     fingerprint: str
     plan: dict[str, Any]
     exclusions: list[tuple[str, int]]
+    # what was changed after the launch
+    changes: list[dict[str, Any]]
     # of those who were asked, how many don't share their answers; {} if nobody is asked
     sharing: dict[str, int]
     # answers that are in, and those that are planned
@@ -170,6 +174,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
             exclusions=count_reasons(study),
+            changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,
             target=edge.target,
@@ -328,6 +333,7 @@ def _analyse(
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
+        **({"changes": snapshot.changes} if snapshot.changes else {}),
         **({"sharing": snapshot.sharing} if snapshot.sharing else {}),
         "collection": {
             "done": snapshot.done,

@@ -25,6 +25,7 @@ from evalsite.results.report.study_facts import (
 from evalsite.results.report.study_tables import (
     list_further,
     list_main,
+    tabulate_changes,
     tabulate_exclusions,
     tabulate_flags,
     tabulate_thresholds,
@@ -76,6 +77,7 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
         "design": tabulate_design(found),
         "places": tabulate_places(found),
         "exclusions": tabulate_exclusions(facts),
+        "after_launch": tabulate_changes(facts),
         "has_all": report.content["all"] is not None,
         "flags": tabulate_flags(found),
         "thresholds": tabulate_thresholds(facts),

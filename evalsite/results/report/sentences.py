@@ -7,6 +7,7 @@ return a note with a new code and write a function of that name here, with @sent
 No Django: `python -m evalsite.analysis` prints the same sentences.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import exp, log10
@@ -2495,6 +2496,30 @@ def left_out_of_results(counts: Sequence[tuple[str, int]]) -> str:
 @sentence
 def exclusion_reasons(reasons: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"“{reason}” ({count_of(number, 'decision')})" for reason, number in reasons)
+
+
+# of each kind of change, what one of them is, and what happened to it
+_CHANGED = {"withdrawn": ("item", "withdrawn"), "corrected": ("output", "corrected")}
+
+
+@sentence
+def changes_after_launch(changes: Sequence[Mapping[str, Any]]) -> str:
+    """`changes`: kind, reason, before and after of each."""
+    phrases = []
+    for kind, (noun, verb) in _CHANGED.items():
+        reasons = Counter(change["reason"] for change in changes if change["kind"] == kind)
+        if number := reasons.total():
+            listed = ", ".join(
+                f"“{reason}”" if times == number else f"“{reason}” ({times:,})"
+                for reason, times in reasons.items()
+            )
+            phrases.append(f"{count_of(number, noun)} {verb} ({listed})")
+    phrases += [
+        f"the system “{change['before']}” renamed “{change['after']}”"
+        for change in changes
+        if change["kind"] == "renamed"
+    ]
+    return "; ".join(phrases)
 
 
 # --- how systems were compared: a report's page, and the LaTeX of a paper ---------------

@@ -52,6 +52,7 @@ class Facts:
     offers_sheet: bool
     exclusions: tuple[tuple[str, int], ...]  # reason, and its number of active exclusions
     sharing: Mapping[str, int]  # who was asked, and who doesn't share; {} if nobody was asked
+    changes: tuple[dict[str, Any], ...]  # what was changed after the launch
     import_notes: tuple[str, ...]  # what was left out, merged or decoded at import, by file
     plan: Mapping[str, Any]  # as it stood when the report was made; {} of an older report
     software: str
@@ -97,6 +98,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         offers_sheet="sheet" in asked.layout.screens,
         exclusions=_list_reasons(study, report),
         sharing=report.content.get("sharing", {}),
+        changes=tuple(report.content.get("changes", ())),
         import_notes=_list_import_notes(study, report),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",

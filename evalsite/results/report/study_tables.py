@@ -27,6 +27,8 @@ from evalsite.results.report.wording import write_number
 
 # the design is described at the top, and raters are given as counts
 _OF_PAGES = (DESIGN, RATERS)
+# of a text before and after it was corrected; the bundle has all of it
+_LONGEST_TEXT = 1000
 _FLAGS = {
     "straight_lining": "Gives one value nearly always, or varies far less than the others",
     "speeder": "Is much faster than the others",
@@ -145,6 +147,32 @@ def tabulate_exclusions(facts: Facts) -> Table | None:
         name_column("Decisions", lambda row: f"{row[1]:,}"),
     ]
     return fill_table("Decisions to leave out", columns, facts.exclusions)
+
+
+def tabulate_changes(facts: Facts) -> Table | None:
+    """Return what was changed after the launch, with both texts; None if nothing was."""
+    if not facts.changes:
+        return None
+    columns = [
+        name_column("Changed", _name_change),
+        name_column("Before", lambda change: shorten_text(change["before"])),
+        name_column("After", lambda change: shorten_text(change["after"])),
+        Column(heading="Reason", write=lambda change: change["reason"], is_prose=True),
+    ]
+    return fill_table("Changes after the launch", columns, facts.changes)
+
+
+def _name_change(change: dict[str, Any]) -> str:
+    if change["kind"] == "renamed":
+        return "Name of a system"
+    if change["kind"] == "corrected":
+        return f"Output {change['output']} of {change['item']}"
+    return f"{change['item']}, withdrawn"
+
+
+def shorten_text(text: str) -> str:
+    """Return the text, or the beginning of one that would fill the page."""
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 def tabulate_flags(found: dict[str, Any]) -> Table | None:

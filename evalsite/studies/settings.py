@@ -1,0 +1,523 @@
+"""The settings of a study, each declared once: its page of Set up, its field and its words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from evalsite.studies.models import Study
+
+
+class Place(StrEnum):
+    """Where a page of Set up shows a setting."""
+
+    SIGHT = "sight"
+    MORE = "more"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One setting: the column of `Study` with this name, and all that pages say of it."""
+
+    name: str
+    page: str  # of Set up
+    label: str
+    help: str = ""
+    place: Place = Place.MORE
+    group: str = ""  # its heading under More
+    least: int | Decimal | None = None
+    most: int | None = None
+    lines: int = 0  # of its box, where it is a text of more than a line
+    is_frozen: bool = False  # from launch on
+    is_shown: bool = False  # to participants: after launch a change makes the next version
+    # its value in the line that stands beside More
+    words: Callable[[Study], str] | None = None
+
+
+# the pages of Set up, by key, in the order of the navigation
+PAGES = {
+    "items": "Items",
+    "read": "What people read",
+    "work": "Work",
+    "quality": "Quality",
+    "plan": "Plan",
+}
+
+FIRST_PAGE, CONSENT, INSTRUCTIONS = "First page", "Consent", "Instructions"
+
+_READ = (
+    Setting(
+        name="organisation",
+        page="read",
+        label="Run by",
+        help="It is shown on every page.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="contact_email",
+        page="read",
+        label="E-mail for questions",
+        place=Place.SIGHT,
+    ),
+    Setting(
+        name="has_notice",
+        page="read",
+        label="What people agree to",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="answers_kept_for",
+        page="read",
+        label="Answers are kept for",
+        help="For example “10 years”. People have to know it before they agree.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="ethics_approval",
+        page="read",
+        label="Ethics approval",
+        help="Leave it empty if there is none. The sentence goes too.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="title",
+        page="read",
+        label="Title",
+        group=FIRST_PAGE,
+        is_shown=True,
+    ),
+    Setting(
+        name="headline",
+        page="read",
+        label="Headline",
+        help="One line above the summary on the first page. May be empty.",
+        group=FIRST_PAGE,
+        is_shown=True,
+    ),
+    Setting(
+        name="summary",
+        page="read",
+        label="What people will do",
+        help="In two sentences.",
+        group=FIRST_PAGE,
+        lines=3,
+        is_shown=True,
+    ),
+    Setting(
+        name="content_warning",
+        page="read",
+        label="Content warning",
+        help=(
+            "What the texts may contain, in a sentence or two. Everyone reads it on the first "
+            "page, and can then skip any item: it goes to someone else, and pay stays the same."
+        ),
+        group=FIRST_PAGE,
+        lines=2,
+        is_shown=True,
+        words=lambda study: f"content warning: {'yes' if study.content_warning else 'none'}",
+    ),
+    Setting(
+        name="covers_items",
+        page="read",
+        label="Cover each item",
+        help="People see an item only when they ask for it, or skip it unseen.",
+        group=FIRST_PAGE,
+        is_shown=True,
+    ),
+    Setting(
+        name="language",
+        page="read",
+        label="Language",
+        help=(
+            "Of your items and texts, as a code such as en, de or pt-BR. Screen readers need it "
+            "to pronounce them."
+        ),
+        group=FIRST_PAGE,
+        is_shown=True,
+        words=lambda study: f"language: {study.language}",
+    ),
+    Setting(
+        name="description",
+        page="read",
+        label="Description for colleagues",
+        help="Participants never see it. The datasheet prints it.",
+        group=FIRST_PAGE,
+        lines=3,
+    ),
+    Setting(
+        name="consent",
+        page="read",
+        label="Your own words",
+        help="Markdown. They come before the sentences that follow your settings.",
+        group=CONSENT,
+        lines=4,
+        is_shown=True,
+    ),
+    Setting(
+        name="minimum_age",
+        page="read",
+        label="Minimum age",
+        help="People confirm it when they agree to take part. Leave empty for no minimum.",
+        group=CONSENT,
+        least=1,
+        most=120,
+        is_frozen=True,
+        words=lambda study: f"minimum age: {study.minimum_age or 'none'}",
+    ),
+    Setting(
+        name="asks_to_share",
+        page="read",
+        label="Ask whether answers may be shared",
+        help=(
+            "Adds a box to the consent page, which nobody has to tick. A bundle to publish leaves "
+            "out people who didn't; your team's results and files have all answers."
+        ),
+        group=CONSENT,
+        is_frozen=True,
+    ),
+    Setting(
+        name="identity_days",
+        page="read",
+        label="Names and IDs are deleted after",
+        help="Days after the study closes, from 1 to 180.",
+        group=CONSENT,
+        least=1,
+        most=180,
+        is_shown=True,
+    ),
+    Setting(
+        name="recognise_days",
+        page="read",
+        label="People are recognised in later studies for",
+        help=(
+            "Days. A code made from the platform ID of everyone who agrees is kept this long, so "
+            "that later studies can keep people out or require them. 0 keeps none."
+        ),
+        group=CONSENT,
+        most=3650,
+        is_frozen=True,
+    ),
+    Setting(
+        name="withdrawable_until",
+        page="read",
+        label="Answers can be withdrawn until",
+        help="That day included. Empty: until the study closes.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="responsible",
+        page="read",
+        label="Responsible for the data",
+        help="Empty: who runs the study.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="complaints",
+        page="read",
+        label="Complaints go to",
+        help="Empty: the e-mail for questions.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="instructions",
+        page="read",
+        label="Instructions",
+        help=(
+            "Markdown. Leave empty for the instrument's own instructions, which are shown below. "
+            "To change a part of them, copy them into this box."
+        ),
+        group=INSTRUCTIONS,
+        lines=6,
+        is_shown=True,
+        words=lambda study: f"instructions: {'own' if study.instructions else 'the instrument’s'}",
+    ),
+    Setting(
+        name="is_practice_on",
+        page="read",
+        label="Practice before rating",
+        help="Practice items come first, each explained once it is answered. They never count.",
+        group=INSTRUCTIONS,
+        is_frozen=True,
+        words=lambda study: f"practice: {'on' if study.is_practice_on else 'off'}",
+    ),
+    Setting(
+        name="may_skip_practice",
+        page="read",
+        label="Practice can be skipped",
+        help="Adds a button to the practice pages, for people who know the task already.",
+        group=INSTRUCTIONS,
+        is_frozen=True,
+    ),
+    Setting(
+        name="is_check_on",
+        page="read",
+        label="Check of the instructions",
+        help=(
+            "After the instructions, people answer the instrument's questions about them. All "
+            "must be right by the second try; otherwise the study ends for them. Nobody is "
+            "rejected for it, and their minutes are paid as a bonus."
+        ),
+        group=INSTRUCTIONS,
+        is_frozen=True,
+    ),
+    Setting(name="is_aided", page="read", label="Aids", group=INSTRUCTIONS, is_frozen=True),
+)
+
+_WORK = (
+    Setting(
+        name="k",
+        page="work",
+        label="Answers per item",
+        least=1,
+        most=1000,
+        help="Each by a different person.",
+        place=Place.SIGHT,
+        is_frozen=True,
+    ),
+    Setting(
+        name="set_size",
+        page="work",
+        label="Items in a set",
+        least=1,
+        most=500,
+        help="What one person gets at a time. Checks and repeats come on top.",
+        place=Place.SIGHT,
+        is_frozen=True,
+    ),
+    Setting(
+        name="minutes_per_set",
+        page="work",
+        label="Minutes people are told",
+        help="Empty: the instrument's estimate.",
+        place=Place.SIGHT,
+        least=1,
+        is_shown=True,
+    ),
+    Setting(
+        name="pay_per_set",
+        page="work",
+        label="Pay for a set",
+        help="Empty: nobody is paid.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="currency",
+        page="work",
+        label="Currency",
+        help="Three letters, such as GBP, EUR or USD.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="max_sets",
+        page="work",
+        label="Sets per person",
+        least=1,
+        help="Empty: no limit.",
+        is_frozen=True,
+        words=lambda study: f"sets per person: {study.max_sets or 'no limit'}",
+    ),
+    Setting(
+        name="max_items",
+        page="work",
+        label="Most items per person",
+        least=1,
+        help="Empty: no limit. Checks and repeats come on top, and are not counted.",
+        is_frozen=True,
+    ),
+    Setting(
+        name="groups",
+        page="work",
+        label="Items of a group",
+        help="Items that share one input, such as the replies to one review.",
+        is_frozen=True,
+        words=lambda study: f"items of a group: {study.groups}",
+    ),
+    Setting(
+        name="item_order",
+        page="work",
+        label="Order",
+        is_frozen=True,
+        words=lambda study: f"order: {study.item_order}",
+    ),
+    Setting(
+        name="lease_minutes",
+        page="work",
+        label="Minutes a place is kept",
+        least=5,
+        most=10080,
+        help=(
+            "The longest time that unfinished places wait for a person. Each answer in a set keeps "
+            "its places for 15 minutes more, or for longer if items take long, up to this time. "
+            "Until a first answer, places are kept for 15 to 30 minutes at most."
+        ),
+        is_frozen=True,
+    ),
+    Setting(
+        name="expected_participants",
+        page="work",
+        label="Expected participants",
+        least=1,
+        help="If you know it. The checklist then says if this many can finish the design.",
+        is_frozen=True,
+    ),
+    Setting(
+        name="pay_target",
+        page="work",
+        label="Your target per hour",
+        help="Only your team sees it.",
+        least=Decimal("0.01"),
+    ),
+    Setting(
+        name="has_bonus",
+        page="work",
+        label="Bonus for all sets",
+        help=(
+            "Annotators who complete the maximum number of sets earn a bonus. They read about it "
+            "before they start. You pay it; the People page shows who has earned it."
+        ),
+        is_frozen=True,
+        words=lambda study: f"bonus: {'yes' if study.has_bonus else 'none'}",
+    ),
+    Setting(
+        name="bonus",
+        page="work",
+        label="Amount of the bonus",
+        help="In the currency of the pay. Leave empty to promise a bonus without a sum.",
+        least=Decimal("0.01"),
+        is_frozen=True,
+    ),
+    Setting(
+        name="opens_at",
+        page="work",
+        label="Opens",
+        help=(
+            "Until then links work, but the first page says when people can start. Leave it empty "
+            "to open at launch."
+        ),
+        words=lambda study: "opens on a date" if study.opens_at else "opens at launch",
+    ),
+    Setting(
+        name="closes_at",
+        page="work",
+        label="Closes",
+        help=(
+            "Nobody new can start after it, and the study closes once nobody is at work. You can "
+            "always close it yourself."
+        ),
+        words=lambda study: "closes on a date" if study.closes_at else "",
+    ),
+    Setting(
+        name="closes_when_full",
+        page="work",
+        label="Close when all answers are in",
+        help=(
+            "Otherwise the study stays open: nobody new can start, and you can still ask for more "
+            "answers."
+        ),
+        words=lambda study: (
+            "closes when all answers are in"
+            if study.closes_when_full
+            else ("" if study.closes_at else "closes by hand")
+        ),
+    ),
+)
+
+_QUALITY = (
+    Setting(
+        name="check_every",
+        page="quality",
+        label="A check after every … items",
+        least=2,
+        most=500,
+        help=(
+            "A gold or attention item of your batches comes after every so many items of a set, at "
+            "unpredictable positions. Checks never count in results. Leave empty for none."
+        ),
+        place=Place.SIGHT,
+        is_frozen=True,
+    ),
+    Setting(
+        name="is_eligibility_on",
+        page="quality",
+        label="Ask who may take part",
+        place=Place.SIGHT,
+        is_frozen=True,
+    ),
+    Setting(
+        name="repeat_percent",
+        page="quality",
+        label="Hidden repeats in percent",
+        most=50,
+        help=(
+            "This share of a person’s items is shown to them a second time, with the outputs in "
+            "another order, to see how steady they are. 10 is usual, 0 is off. Only people who can "
+            "get 24 items or more get repeats. Repeats never count in results."
+        ),
+        is_frozen=True,
+        words=lambda study: (
+            f"hidden repeats: {f'{study.repeat_percent}%' if study.repeat_percent else 'none'}"
+        ),
+    ),
+    Setting(
+        name="repeat_distance",
+        page="quality",
+        label="Least distance of a repeat",
+        least=8,
+        most=500,
+        help="How many items a repeat comes after its first showing, at least.",
+        is_frozen=True,
+    ),
+    Setting(
+        name="is_qualification_on",
+        page="quality",
+        label="Qualification before rating",
+        help=(
+            "Instead of practice, the practice items with a gold answer are asked as a test, with "
+            "two tries. People who fail both get no work. Without gold answers, the test asks "
+            "questions on the instructions."
+        ),
+        is_frozen=True,
+        words=lambda study: f"qualification: {'on' if study.is_qualification_on else 'off'}",
+    ),
+    Setting(
+        name="pass_mark",
+        page="quality",
+        label="Pass mark in percent",
+        least=1,
+        most=100,
+        help="The share of answers in the test that must match the gold.",
+        is_frozen=True,
+    ),
+)
+
+SETTINGS = {setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY)}
+
+
+def list_settings(page: str, place: Place | None = None) -> list[Setting]:
+    """Return the settings of a page, in its order; `place`: only those shown there."""
+    return [
+        setting
+        for setting in SETTINGS.values()
+        if setting.page == page and place in (None, setting.place)
+    ]
+
+
+def name_page(setting: str) -> str:
+    """Return the name of the address at which this setting is changed."""
+    return f"setup-{SETTINGS[setting].page}"
+
+
+def describe_more(page: str, study: Study) -> str:
+    """Return the line beside More: the values of settings that aren't in sight."""
+    stated = [setting.words(study) for setting in list_settings(page, Place.MORE) if setting.words]
+    line = " · ".join(filter(None, stated))
+    return line[:1].upper() + line[1:]
