@@ -358,14 +358,14 @@ class Study(models.Model):
 
     # columns in groups: name a group rather than repeat its columns
     TEXTS = (
-        "title", "organisation", "contact_email", "headline", "summary", "consent",
-        "instructions", "language", "content_warning", "covers_items", "answers_kept_for",
+        "title", "organisation", "contact_email", "summary", "consent",
+        "instructions", "language", "content_warning", "answers_kept_for",
         "ethics_approval", "responsible", "complaints", "withdrawable_until", "identity_days",
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
-        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
         "is_check_on", "minimum_age", "asks_to_share", "has_notice",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
@@ -396,15 +396,12 @@ class Study(models.Model):
     # for the team and the datasheet; participants don't see it
     description = models.TextField(blank=True)
     contact_email = models.EmailField(blank=True)
-    headline = models.CharField(max_length=160, blank=True)
     summary = models.TextField(blank=True)
     # the researcher's own words, before the sentences that follow the settings
     consent = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
-    # what the texts may contain: with it people may skip items
+    # what the texts may contain: with it people may skip items, which are covered until asked for
     content_warning = models.TextField(blank=True)
-    # an item is shown once the person asks for it
-    covers_items = models.BooleanField(default=False)
     language = models.CharField(max_length=35, default="en")
     questions = models.JSONField(default=dict, blank=True)
     # how long a code made from platform ids tells later studies who took part; 0: none is kept
@@ -445,7 +442,6 @@ class Study(models.Model):
     )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
-    may_skip_practice = models.BooleanField(default=False)
     # practice items are then asked as a test, without feedback, before any work
     is_qualification_on = models.BooleanField(default=False)
     pass_mark = models.PositiveSmallIntegerField(

@@ -91,14 +91,6 @@ _READ = (
         is_shown=True,
     ),
     Setting(
-        name="headline",
-        page="read",
-        label="Headline",
-        help="One line above the summary on the first page. May be empty.",
-        group=FIRST_PAGE,
-        is_shown=True,
-    ),
-    Setting(
         name="summary",
         page="read",
         label="What people will do",
@@ -121,14 +113,6 @@ _READ = (
         words=lambda study: f"content warning: {'yes' if study.content_warning else 'none'}",
     ),
     Setting(
-        name="covers_items",
-        page="read",
-        label="Cover each item",
-        help="People see an item only when they ask for it, or skip it unseen.",
-        group=FIRST_PAGE,
-        is_shown=True,
-    ),
-    Setting(
         name="language",
         page="read",
         label="Language",
@@ -139,14 +123,6 @@ _READ = (
         group=FIRST_PAGE,
         is_shown=True,
         words=lambda study: f"language: {study.language}",
-    ),
-    Setting(
-        name="description",
-        page="read",
-        label="Description for colleagues",
-        help="Participants never see it. The datasheet prints it.",
-        group=FIRST_PAGE,
-        lines=3,
     ),
     Setting(
         name="consent",
@@ -246,14 +222,6 @@ _READ = (
         group=INSTRUCTIONS,
         is_frozen=True,
         words=lambda study: f"practice: {'on' if study.is_practice_on else 'off'}",
-    ),
-    Setting(
-        name="may_skip_practice",
-        page="read",
-        label="Practice can be skipped",
-        help="Adds a button to the practice pages, for people who know the task already.",
-        group=INSTRUCTIONS,
-        is_frozen=True,
     ),
     Setting(
         name="is_check_on",

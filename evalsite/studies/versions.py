@@ -19,7 +19,7 @@ from evalsite.studies.set_size import items_per_set
 from evalsite.studies.version_cache import forget_versions, read_content
 
 _TEXTS = (
-    "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
+    "title", "organisation", "contact_name", "contact_email", "summary", "consent",
     "language",
 )  # fmt: skip
 _SETTINGS = (
@@ -67,11 +67,7 @@ def build_content(study: Study) -> dict[str, Any]:
         ),
         # only where there are any, so that other contents stay as they were
         **({BACKGROUND: study.questions[BACKGROUND]} if BACKGROUND in study.questions else {}),
-        **(
-            {"content_warning": {"text": study.content_warning, "is_covered": study.covers_items}}
-            if study.content_warning
-            else {}
-        ),
+        **({"content_warning": {"text": study.content_warning}} if study.content_warning else {}),
         **({"asks_to_share": True} if study.asks_to_share else {}),
         **({} if study.version_id is None else _list_renamed(study)),
         "software": evalsite.__version__,
@@ -87,18 +83,16 @@ def _list_renamed(study: Study) -> dict[str, Any]:
 
 
 def get_content_warning(study: Study) -> str:
-    """Return what people read about the texts before they start; "": they can't skip items."""
+    """Return what people read about the texts before they start; "": they can't skip items.
+
+    With it, an item is covered until they ask for it.
+    """
     return str(shown_content(study).get("content_warning", {}).get("text", ""))
 
 
 def has_notice(study: Study) -> bool:
     """Tell whether Start on the first page agrees to a short notice there."""
     return bool(shown_content(study)["settings"].get("has_notice"))
-
-
-def covers_items(study: Study) -> bool:
-    """Tell whether people see an item only once they ask for it."""
-    return bool(shown_content(study).get("content_warning", {}).get("is_covered"))
 
 
 def get_identity_days(content: Mapping[str, Any]) -> int:

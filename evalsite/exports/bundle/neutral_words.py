@@ -137,7 +137,7 @@ def _is_distinct(part: str) -> bool:
 def _read_texts(study: Study) -> Iterator[str]:
     """Read what researchers wrote, apart from inputs and outputs."""
     yield from (study.title, study.organisation, study.contact_email)
-    yield from (study.headline, study.summary, study.consent, study.instructions)
+    yield from (study.summary, study.consent, study.instructions)
     yield from (study.responsible, study.complaints, study.ethics_approval)
     yield from (study.content_warning, _write(study.questions), _write(study.options))
     if study.instrument is not None:
