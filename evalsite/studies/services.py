@@ -11,8 +11,9 @@ from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.seeds import derive_numbers
+from evalsite.studies.consent_sentences import count_identity_days
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
-from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, write_summary
+from evalsite.studies.starter_texts import RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
 
 
@@ -45,8 +46,8 @@ def create_study(
             "summary": write_summary(
                 asked or len(config.criteria), is_one=config.item.outputs.most == 1
             ),
-            "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
+            "identity_days": count_identity_days(),
             **describe_contact(by),
             **fields,
         },
