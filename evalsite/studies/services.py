@@ -11,8 +11,9 @@ from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.seeds import derive_numbers
+from evalsite.studies.consent_sentences import count_identity_days
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
-from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, write_summary
+from evalsite.studies.starter_texts import RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
 
 
@@ -29,8 +30,8 @@ def create_study(
         title=title,
         **{
             **list_defaults(config, is_built=instrument is not None),
-            "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
+            "identity_days": count_identity_days(),
             **describe_contact(by),
             **fields,
         },
@@ -51,7 +52,6 @@ def list_defaults(config: Instrument, *, is_built: bool) -> dict[str, Any]:
         "k": design.k,
         "set_size": design.set_size,
         "max_sets": design.max_sets,
-        "has_bonus": design.has_bonus,
         "groups": design.groups,
         "summary": write_summary(
             asked or len(config.criteria), is_one=config.item.outputs.most == 1

@@ -151,14 +151,14 @@ def test_sources_name_whose_words_are_used_and_under_which_licence(staff):
 
 
 def test_copy_of_a_study_has_its_settings_and_items_and_no_answers(staff, jane):
-    study = launch(make_study(items=3, k=2, by=jane, headline="Score these"))
+    study = launch(make_study(items=3, k=2, by=jane, summary="Score these"))
     given = {"study": study.pk, "title": "Again", "with_items": "on"}
 
     staff.post(reverse("admin:study-copy"), given)
     staff.post(reverse("admin:study-copy"), given | {"title": "Without", "with_items": ""})
 
     again, without = Study.objects.get(title="Again"), Study.objects.get(title="Without")
-    assert (again.k, again.headline, again.state) == (2, "Score these", "draft")
+    assert (again.k, again.summary, again.state) == (2, "Score these", "draft")
     assert again.seed != study.seed
     mains = Item.objects.main()
     assert mains.filter(study=without).count() == 0

@@ -1986,7 +1986,6 @@ _SETTINGS = {
     "item_order": "order of items",
     "is_aided": "aids",
     "is_practice_on": "practice",
-    "may_skip_practice": "skipping practice",
     "is_qualification_on": "qualification",
     "is_eligibility_on": "questions at entry",
     "is_check_on": "check of the instructions",
@@ -2743,11 +2742,11 @@ def items_ordered(order: str) -> str:
 
 
 @sentence
-def practice_done(is_test: bool, pass_mark: int, may_skip: bool) -> str:
+def practice_done(is_test: bool, pass_mark: int) -> str:
     if is_test:
         return f"Before rating, participants took a test with a pass mark of {pass_mark}%."
-    did = "could do" if may_skip else "did"
-    return f"Before rating, participants {did} practice items with feedback."
+    # people whom the team knows may skip them
+    return "Before rating, participants were given practice items with feedback."
 
 
 @sentence
