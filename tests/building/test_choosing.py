@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.building.gallery import read_gallery
+from evalsite.building.gallery import choose, read_gallery
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check
 from evalsite.imports.uploads import keep_upload
@@ -18,6 +19,7 @@ from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study
 from tests.support.answering import Entered
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -278,6 +280,26 @@ def test_two_tabs_with_two_files_make_two_studies(staff, jane):
     assert {study.title: study.protocol for study in Study.objects.all()} == {
         "Station news": "adequacy_fluency", "Towers": "helpsteer2",
     }  # fmt: skip
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_two_files_at_one_moment_share_the_adapted_instrument():
+    jane = make_user()
+    staff = Client()
+    staff.force_login(jane)
+    files = [keep(TRANSLATIONS, jane), keep(TRANSLATIONS.replace("s1", "s3"), jane)]
+    fields = [fill(staff.get(page_of(kept))) for kept in files]
+    choose("gallery:adequacy_fluency", jane)
+
+    def click(number: int) -> int:
+        client = Client()
+        client.force_login(jane)
+        return client.post(page_of(files[number]), fields[number]).status_code
+
+    assert at_once([partial(click, 0), partial(click, 1)]) == [302, 302]
+    assert Study.objects.count() == 2
+    assert InstrumentVersion.objects.count() == 2
 
 
 def test_expired_upload_and_that_of_somebody_else_lead_to_the_beginning(staff, jane):
