@@ -180,6 +180,7 @@ def test_one_system_and_an_instrument_for_pairs_is_said_before_it_is_chosen(staf
     assert "gallery:which_is_better" not in [p["entry"].value for p in shown.context["picks"]]
     assert "have 1 output" in listed.text
     assert refused.status_code == 422
+    assert "have 1 output" in str(refused.context["form"].errors["instrument"])
     assert not Study.objects.exists()
 
 
