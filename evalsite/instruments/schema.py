@@ -953,6 +953,14 @@ class Instrument(Part):
         score: int | None = self._call("standard_score", None, self._complete(options), inputs)
         return score
 
+    @property
+    def unit_name(self) -> str:
+        """Name what one page shows and answers are counted of: an output, an item or a pair."""
+        outputs = self.item.outputs
+        if outputs.most == 1:
+            return "output"
+        return "pair" if outputs.least == outputs.most == 2 else "item"
+
     def instructions_for(self, design: Design) -> str:
         """Return the instructions of a study that hands work out so."""
         return str(self._call("instructions", self.instructions, self.instructions, design))

@@ -41,7 +41,6 @@ def create_study(
             "k": design.k,
             "set_size": design.set_size,
             "max_sets": design.max_sets,
-            "has_bonus": design.has_bonus,
             "groups": design.groups,
             "summary": write_summary(
                 asked or len(config.criteria), is_one=config.item.outputs.most == 1

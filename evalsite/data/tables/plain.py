@@ -30,7 +30,11 @@ _WRITE_TABLE = (
     "lines=True), in datasets to_json."
 )
 _OTHER_KINDS = {
-    (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
+    (b"PK\x05\x06",): (
+        "archive_unreadable",
+        "This zip file is empty. Pack the files again, and upload that zip file.",
+    ),
+    (b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
         "archive_unreadable",
         f"This is a compressed file. {UNPACK}",
     ),

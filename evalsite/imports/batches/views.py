@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.running.pilot import pilot_answers
@@ -245,6 +246,7 @@ def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
         item_count=count_of(items.count, "item"),
         form=UploadForm(None, several=True),
         purpose=Upload.Purpose.ITEMS,
+        to=reverse("admin:upload-new", args=[study.pk]),
         can_restart=may_edit,
         can_upload=takes_items(study) and may_edit,
         can_steer=may_edit,
