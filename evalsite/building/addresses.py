@@ -19,9 +19,22 @@ from evalsite.building.instrument_views import (
 )
 from evalsite.building.new_views import list_all, new_from_instrument, show_sources
 from evalsite.building.try_views import show_instructions, try_instrument
+from evalsite.building.upload_views import (
+    cancel_new_upload,
+    continue_upload,
+    correct_new_upload,
+    show_new_faults,
+    show_new_upload,
+    start_study,
+)
 
 PAGES: list[tuple[str, str, Callable[..., Any]]] = [
-    ("studies/new/", "study-new", list_all),
+    ("studies/new/", "study-new", start_study),
+    ("studies/new/<uuid:upload_id>/", "new-upload", show_new_upload),
+    ("studies/new/<uuid:upload_id>/continue/", "new-upload-continue", continue_upload),
+    ("studies/new/<uuid:upload_id>/correct/", "new-upload-correct", correct_new_upload),
+    ("studies/new/<uuid:upload_id>/cancel/", "new-upload-cancel", cancel_new_upload),
+    ("studies/new/<uuid:upload_id>/faults.csv", "new-upload-faults", show_new_faults),
     ("studies/new/instruments/", "new-all", list_all),
     ("studies/new/from/", "new-from", new_from_instrument),
     ("studies/copy/", "study-copy", show_copy),

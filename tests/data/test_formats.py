@@ -53,7 +53,7 @@ def flat(text: str) -> str:
 
 def question_of(row: dict[str, str]) -> str:
     """What was asked, with its passage, however the tool keeps the two."""
-    prompt = row.get("prompt") or f"{row['passage']}\n{row['question']}"
+    prompt = row.get("prompt") or row.get("source") or f"{row['passage']}\n{row['question']}"
     if prompt.startswith("["):
         prompt = json.loads(prompt)[-1]["content"]
     return flat(prompt).removesuffix(" Answer:")

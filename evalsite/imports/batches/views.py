@@ -1,19 +1,21 @@
-"""Staff pages of items: what a study has, and templates to fill in; uploads are ImportPages."""
+"""Staff pages of items: what a study has, templates to fill in, and taking items back."""
 
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
@@ -26,10 +28,8 @@ from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
-from evalsite.imports.views import ImportPages
+from evalsite.imports.views import KINDS, UploadKind, undo_import
 from evalsite.imports.waiting import (
-    Undoing,
-    Waiting,
     find_jobs,
     find_uploads,
     is_under_way,
@@ -39,7 +39,6 @@ from evalsite.imports.waiting import (
 )
 from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.schema import Instrument
-from evalsite.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
 from evalsite.lib.limited import VALUES_IN_FILE
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
@@ -154,70 +153,68 @@ TEMPLATES: dict[str, Template] = {
 PAGE = 50
 
 
-class ItemPages(ImportPages):
-    """Files of items."""
+def _describe_new(study: Study) -> dict[str, Any]:
+    return {
+        "columns": [column.name for column in study.config.columns if column.required],
+        "optional_columns": _name_optional_columns(study.config),
+        "makes_pairs": makes_pairs(study.config),
+        "templates": TEMPLATES,
+        "limits": _describe_limits(),
+        "formats": [tool.title for tool in load_formats()],
+    }
 
-    importer = ITEMS
-    list_name, within = "batch-list", "Items"
-    prefix, path = "upload", "uploads/"
-    undo_prefix, undo_path = "batch", "batches/<uuid:batch_id>/undo/"
-    noun = "items"
-    takes_several = True
-    summary_template = "imports/_items_summary.html"
-    preview_template = "imports/_items_preview.html"
-    undo_template = "imports/undo.html"
 
-    def show_list(
-        self, request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-    ) -> HttpResponseBase:
-        return _show_items(request, study, form, status)
+def _describe(study: Study, report: Report) -> dict[str, Any]:
+    summary = report.summary
+    return {
+        "previews": preview_items(study, summary["examples"]),
+        "button": f"Import {count_of(summary['records'], 'item')}",
+    }
 
-    def is_open(self, study: Study) -> bool:
-        return takes_items(study)
 
-    def describe(self, study: Study, upload: Upload, report: Report) -> dict[str, Any]:
-        summary = report.summary
-        parts = [one["key"] for one in summary["examples"] if one.get("is_part")]
-        return {
-            "parts": [] if makes_pairs(study.config) else parts[:2],
-            "previews": preview_items(study, summary["examples"]),
-            "is_regular": summary["outputs"] == summary["items"] * summary["systems"],
-            "counts": {
-                "rows": count_of(report.rows, "row"),
-                "items": count_of(summary["items"], "item"),
-                "outputs": count_of(summary["outputs"], "output"),
-                "systems": count_of(summary["systems"], "system"),
-            },
-        }
+def _describe_import(study: Study, record: Batch) -> str:
+    later = (
+        " Participants get them once an owner has opened the batch." if study.is_launched else ""
+    )
+    items = count_of(record.items.count(), "item")
+    paired = find_note(record.import_notes, PAIRED)
+    stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
+    return f"{stored}{later}"
 
-    def describe_undo(self, study: Study, record: Batch) -> dict[str, Any]:
-        return {
-            "items": record.items.count(),
-            "scores": MetricScore.objects.filter(output__item__batch=record).count(),
-            "pilots": pilot_answers(study).count(),
-        }
 
-    def name_button(self, report: Report) -> str:
-        return f"Import {count_of(report.rows - report.summary['left_out'], 'row')}"
+KINDS[Upload.Purpose.ITEMS] = UploadKind(
+    list_name="batch-list",
+    title="Items",
+    noun="items",
+    describe_new=_describe_new,
+    describe=_describe,
+    describe_import=_describe_import,
+    details="imports/_people_see.html",
+    takes_several=True,
+    is_open=takes_items,
+)
 
-    def describe_import(self, study: Study, record: Batch) -> str:
-        later = (
-            " Participants get them once an owner has opened the batch."
-            if study.is_launched
-            else ""
-        )
-        items = count_of(record.items.count(), "item")
-        paired = find_note(record.import_notes, PAIRED)
-        stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
-        return f"{stored}{later}"
 
-    def describe_undone(self, record: Batch) -> str:
-        return f"The items of {record.file_name} are gone."
+@require_safe
+def confirm_undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
+    batch = get_object_or_404(Batch, study=study, pk=batch_id)
+    context = {
+        "record": batch,
+        "items": batch.items.count(),
+        "scores": MetricScore.objects.filter(output__item__batch=batch).count(),
+        "pilots": pilot_answers(study).count(),
+    }
+    return TemplateResponse(request, "imports/undo.html", context)
+
+
+@require_POST
+def undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
+    return undo_import(request, ITEMS, study, batch_id, "The items of {} are gone.")
 
 
 @require_safe
 def list_batches(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return _show_items(request, study, UploadForm(None, several=True))
+    return _show_items(request, study)
 
 
 @require_safe
@@ -231,36 +228,7 @@ def download_template(request: HttpRequest, study: Study) -> HttpResponseBase:
     return response
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemsPage:
-    """What imports/items.html shows."""
-
-    batches: "list[BatchSummary]"
-    again: str  # after a refused upload the address in the bar takes nothing but files
-    undoings: list[Undoing]
-    waiting: list[Waiting]
-    spent: list[Waiting]
-    ratings_under_way: bool
-    rows: Page
-    listed: list[tuple[Item, list[str]]]  # each with its inputs
-    item_count: str
-    form: UploadForm
-    can_restart: bool
-    can_upload: bool
-    can_steer: bool
-    places: Job | None  # work on the places that isn't done
-    has_stopped: bool
-    columns: list[str]
-    optional_columns: list[str]
-    makes_pairs: bool
-    templates: Mapping[str, Template]
-    limits: list[str]
-    formats: list[str]  # of evaluation tools
-
-
-def _show_items(
-    request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-) -> HttpResponseBase:
+def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
     jobs, batches = find_jobs(study), summarise_batches(study)
@@ -268,29 +236,25 @@ def _show_items(
     items.count = sum(one.items for one in batches)
     rows = items.get_page(request.GET.get("page"))
     places = describe_places(study) if study.version_id else {}
-    page = ItemsPage(
+    page = dict(
         batches=batches,
-        again=reverse("admin:batch-list", args=[study.pk]),
         undoings=list_undoings(study, ITEMS, jobs),
         **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads, jobs)),
         ratings_under_way=may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
         rows=rows,
         listed=[(item, list_inputs(item, study.config)) for item in rows],
         item_count=count_of(items.count, "item"),
-        form=form,
+        form=UploadForm(None, several=True),
+        purpose=Upload.Purpose.ITEMS,
+        to=reverse("admin:upload-new", args=[study.pk]),
         can_restart=may_edit,
         can_upload=takes_items(study) and may_edit,
         can_steer=may_edit,
         places=places.get("places"),
         has_stopped=places.get("has_stopped", False),
-        columns=[column.name for column in study.config.columns if column.required],
-        optional_columns=_name_optional_columns(study.config),
-        makes_pairs=makes_pairs(study.config),
-        templates=TEMPLATES,
-        limits=_describe_limits(),
-        formats=[one.title for one in load_formats()],
+        **_describe_new(study),
     )
-    return TemplateResponse(request, "imports/items.html", vars(page), status=status)
+    return TemplateResponse(request, "imports/items.html", page)
 
 
 def _describe_limits() -> list[str]:
@@ -324,7 +288,19 @@ item_views = [
         order=20,
     ),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
-    *ItemPages().list_views(),
+    StudyView(
+        path="batches/<uuid:batch_id>/undo/confirm/",
+        name="batch-undo-confirm",
+        view=confirm_undo,
+        role=Membership.Role.EDITOR,
+        within="Items",
+    ),
+    StudyView(
+        path="batches/<uuid:batch_id>/undo/",
+        name="batch-undo",
+        view=undo,
+        role=Membership.Role.EDITOR,
+    ),
 ]
 
 
