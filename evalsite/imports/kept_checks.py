@@ -15,7 +15,7 @@ from evalsite.studies.models import Batch, Study
 
 def find_basis(upload: Upload) -> str:
     """Return a hash of all that a check of this file depends on: it holds while that is equal."""
-    parts: list[Any] = [__version__, upload.sha256, upload.mapping, upload.options]
+    parts: list[Any] = [__version__, upload.sha256, upload.mapping.model_dump(mode="json")]
     if upload.study_id is not None:
         study = Study.objects.get(pk=upload.study_id)
         batches = Batch.objects.filter(study=study).order_by("pk")
@@ -24,6 +24,7 @@ def find_basis(upload: Upload) -> str:
             [study.seed, study.state, study.groups, study.item_order, study.check_every],
             [[str(pk), rows] for pk, rows in batches.values_list("pk", "rows")],
             study.changes.aggregate(last=Max("pk"))["last"],
+            list(study.systems.values_list("name", flat=True)),
         ]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -138,8 +138,8 @@ def correct(request: HttpRequest, study: Study, item_id: int, number: int) -> Ht
         initial={"text": output.text, "seen": digest_text(output.text)},
     )
     if form.is_bound and form.is_valid():
-        said = {name: form.cleaned_data[name] for name in ("text", "reason", "seen")}
-        change = _try(form, lambda: correct_output(output=output, by=request.user, **said))
+        values = {name: form.cleaned_data[name] for name in ("text", "reason", "seen")}
+        change = _try(form, lambda: correct_output(output=output, by=request.user, **values))
         if change is not None:
             messages.success(request, "The text is corrected.")
             return redirect("admin:study-item", study.pk, change.item_id)

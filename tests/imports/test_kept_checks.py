@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports import core, kept_checks
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.store import import_batch, undo_batch
@@ -75,7 +76,9 @@ def test_file_is_parsed_once_from_upload_to_import(
 def test_file_is_parsed_again_for_another_mapping(study: Study, parsed: list[str]) -> None:
     waiting = upload(study)
     check_upload(waiting)
-    waiting.mapping = {"item": "item", "mr": "mr", "system": "system", "output": "output"}
+    waiting.mapping = FileMapping(
+        fields={"item": "item", "mr": "mr", "system": "system", "output": "output"}
+    )
     assert find_kept_check(waiting, ITEMS) is None
 
     check_upload(waiting)
@@ -170,7 +173,7 @@ def test_faults_leave_no_values_of_an_earlier_check(study: Study) -> None:
     waiting = upload(study)
     check_upload(waiting)
     is_kept = waiting.checked_path.exists()
-    waiting.mapping = {"item": "", "mr": "", "system": "", "output": ""}
+    waiting.mapping = FileMapping(fields={"item": "", "mr": "", "system": "", "output": ""})
 
     check_upload(waiting)
 
