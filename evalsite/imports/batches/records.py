@@ -48,7 +48,7 @@ def list_records(study: Study, search: str = "") -> QuerySet[Any]:
         # a values() of the same shape as below, without grouping
         return items.order_by("id").values(name=F("key"), first=F("id"), last=F("id"))
     return (
-        items.annotate(name=Coalesce(KT("extra__item"), "key"))
+        items.annotate(name=Coalesce(KT("extra__item"), "key", output_field=TextField()))
         .order_by()
         .values("name")
         .annotate(first=Min("id"), last=Max("id"))

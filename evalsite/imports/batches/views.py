@@ -162,7 +162,7 @@ TEMPLATES: dict[str, Template] = {
 
 
 # --- pages ----------------------------------------------------------------------------
-PAGE, _LONGEST_SEARCH = 50, 100
+PAGE, _LONGEST_SEARCH = 10, 100
 
 
 def _describe_new(study: Study) -> dict[str, Any]:
@@ -290,6 +290,13 @@ def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
     systems = [figure.system for figure in figures]
     form = SystemsForm(None, systems=systems) if is_draft and may_edit else None
     columns = systems[:MOST_COLUMNS]
+    records = read_records(study, list(rows))
+    # optional inputs that no item has would be empty columns
+    shown = [
+        place
+        for place, column in enumerate(study.config.columns)
+        if column.required or any(record.inputs[place] for record in records)
+    ]
     checks = study.items.filter(kind__in=CHECKS, batch__isnull=False).count() if batches else 0
     context = {
         "batches": batches,
@@ -301,12 +308,16 @@ def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
         and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
         "rows": rows,
         "search": search,
-        "inputs": [column.heading for column in study.config.columns],
-        "columns": columns,
+        "inputs": [study.config.columns[place].heading for place in shown],
+        "system_columns": columns,
         "more_columns": len(systems) - len(columns),
         "records": [
-            (record, [record.outputs.get(system.pk) for system in columns])
-            for record in read_records(study, list(rows))
+            (
+                record,
+                [record.inputs[place] for place in shown],
+                [record.outputs.get(system.pk) for system in columns],
+            )
+            for record in records
         ],
         "total": 0 if search else rows.paginator.count - checks,
         "outputs": sum(figure.outputs for figure in figures),
