@@ -181,7 +181,8 @@ def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase
         choice = take_choice(form, page, request.user)
         fields = {"title": form.cleaned_data["title"], **choice}
         try:
-            study = create_study_from(upload, by=request.user, **fields)
+            inputs = name_sources(form.fit, page.cleaned_data["added"])
+            study = create_study_from(upload, by=request.user, inputs=inputs, **fields)
         except ValidationError as error:
             form.add_error(None, error)
         else:
