@@ -76,7 +76,9 @@ def test_file_is_parsed_once_from_upload_to_import(
 def test_file_is_parsed_again_for_another_mapping(study: Study, parsed: list[str]) -> None:
     waiting = upload(study)
     check_upload(waiting)
-    waiting.mapping = FileMapping(fields={"item": "item", "mr": "mr", "system": "system", "output": "output"})
+    waiting.mapping = FileMapping(
+        fields={"item": "item", "mr": "mr", "system": "system", "output": "output"}
+    )
     assert find_kept_check(waiting, ITEMS) is None
 
     check_upload(waiting)
