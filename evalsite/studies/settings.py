@@ -55,14 +55,13 @@ _GROUPS: dict[str, str] = {
     Study.Groups.ONCE: "to different people",
 }
 
-FIRST_PAGE, CONSENT, INSTRUCTIONS = "First page", "Consent", "Instructions"
+INSTRUCTIONS, FIRST_PAGE, CONSENT = "Instructions", "First page", "Words of the consent"
 
 _READ = (
     Setting(
         name="organisation",
         page="read",
         label="Run by",
-        help="It is shown on every page.",
         place=Place.SIGHT,
         is_shown=True,
     ),
@@ -96,6 +95,35 @@ _READ = (
         is_shown=True,
     ),
     Setting(
+        name="instructions",
+        page="read",
+        label="Instructions",
+        help="Markdown. Empty: the instrument’s own words, which stand below.",
+        group=INSTRUCTIONS,
+        lines=6,
+        is_shown=True,
+    ),
+    Setting(
+        name="is_practice_on",
+        page="read",
+        label="Practice first",
+        help="Practice items come first, each with an explanation. They never count.",
+        group=INSTRUCTIONS,
+        is_frozen=True,
+    ),
+    Setting(
+        name="is_check_on",
+        page="read",
+        label="Check that people understood",
+        help=(
+            "Questions about the instructions, two tries. Who misses both doesn’t go on; nobody is "
+            "rejected for it, and their minutes are paid as a bonus."
+        ),
+        group=INSTRUCTIONS,
+        is_frozen=True,
+    ),
+    Setting(name="is_aided", page="read", label="Aids", group=INSTRUCTIONS, is_frozen=True),
+    Setting(
         name="title",
         page="read",
         label="Title",
@@ -116,25 +144,20 @@ _READ = (
         page="read",
         label="Content warning",
         help=(
-            "What the texts may contain, in a sentence or two. Everyone reads it on the first "
-            "page, and can then skip any item: it goes to someone else, and pay stays the same."
+            "Say what may upset people. They then see an item only when they ask for it, and can "
+            "skip any without losing pay."
         ),
         group=FIRST_PAGE,
         lines=2,
         is_shown=True,
-        words=lambda study: f"content warning: {'yes' if study.content_warning else 'none'}",
     ),
     Setting(
         name="language",
         page="read",
-        label="Language",
-        help=(
-            "Of your items and texts, as a code such as en, de or pt-BR. Screen readers need it "
-            "to pronounce them."
-        ),
+        label="Language of your texts",
+        help="A code such as en, de or pt-BR. Screen readers need it to pronounce them.",
         group=FIRST_PAGE,
         is_shown=True,
-        words=lambda study: f"language: {study.language}",
     ),
     Setting(
         name="consent",
@@ -149,22 +172,10 @@ _READ = (
         name="minimum_age",
         page="read",
         label="Minimum age",
-        help="People confirm it when they agree to take part. Leave empty for no minimum.",
+        help="People confirm it when they agree. Empty: nobody is asked.",
         group=CONSENT,
         least=1,
         most=120,
-        is_frozen=True,
-        words=lambda study: f"minimum age: {study.minimum_age or 'none'}",
-    ),
-    Setting(
-        name="asks_to_share",
-        page="read",
-        label="Ask whether answers may be shared",
-        help=(
-            "Adds a box to the consent page, which nobody has to tick. A bundle to publish leaves "
-            "out people who didn't; your team's results and files have all answers."
-        ),
-        group=CONSENT,
         is_frozen=True,
     ),
     Setting(
@@ -214,40 +225,13 @@ _READ = (
         is_shown=True,
     ),
     Setting(
-        name="instructions",
+        name="asks_to_share",
         page="read",
-        label="Instructions",
-        help=(
-            "Markdown. Leave empty for the instrument's own instructions, which are shown below. "
-            "To change a part of them, copy them into this box."
-        ),
-        group=INSTRUCTIONS,
-        lines=6,
-        is_shown=True,
-        words=lambda study: f"instructions: {'own' if study.instructions else 'the instrument’s'}",
-    ),
-    Setting(
-        name="is_practice_on",
-        page="read",
-        label="Practice before rating",
-        help="Practice items come first, each explained once it is answered. They never count.",
-        group=INSTRUCTIONS,
-        is_frozen=True,
-        words=lambda study: f"practice: {'on' if study.is_practice_on else 'off'}",
-    ),
-    Setting(
-        name="is_check_on",
-        page="read",
-        label="Check of the instructions",
-        help=(
-            "After the instructions, people answer the instrument's questions about them. All "
-            "must be right by the second try; otherwise the study ends for them. Nobody is "
-            "rejected for it, and their minutes are paid as a bonus."
-        ),
-        group=INSTRUCTIONS,
+        label="Ask if answers may be published",
+        help="A box that nobody has to tick. Without it, nothing of a person is published.",
+        group=CONSENT,
         is_frozen=True,
     ),
-    Setting(name="is_aided", page="read", label="Aids", group=INSTRUCTIONS, is_frozen=True),
 )
 
 _WORK = (

@@ -12,6 +12,7 @@ from django.utils import timezone
 from evalsite.accounts.time_zones import name_zone
 from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
+from evalsite.studies.languages import guess_language_of
 from evalsite.studies.models import Study
 from evalsite.studies.setting_changes import (
     DESIGN,
@@ -183,6 +184,15 @@ class ReadForm(SettingsForm):
         help_text=SETTINGS["language"].help,
         widget=forms.TextInput(attrs={"list": "languages"}),
     )
+    organisation = forms.CharField(max_length=120, label=SETTINGS["organisation"].label)
+    contact_email = forms.EmailField(label=SETTINGS["contact_email"].label)
+    title = forms.CharField(max_length=120, label=SETTINGS["title"].label)
+    summary = forms.CharField(
+        max_length=300,
+        required=False,
+        label=SETTINGS["summary"].label,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
     has_notice = forms.TypedChoiceField(
         choices=[(True, "A short notice on the first page"), (False, "A consent page")],
         coerce=lambda value: value == "True",
@@ -201,13 +211,23 @@ class ReadForm(SettingsForm):
         config = self.instance.config
         if not config.comprehension and not self.instance.is_check_on:
             del self.fields["is_check_on"]
-        if not config.aids:
+        # an instrument that was built here has its aids in itself
+        if not config.aids or self.instance.instrument_id is not None:
             del self.fields["is_aided"]
         else:
             aids = "; ".join(aid.label for aid in config.aids)
             self.fields[
                 "is_aided"
             ].help_text = f"Off shows the instrument exactly. On adds: {aids}."
+        guess = guess_language_of(self.instance)
+        if guess:
+            self.initial["language"] = guess
+
+    def clean_withdrawable_until(self) -> Any:
+        day = self.cleaned_data["withdrawable_until"]
+        if day and "withdrawable_until" in self.changed_data and day <= now().date():
+            raise ValidationError("Choose a day in the future.", code="past")
+        return day
 
 
 class WorkForm(SettingsForm):

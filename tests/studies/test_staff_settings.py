@@ -312,7 +312,7 @@ def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
 
     page = staff_client.get(address(study, "read")).text
 
-    assert 'id="own-instructions" rows="12" readonly' in page
+    assert 'id="own-instructions" rows="8" readonly' in page
     assert "A set has 12 questions" in page
 
 

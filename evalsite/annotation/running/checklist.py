@@ -119,6 +119,7 @@ def check_launch(
     return [
         _check_items(counts),
         _check_consent(study),
+        _check_organisation(study),
         _check_contact(study),
         _check_options(study),
         _check_practice(study, counts),
@@ -195,6 +196,15 @@ def check_reading_time(study: Study) -> Check:
         label="There is time to read the texts",
         remark=remark if takes > minutes else "",
         url_name=name_page("minutes_per_set"),
+    )
+
+
+def _check_organisation(study: Study) -> Check:
+    return Check(
+        label="People know who runs the study",
+        problem="" if study.organisation else "Enter who runs the study.",
+        url_name=name_page("organisation"),
+        field="organisation",
     )
 
 

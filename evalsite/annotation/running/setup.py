@@ -120,6 +120,7 @@ class Setup:
         checks = counts.checks if study.check_every else 0
         values = {
             "items": f"{self.records:,}" if counts.items else "",
+            "read": "notice" if study.has_notice else "page",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
             "quality": count_of(checks, "check") if checks else "none",
         }

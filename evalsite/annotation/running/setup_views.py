@@ -1,8 +1,5 @@
 """Staff pages of Set up: what people read, work and quality, and the launch checklist."""
 
-from functools import cache
-
-from django.conf.locale import LANG_INFO
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -28,9 +25,8 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import describe_last_change
 from evalsite.studies.settings import PAGES
-from evalsite.studies.setup_forms import QualityForm, ReadForm, make_options_form
+from evalsite.studies.setup_forms import QualityForm
 from evalsite.studies.staff_pages import StudyView, has_role, study_page, study_url
-from evalsite.studies.versions import protocol_instructions
 
 MOST_LISTED = 100
 _EDITOR = Membership.Role.EDITOR
@@ -46,32 +42,6 @@ def open_setup(request: HttpRequest, study: Study) -> HttpResponseBase:
         if entry.is_blocking and has_role(request, study, _EDITOR)
     )
     return redirect(f"admin:{next(blocking, PAGE_NAMES['items'])}", study.pk)
-
-
-@study_page(
-    "set-up/read/",
-    name="setup-read",
-    role=_EDITOR,
-    place="Set up",
-    tab=PAGES["read"],
-    order=30,
-)
-@require_http_methods(["GET", "HEAD", "POST"])
-def show_read(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = make_form(ReadForm, request, study)
-    options = make_options_form(study, request.POST if form.is_bound else None)
-    saved = save_settings(request, form, options)
-    if saved is not None:
-        return saved
-    context = describe_page(study, form, options)
-    shown = context["shown"]
-    context |= {
-        "own_instructions": protocol_instructions(study),
-        "languages": _list_languages(),
-        "previews": make_previews(shown, ["landing", "consent", "instructions"]),
-    }
-    status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_read.html", context, status=status)
 
 
 @study_page(
@@ -91,13 +61,6 @@ def show_quality(request: HttpRequest, study: Study) -> HttpResponseBase:
     context = describe_page(study, form) | {"checks": _list_checks(study)}
     status = choose_status(context)
     return TemplateResponse(request, "studies/setup_quality.html", context, status=status)
-
-
-@cache
-def _list_languages() -> list[tuple[str, str]]:
-    """Return codes of languages with their English names, by name."""
-    names = {code: about["name"] for code, about in LANG_INFO.items() if "name" in about}
-    return sorted(names.items(), key=lambda one: one[1])
 
 
 def _list_checks(study: Study) -> list[tuple[Item, list[tuple[str, str]], bool]]:
