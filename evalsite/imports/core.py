@@ -5,7 +5,7 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol
@@ -23,12 +23,14 @@ from evalsite.data.tables.faults import (
     name_sheet_row,
 )
 from evalsite.data.tables.files import FileUse
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import CHOSEN, NAMES, SEED
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.paths import last_name
 from evalsite.data.tables.patterns import Known, is_pattern
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.roles import WORDS
+from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
@@ -39,6 +41,8 @@ from evalsite.studies.summary_lines import count_of
 
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
+# of the file itself, as it is shown beside the first items
+_ROWS_SHOWN, _COLUMNS_SHOWN = 20, 60
 _TELL_EVERY = 2_000  # rows
 HAS_FAULTS = "The file has faults, so nothing was imported. Correct them first."
 HAS_CHANGED = "The study has changed since this file was checked. Look at the file again."
@@ -53,7 +57,8 @@ Tell = Callable[[int, int], None]
 class Decision:
     """Something that only the researcher can say of a file, with the answers there are.
 
-    An answer is kept in `Upload.options` under `key`; `rows` lists whatever it is about.
+    An answer is kept among the decisions of a mapping, under `key`; `rows` lists whatever it is
+    about.
     """
 
     key: str
@@ -100,6 +105,11 @@ class Checked:
     failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
+    # the first rows as the file has them: columns, and for each row its line and cells
+    first_columns: list[str] = field(default_factory=list)
+    first_rows: list[list[Any]] = field(default_factory=list)
+    # lines of the file around faults: number, text and whether the fault is there
+    surroundings: list[list[Any]] = field(default_factory=list)
 
     @property
     def read_mapping(self) -> dict[str, str]:
@@ -179,6 +189,10 @@ class Report:
     files: list[dict[str, Any]] = field(default_factory=list)
     joined: str = ""
     kept: str = ""
+    others: list[str] = field(default_factory=list)
+    first_columns: list[str] = field(default_factory=list)
+    first_rows: list[list[Any]] = field(default_factory=list)
+    surroundings: list[list[Any]] = field(default_factory=list)
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -292,6 +306,18 @@ class Importer(ABC):
         """Whether what was found still holds; a small file is checked again if it doesn't."""
         return True
 
+    def write_head(self, checked: Any) -> dict[str, Any] | None:
+        """Return what is kept of a check beside its values; None: nothing, it is made again."""
+        return None
+
+    def write_rows(self, checked: Any) -> Iterable[Any]:
+        """Return the checked values as plain data, one for a line."""
+        return ()
+
+    def read_kept(self, head: Mapping[str, Any], read_rows: Callable[[], Iterator[Any]]) -> Any:
+        """Return the checked values of a check that was kept."""
+        raise NotImplementedError
+
     @abstractmethod
     def store(self, checked: Any, source: Source, *, by: Any, tell: Tell | None = None) -> Any:
         """Store all checked values or none, and return the record of them."""
@@ -334,19 +360,19 @@ def check_source(
     source: BinaryIO,
     *,
     target: Target,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
+    mapping: FileMapping | None = None,
     limits: Limits | None = None,
     tell: Callable[[int], None] | None = None,
     file_name: str = "",
 ) -> Any:
-    """Return what the file contains for this target, under this mapping or a guessed one.
+    """Return what the file contains for this target; what isn't mapped is guessed.
 
     `tell` hears now and then how many rows were read. The file's name, perhaps behind that of its
     folder, is what systems are called that it doesn't name.
     """
     checked, table = importer.checked(), None
-    options = {SEED: target.study.seed, CHOSEN: mapping or {}, **(options or {})}
+    mapping = mapping or FileMapping()
+    options = {SEED: target.study.seed, CHOSEN: mapping.fields, **mapping.options}
     checked.system_name = name_system(file_name, options)
     checked.file_name = PurePosixPath(file_name).name
     try:
@@ -362,7 +388,7 @@ def check_source(
             checked.import_notes.append({"code": key, "text": text, "rows": []})
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
-            target = _map_columns(importer, checked, table, target, mapping or {})
+            target = _map_columns(importer, checked, table, target, mapping.fields)
         _read_rows(importer, checked, table, target, options, tell)
     except Refused as error:
         checked.faults.append(error.fault)
@@ -370,7 +396,7 @@ def check_source(
         checked.decisions += [_ask(question) for question in error.questions]
         checked.files = error.files or checked.files
         if error.columns and not checked.header:
-            _show_columns(importer, checked, error.columns, target, mapping or {})
+            _show_columns(importer, checked, error.columns, target, mapping.fields)
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)
@@ -379,6 +405,9 @@ def check_source(
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
     if table is not None and table.unit == "row":
         _name_sheet_rows(checked)
+    elif checked.faults and not checked.files:
+        lines = [fault.line for fault in checked.faults if fault.line is not None]
+        checked.surroundings = read_around(source, lines)
     return checked
 
 
@@ -407,6 +436,11 @@ def _map_columns(
 ) -> Target:
     first = peek(table)
     rows = [row.cells for row in first]
+    checked.first_columns = table.header[:_COLUMNS_SHOWN]
+    checked.first_rows = [
+        [row.line, [cell[:_SAMPLE] for cell in row.cells[:_COLUMNS_SHOWN]]]
+        for row in first[:_ROWS_SHOWN]
+    ]
     known = importer.recognise(table.header, first, target)
     asked = [path for path, name in mapping.items() if name not in ("", LEAVE_OUT)]
     mapping = {
@@ -581,8 +615,27 @@ def describe(importer: Importer, checked: Checked, target: Target) -> Report:
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
         kept=checked.kept,
+        others=checked.others,
+        first_columns=checked.first_columns,
+        first_rows=_show_first_rows(checked),
+        surroundings=checked.surroundings,
         summary=importer.summarise(checked, target),
     )
+
+
+def _show_first_rows(checked: Checked) -> list[list[Any]]:
+    """Return the first rows without what is left out, which may be personal."""
+    used = [name for name, field in checked.mapping.items() if field != LEAVE_OUT]
+    hidden = {
+        number
+        for number, column in enumerate(checked.first_columns)
+        if checked.mapping.get(column) == LEAVE_OUT
+        and not any(name.startswith((f"{column}.", f"{column}[")) for name in used)
+    }
+    return [
+        [line, ["…" if number in hidden else cell for number, cell in enumerate(cells)]]
+        for line, cells in checked.first_rows
+    ]
 
 
 def list_faults(faults: Sequence[Fault]) -> str:

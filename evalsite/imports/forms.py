@@ -10,8 +10,11 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
+from evalsite.data.tables.csv_reader import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
 from evalsite.imports.columns import Field
+from evalsite.imports.models import Upload
+from evalsite.imports.system_names import check_system, fold
 from evalsite.imports.uploads import clean_file_name, clean_path
 
 
@@ -31,6 +34,16 @@ class FilesField(forms.FileField):
         return [one(file, initial) for file in data or []]
 
 
+class PurposeForm(forms.Form):
+    """What the rows of a file are."""
+
+    purpose = forms.ChoiceField(choices=Upload.Purpose.choices)
+
+    def get_purpose(self) -> str:
+        """Return what was chosen; items if nothing was, or nothing that there is."""
+        return self.cleaned_data["purpose"] if self.is_valid() else Upload.Purpose.ITEMS
+
+
 class UploadForm(forms.Form):
     """Files, or pasted rows. Only where `several` belong together may more than one be chosen."""
 
@@ -43,6 +56,8 @@ class UploadForm(forms.Form):
     )
     # of files from a folder, which browsers send without it: a list in their order
     paths = forms.JSONField(required=False, widget=forms.HiddenInput)
+    # of several files sent earlier, the one that this file corrects
+    replaces = forms.CharField(required=False)
 
     def __init__(self, *arguments: Any, several: bool = False, **others: Any) -> None:
         super().__init__(*arguments, **others)
@@ -75,6 +90,13 @@ class UploadForm(forms.Form):
         values["files"] = self._name_files(values.get("file") or [], values.get("paths"))
         return values
 
+    def list_errors(self) -> list[str]:
+        return [str(error) for errors in self.errors.values() for error in errors]
+
+    def get_status(self) -> int:
+        """Return the status of a page that says why nothing was uploaded."""
+        return 413 if self.has_error("file", "too_large") else 422
+
     def _name_files(self, files: Sequence[Any], paths: Any) -> list[tuple[str, Any]]:
         """Return each file with its name, or with its path in a folder."""
         names: list[str] = [clean_file_name(file.name or "") for file in files]
@@ -83,7 +105,24 @@ class UploadForm(forms.Form):
         return list(zip(names, files, strict=True))
 
 
-class MappingForm(forms.Form):
+class ChangesForm(forms.Form):
+    """What a person says of an uploaded file.
+
+    A field that isn't posted keeps its value: a page that has fewer of them changes no others.
+    """
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        for name, field in self.fields.items():
+            if field.widget.value_omitted_from_data(self.data, self.files, name):
+                values[name] = self.get_initial_for_field(field, name)
+        return values
+
+    def list_errors(self) -> list[str]:
+        return [str(error) for errors in self.errors.values() for error in errors]
+
+
+class MappingForm(ChangesForm):
     """What each column contains, one choice a column; numbered, as names of columns may be odd."""
 
     def __init__(
@@ -99,13 +138,18 @@ class MappingForm(forms.Form):
         choices = _group_choices(fields)
         for number, column in enumerate(header):
             self.fields[f"column-{number}"] = forms.ChoiceField(
-                label=column, choices=choices, required=False, initial=mapping.get(column, "")
+                label=f"{column} holds",
+                choices=choices,
+                required=False,
+                initial=mapping.get(column, ""),
+                error_messages={"invalid_choice": "Choose one of the listed fields."},
+                widget=forms.Select(attrs={"aria-label": f"{column} holds"}),
             )
 
     @property
-    def columns(self) -> list[Any]:
-        """The fields of the columns, in the order of the file."""
-        return [self[f"column-{number}"] for number in range(len(self.header))]
+    def columns(self) -> list[tuple[str, Any]]:
+        """Each column of the file with its field, in the order of the file."""
+        return [(column, self[f"column-{number}"]) for number, column in enumerate(self.header)]
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -113,6 +157,109 @@ class MappingForm(forms.Form):
             column: self.cleaned_data[f"column-{number}"]
             for number, column in enumerate(self.header)
         }
+
+
+class SystemNamesForm(ChangesForm):
+    """What each system is called, with its name in the file and the number of its outputs."""
+
+    def __init__(self, data: Any, *, names: Sequence[Sequence[Any]]) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.names = names
+        for number, (in_file, name, _) in enumerate(names):
+            self.fields[f"name-{number}"] = forms.CharField(
+                max_length=200,
+                required=False,
+                initial=name,
+                label=f"Name of {in_file}",
+                widget=forms.TextInput(attrs={"aria-label": f"Name of {in_file}"}),
+            )
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {"in_file": in_file, "field": self[f"name-{number}"], "outputs": outputs}
+            for number, (in_file, _, outputs) in enumerate(self.names)
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        chosen = [str(values.get(name, "")).strip() for name in self.fields]
+        for name in filter(None, chosen):
+            if problem := check_system(name):
+                raise ValidationError(problem)
+            if sum(fold(other) == fold(name) for other in chosen) > 1:
+                raise ValidationError(f"Two systems are called “{name}”. Give each its own name.")
+        return values
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Return the names of those that aren't called as in the file."""
+        chosen = {
+            in_file: self.cleaned_data[f"name-{number}"].strip() or in_file
+            for number, (in_file, *_) in enumerate(self.names)
+        }
+        return {in_file: name for in_file, name in chosen.items() if name != in_file}
+
+
+# what a select shows of a decision whose answers the file no longer names
+_AS_DECIDED, _AGAIN = "As decided", "Decide again"
+
+
+class DecisionsForm(ChangesForm):
+    """What the file leaves open: one choice for each decision."""
+
+    def __init__(
+        self, data: Any, *, decisions: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+    ) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.decisions = decisions
+        for decision in decisions:
+            key, answer = decision["key"], options.get(decision["key"], "")
+            choices = [(str(value), words) for value, words, _ in decision["choices"]]
+            if not choices:
+                choices = [(str(answer), _AS_DECIDED)]
+            choices.append(("", _AGAIN)) if decision["is_made"] else choices.insert(
+                0, ("", "Choose…")
+            )
+            self.fields[f"decision-{key}"] = forms.ChoiceField(
+                label=decision["title"],
+                choices=choices,
+                required=False,
+                initial=str(answer) if decision["is_made"] else "",
+                error_messages={"invalid_choice": "Choose one of the listed answers."},
+                widget=forms.Select(attrs={"aria-label": decision["title"]}),
+            )
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {**decision, "field": self[f"decision-{decision['key']}"]}
+            for decision in self.decisions
+        ]
+
+    def is_made(self, key: str) -> bool:
+        return any(one["is_made"] for one in self.decisions if one["key"] == key)
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """Return the answer to each decision; None where it is open again."""
+        answers: dict[str, Any] = {}
+        for decision in self.decisions:
+            chosen = self.cleaned_data[f"decision-{decision['key']}"]
+            values = {str(value): value for value, *_ in decision["choices"]}
+            answers[decision["key"]] = values.get(chosen, chosen) if chosen else None
+        return answers
+
+
+class ReadingForm(ChangesForm):
+    """How a text is read as a table."""
+
+    separator = forms.ChoiceField(
+        label="Columns separated by",
+        choices=[(name, name) for name in SEPARATORS.values()],
+        required=False,
+        error_messages={"invalid_choice": "Choose one of the listed separators."},
+    )
 
 
 ROLES = {
@@ -124,7 +271,7 @@ ROLES = {
 }
 
 
-class RolesForm(forms.Form):
+class RolesForm(ChangesForm):
     """What each of several files is for, and what the system is called whose outputs it holds."""
 
     def __init__(self, data: Any, *, files: Sequence[Mapping[str, Any]]) -> None:
@@ -139,12 +286,16 @@ class RolesForm(forms.Form):
                 choices=choices,
                 initial=role,
                 required=False,
-                label=f"Role of {file['name']}",
+                label=f"{file['name']} holds",
+                widget=forms.Select(attrs={"aria-label": f"{file['name']} holds"}),
             )
             self.fields[f"system-{number}"] = forms.CharField(
-                max_length=200, initial=systems[0] if len(systems) == 1 else "", required=False,
+                max_length=200,
+                initial=systems[0] if len(systems) == 1 else "",
+                required=False,
                 label=f"System in {file['name']}",
-            )  # fmt: skip
+                widget=forms.TextInput(attrs={"aria-label": f"System in {file['name']}"}),
+            )
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -160,7 +311,7 @@ class RolesForm(forms.Form):
         ]
 
     def clean(self) -> dict[str, Any]:
-        values = super().clean() or {}
+        values = super().clean()
         for number in range(len(self.uses)):
             name = values.get(f"system-{number}", "").strip()
             if values.get(f"role-{number}") == OUTPUTS and name.casefold() in WORDS:
@@ -169,8 +320,13 @@ class RolesForm(forms.Form):
                 )
         return values
 
-    def list_errors(self) -> list[str]:
-        return [str(error) for errors in self.errors.values() for error in errors]
+    @property
+    def is_changed(self) -> bool:
+        """Return whether a file is to be something else than it was read as."""
+        return any(
+            self.cleaned_data[name] != self.get_initial_for_field(field, name)
+            for name, field in self.fields.items()
+        )
 
     @property
     def names(self) -> dict[str, str]:

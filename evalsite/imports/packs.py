@@ -1,6 +1,8 @@
 """Several files as one: a zip whose bytes depend on names and contents alone."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO
@@ -24,6 +26,16 @@ def pack_files(files: Iterable[tuple[str, Callable[[], IO[bytes]]]]) -> IO[bytes
                 copyfileobj(source, entry)
     target.seek(0)
     return target
+
+
+def replace_file(path: Path, name: str, open_file: Callable[[], IO[bytes]]) -> IO[bytes]:
+    """Return the zip at this path with another file under one of its names."""
+    with ZipFile(path) as archive:
+        files = [
+            (entry, open_file if entry == name else partial(archive.open, entry))
+            for entry in archive.namelist()
+        ]
+        return pack_files(files)
 
 
 def name_files(names: Iterable[str]) -> str:

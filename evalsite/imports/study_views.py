@@ -15,6 +15,7 @@ from evalsite.imports.batches.views import item_views
 from evalsite.imports.metrics.views import metrics_views
 from evalsite.imports.ratings.views import ratings_views
 from evalsite.imports.study_deletion import deletion_views
+from evalsite.imports.views import upload_views
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import restart_job
 from evalsite.studies.models import Membership, Study
@@ -54,6 +55,7 @@ def restart(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBas
 
 study_views = [
     *item_views,
+    *upload_views,
     *ratings_views,
     *metrics_views,
     StudyView(

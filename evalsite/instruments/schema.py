@@ -841,9 +841,17 @@ class Hooks(Part):
 
 
 class BasedOn(Part):
+    """What was copied, and how its pages were changed when a study was made of it.
+
+    `inputs` are shown as well; `kinds` are those that a study's files have, by input or "output".
+    """
+
     key: str | None = None
     version: int | None = Field(None, ge=1, le=LARGEST_NUMBER)
     sha256: str | None = None
+    note: bool = False
+    inputs: Names = []
+    kinds: dict[str, TextKind] = {}
 
 
 class Instrument(Part):

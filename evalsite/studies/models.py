@@ -358,14 +358,15 @@ class Study(models.Model):
 
     # columns in groups: name a group rather than repeat its columns
     TEXTS = (
-        "title", "organisation", "contact_email", "headline", "summary", "consent",
-        "instructions", "language", "content_warning", "covers_items",
+        "title", "organisation", "contact_email", "summary", "consent",
+        "instructions", "language", "content_warning", "answers_kept_for",
+        "ethics_approval", "responsible", "complaints", "withdrawable_until", "identity_days",
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "checks_per_person", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
-        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age", "asks_to_share",
+        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "is_check_on", "minimum_age", "asks_to_share", "has_notice",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
@@ -395,14 +396,12 @@ class Study(models.Model):
     # for the team and the datasheet; participants don't see it
     description = models.TextField(blank=True)
     contact_email = models.EmailField(blank=True)
-    headline = models.CharField(max_length=160, blank=True)
     summary = models.TextField(blank=True)
+    # the researcher's own words, before the sentences that follow the settings
     consent = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
-    # what the texts may contain: with it people may skip items
+    # what the texts may contain: with it people may skip items, which are covered until asked for
     content_warning = models.TextField(blank=True)
-    # an item is shown once the person asks for it
-    covers_items = models.BooleanField(default=False)
     language = models.CharField(max_length=35, default="en")
     questions = models.JSONField(default=dict, blank=True)
     # how long a code made from platform ids tells later studies who took part; 0: none is kept
@@ -438,7 +437,6 @@ class Study(models.Model):
     )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
-    may_skip_practice = models.BooleanField(default=False)
     # practice items are then asked as a test, without feedback, before any work
     is_qualification_on = models.BooleanField(default=False)
     pass_mark = models.PositiveSmallIntegerField(
@@ -452,6 +450,19 @@ class Study(models.Model):
     )
     # people are asked with the consent whether their answers may be published
     asks_to_share = models.BooleanField(default=False)
+    # agreed to by Start on the first page, instead of a page of its own: for people one knows
+    has_notice = models.BooleanField(default=False)
+    # what people are told about their data; each empty: the sentence goes, or says it of another
+    answers_kept_for = models.CharField(max_length=120, blank=True)
+    ethics_approval = models.CharField(max_length=200, blank=True)
+    responsible = models.CharField(max_length=200, blank=True)
+    complaints = models.CharField(max_length=200, blank=True)
+    # that day included; empty: until the study closes
+    withdrawable_until = models.DateField(null=True, blank=True)
+    # after the study has closed
+    identity_days = models.PositiveSmallIntegerField(
+        default=90, validators=[MinValueValidator(1), MaxValueValidator(180)]
+    )
     is_eligibility_on = models.BooleanField(default=True)
     is_aided = models.BooleanField(default=False)
 

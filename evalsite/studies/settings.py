@@ -32,7 +32,6 @@ class Setting:
     lines: int = 0  # of its box, where it is a text of more than a line
     is_frozen: bool = False  # from launch on
     is_shown: bool = False  # to participants: after launch a change makes the next version
-    may_hold_marks: bool = False  # such as [REPLACE: …], which block the launch
     # its value in the line that stands beside More
     words: Callable[[Study], str] | None = None
 
@@ -75,21 +74,34 @@ _READ = (
         place=Place.SIGHT,
     ),
     Setting(
+        name="has_notice",
+        page="read",
+        label="What people agree to",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="answers_kept_for",
+        page="read",
+        label="Answers are kept for",
+        help="For example “10 years”. People have to know it before they agree.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="ethics_approval",
+        page="read",
+        label="Ethics approval",
+        help="Leave it empty if there is none. The sentence goes too.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
         name="title",
         page="read",
         label="Title",
         group=FIRST_PAGE,
         is_shown=True,
-        may_hold_marks=True,
-    ),
-    Setting(
-        name="headline",
-        page="read",
-        label="Headline",
-        help="One line above the summary on the first page. May be empty.",
-        group=FIRST_PAGE,
-        is_shown=True,
-        may_hold_marks=True,
     ),
     Setting(
         name="summary",
@@ -99,7 +111,6 @@ _READ = (
         group=FIRST_PAGE,
         lines=3,
         is_shown=True,
-        may_hold_marks=True,
     ),
     Setting(
         name="content_warning",
@@ -115,14 +126,6 @@ _READ = (
         words=lambda study: f"content warning: {'yes' if study.content_warning else 'none'}",
     ),
     Setting(
-        name="covers_items",
-        page="read",
-        label="Cover each item",
-        help="People see an item only when they ask for it, or skip it unseen.",
-        group=FIRST_PAGE,
-        is_shown=True,
-    ),
-    Setting(
         name="language",
         page="read",
         label="Language",
@@ -135,25 +138,13 @@ _READ = (
         words=lambda study: f"language: {study.language}",
     ),
     Setting(
-        name="description",
-        page="read",
-        label="Description for colleagues",
-        help="Participants never see it. The datasheet prints it.",
-        group=FIRST_PAGE,
-        lines=3,
-    ),
-    Setting(
         name="consent",
         page="read",
-        label="Consent text",
-        help=(
-            "Markdown. Replace every [REPLACE: …] with your own words: a study can't be launched "
-            "while one is left. Each [SETTINGS: …] is filled in from the settings."
-        ),
+        label="Your own words",
+        help="Markdown. They come before the sentences that follow your settings.",
         group=CONSENT,
-        lines=16,
+        lines=4,
         is_shown=True,
-        may_hold_marks=True,
     ),
     Setting(
         name="minimum_age",
@@ -178,17 +169,50 @@ _READ = (
         is_frozen=True,
     ),
     Setting(
+        name="identity_days",
+        page="read",
+        label="Names and IDs are deleted after",
+        help="Days after the study closes, from 1 to 180.",
+        group=CONSENT,
+        least=1,
+        most=180,
+        is_shown=True,
+    ),
+    Setting(
         name="recognise_days",
         page="read",
-        label="Days to recognise people in later studies",
+        label="People are recognised in later studies for",
         help=(
-            "A code made from the platform ID of everyone who agrees is kept this long, so that "
-            "later studies can keep people out or require them. The consent text must say so. 0 "
-            "keeps none."
+            "Days. A code made from the platform ID of everyone who agrees is kept this long, so "
+            "that later studies can keep people out or require them. 0 keeps none."
         ),
         group=CONSENT,
         most=3650,
         is_frozen=True,
+    ),
+    Setting(
+        name="withdrawable_until",
+        page="read",
+        label="Answers can be withdrawn until",
+        help="That day included. Empty: until the study closes.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="responsible",
+        page="read",
+        label="Responsible for the data",
+        help="Empty: who runs the study.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="complaints",
+        page="read",
+        label="Complaints go to",
+        help="Empty: the e-mail for questions.",
+        group=CONSENT,
+        is_shown=True,
     ),
     Setting(
         name="instructions",
@@ -201,7 +225,6 @@ _READ = (
         group=INSTRUCTIONS,
         lines=6,
         is_shown=True,
-        may_hold_marks=True,
         words=lambda study: f"instructions: {'own' if study.instructions else 'the instrument’s'}",
     ),
     Setting(
@@ -212,14 +235,6 @@ _READ = (
         group=INSTRUCTIONS,
         is_frozen=True,
         words=lambda study: f"practice: {'on' if study.is_practice_on else 'off'}",
-    ),
-    Setting(
-        name="may_skip_practice",
-        page="read",
-        label="Practice can be skipped",
-        help="Adds a button to the practice pages, for people who know the task already.",
-        group=INSTRUCTIONS,
-        is_frozen=True,
     ),
     Setting(
         name="is_check_on",

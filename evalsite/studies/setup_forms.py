@@ -188,6 +188,18 @@ class ReadForm(SettingsForm):
         help_text=SETTINGS["language"].help,
         widget=forms.TextInput(attrs={"list": "languages"}),
     )
+    has_notice = forms.TypedChoiceField(
+        choices=[(True, "A short notice on the first page"), (False, "A consent page")],
+        coerce=lambda value: value == "True",
+        label=SETTINGS["has_notice"].label,
+        widget=forms.RadioSelect,
+    )
+    withdrawable_until = forms.DateField(
+        required=False,
+        label=SETTINGS["withdrawable_until"].label,
+        help_text=SETTINGS["withdrawable_until"].help,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
     Meta = describe_fields("read")
 
     def fit_to_study(self) -> None:

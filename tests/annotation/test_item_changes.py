@@ -1,4 +1,6 @@
-"""Items that are withdrawn after the launch: nobody gets them, and no answer is lost."""
+"""After the launch: items that are withdrawn or put back, and outputs that are corrected."""
+
+from datetime import timedelta
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -6,13 +8,27 @@ from django.db import IntegrityError, transaction
 
 from evalsite.annotation.allocation.claims import Shortage, claim_set, find_shortage
 from evalsite.annotation.allocation.slots import count_strays, make_slots
-from evalsite.annotation.models import Annotation, Draft, Rating, Slot
-from evalsite.annotation.running.item_changes import put_item_back, withdraw_item
+from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Rating, Slot
+from evalsite.annotation.running.item_changes import (
+    correct_output,
+    digest_text,
+    put_item_back,
+    withdraw_item,
+)
 from evalsite.audit.models import AuditEntry
-from evalsite.participants.models import ItemSet
+from evalsite.lib.clock import now, standing_at
+from evalsite.participants.models import ItemSet, Visit
+from evalsite.quality.plan_commitment import hash_plan
 from evalsite.studies.models import Change, Item, Membership, Study
 from tests.annotation.test_changing_k import answer_all, change
-from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_study,
+    make_user,
+    set_completion,
+)
 from tests.support.queues import run_waiting_jobs
 from tests.support.tabs import Tab, make_live, open_tab, what_became
 
@@ -297,3 +313,293 @@ def test_a_person_who_answered_a_withdrawn_item_has_used_one_of_their_items():
 
     assert Tab(me).client.get(Tab(me).home, follow=True).status_code == 200
     assert claim_set(me) is None
+
+
+# --- correcting an output -------------------------------------------------------------------------
+
+TEXT = "Place 1, corrected."
+
+
+def correct(item: Item, text: str = TEXT, *, position: int = 1, **more) -> Change | None:
+    output = item.outputs.get(position=position)
+    change = correct_output(
+        output=output, text=text, reason="A tag was left in.", by=owner_of(item.study), **more
+    )
+    run_waiting_jobs()
+    return change
+
+
+@pytest.mark.both_databases
+def test_a_text_that_nobody_has_answered_is_corrected_in_place():
+    study = make_live(items=3, k=2)
+    item = study.items.main().first()
+    before = item.outputs.get(position=1).text
+
+    change = correct(item)
+
+    assert item.outputs.get(position=1).text == TEXT
+    assert (change.item, change.instead_of, change.position) == (item, None, 1)
+    assert (change.before, change.after) == (before, TEXT)
+    assert Slot.objects.free().count() == 6
+
+
+@pytest.mark.both_databases
+def test_a_text_that_was_answered_is_a_new_item_of_the_same_group():
+    study = make_live(items=3, k=2)
+    answer_all(study)
+    item = study.items.main().first()
+    before = item.outputs.get(position=1).text
+
+    change = correct(item)
+
+    item.refresh_from_db()
+    made = change.item
+    assert (item.kind, made.kind, made.key) == ("withdrawn", "main", "item-001-2")
+    assert (made.group, made.cluster, made.inputs) == (item.group, item.cluster, item.inputs)
+    assert statuses(item) == ["withdrawn"]
+    assert item.outputs.get(position=1).text == before
+    texts = [output.text for output in made.outputs.all()]
+    assert texts == [
+        item.outputs.get(position=0).text, TEXT, item.outputs.get(position=2).text
+    ]  # fmt: skip
+    assert made.slots.count() == 2
+    assert count_strays(study) == 0
+    assert [change.kind for change in study.changes.order_by("pk")] == ["withdrawn", "corrected"]
+
+
+def test_correcting_a_corrected_text_makes_a_further_item():
+    study = make_live(items=1, k=2)
+    answer_all(study)
+    made = correct(study.items.main().get()).item
+    answer_all(study)
+
+    again = correct(made, "Place 1, at last.").item
+
+    assert again.key == "item-001-2-2"
+    assert study.items.main().get() == again
+
+
+@pytest.mark.both_databases
+def test_an_answer_to_the_earlier_text_never_counts():
+    study = make_live(items=3, k=1)
+    tab = open_tab(study)
+    item = tab.item
+    with standing_at(now() + timedelta(seconds=5)):
+        correct(item)
+
+        assert what_became(tab.save()) == "saved"
+
+    assert statuses(item) == ["withdrawn"]
+    assert item.slots.get().state == Slot.State.FREE
+    assert ItemSet.objects.get().lost_ids == [item.pk]
+
+
+def test_an_answer_to_the_earlier_text_never_counts_even_in_a_place_of_this_person():
+    study = make_live(items=3, k=1)
+    tab = open_tab(study)
+    item, slot = tab.item, tab.item.slots.get()
+    with standing_at(now() + timedelta(seconds=5)):
+        correct(item)
+        # dealt to the same person again
+        Slot.objects.filter(pk=slot.pk).update(
+            state=1, participant=tab.me, lease_until=now() + timedelta(hours=1)
+        )
+
+        tab.save()
+
+    assert statuses(item) == ["withdrawn"]
+    assert item.slots.get().state == Slot.State.FREE
+
+
+def test_the_corrected_text_is_dealt_and_its_answers_count():
+    study = make_live(items=1, k=1)
+    item = study.items.main().get()
+    correct(item)
+    tab = open_tab(study)
+
+    assert TEXT in tab.page.content.decode()
+    tab.save()
+
+    assert statuses(item) == ["counted"]
+
+
+@pytest.mark.both_databases
+def test_people_you_know_keep_the_place_of_a_corrected_text():
+    study = make_live(items=1, k=1)
+    expert = make_annotator(study, is_expert=True)
+    Slot.objects.update(state=1, participant=expert, lease_until=ASSIGNED)
+    claim_set(expert)
+    item = study.items.main().get()
+
+    correct(item)
+
+    assert Slot.objects.get().participant == expert
+    assert ItemSet.objects.get().lost_ids == []
+    answer_item(expert, item)
+    assert statuses(item) == ["counted"]
+
+
+def test_reports_of_the_earlier_text_hold_the_corrected_one_no_more():
+    study = make_live(items=3)
+    item = study.items.main().first()
+    Item.objects.filter(pk=item.pk).update(held_at=now())
+
+    correct(item)
+
+    item.refresh_from_db()
+    assert item.held_at is None
+    assert item.released_at is not None
+
+
+def test_the_same_text_changes_nothing_whatever_its_line_ends():
+    study = make_live()
+    item = study.items.main().first()
+    item.outputs.filter(position=1).update(text="One.\r\nTwo.")
+
+    assert correct(item, "One.\nTwo.") is None
+    assert not Change.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (" \n ", "text_empty"),
+        ("a\x00b", "text_control"),
+        ("a\ud800b", "text_control"),
+        ("x" * 1_048_577, "text_long"),
+    ],
+)
+def test_a_text_that_couldnt_be_shown_is_refused(text, code):
+    study = make_live()
+
+    with pytest.raises(ValidationError) as refusal:
+        correct(study.items.main().first(), text)
+
+    assert refusal.value.code == code
+
+
+def test_a_conversation_stays_one():
+    study = make_live()
+    item = study.items.main().first()
+    item.outputs.filter(position=1).update(text='[{"role": "assistant", "content": "Hello."}]')
+
+    with pytest.raises(ValidationError) as refusal:
+        correct(item, "Hello.")
+
+    assert refusal.value.code == "text_conversation"
+
+
+def test_a_text_that_somebody_else_corrected_meanwhile_isnt_overwritten():
+    study = make_live()
+    item = study.items.main().first()
+    seen = digest_text(item.outputs.get(position=1).text)
+    correct(item, seen=seen)
+
+    with pytest.raises(ValidationError) as refusal:
+        correct(item, "Another one.", seen=seen)
+
+    assert refusal.value.code == "changed"
+    assert item.outputs.get(position=1).text == TEXT
+
+
+def test_an_editor_may_not_correct_an_output():
+    study = make_live()
+    editor = make_user("edith")
+    Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)
+
+    with pytest.raises(PermissionDenied):
+        correct_output(
+            output=study.items.main().first().outputs.first(), text=TEXT, reason=REASON, by=editor
+        )
+
+
+def test_an_item_whose_corrected_text_is_another_item_stays_withdrawn():
+    study = make_live(items=1, k=2)
+    answer_all(study)
+    item = study.items.main().get()
+    correct(item)
+
+    with pytest.raises(ValidationError) as refusal:
+        put_back(item)
+
+    assert refusal.value.code == "replaced"
+
+
+def test_the_line_of_the_plan_stays_that_of_the_texts_at_its_moment():
+    study = make_live(items=2, k=2)
+    moment = now()
+    before = hash_plan(study, number=1, content={}, at=moment)
+    answer_all(study)
+    first, second = study.items.main()
+    with standing_at(now() + timedelta(seconds=5)):
+        correct(first)
+        Annotation.objects.filter(item=second).update(
+            status="surplus", slot=None, outcome="reported"
+        )
+        Rating.objects.filter(annotation__item=second).delete()
+        Slot.objects.filter(item=second).update(
+            state=0, participant=None, lease_until=None, kept_until=None
+        )
+        correct(second)
+
+    assert hash_plan(study, number=1, content={}, at=moment) == before
+
+
+# --- pay ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.both_databases
+def test_whoever_loses_all_of_a_set_gets_what_finished_work_gets():
+    study = make_live(items=1, k=1)
+    tab = open_tab(study)
+    visit = Visit.objects.create(
+        study=study, participant=tab.me, recruitment=set_completion(study, code="DONE-1"),
+        item_set=ItemSet.objects.get(),
+    )  # fmt: skip
+
+    withdraw(tab.item)
+
+    page = tab.client.get(tab.home, follow=True)
+    assert page.redirect_chain[-1][0] == f"{tab.home}stopped/"
+    assert "DONE-1" in page.text
+    visit.refresh_from_db()
+    assert visit.outcome == "completed"
+
+
+def test_whoever_loses_all_of_a_set_is_given_other_items_if_there_are_any():
+    study = make_live(items=2, k=1, set_size=1)
+    tab = open_tab(study)
+
+    withdraw(tab.item)
+    tab.client.post(f"{tab.home}start/")
+
+    tab.me.refresh_from_db()
+    assert tab.me.stopped_at is None
+    assert ItemSet.objects.get().total == 1
+    tab.open(2).save()
+    assert Annotation.objects.counted().count() == 1
+
+
+def test_when_the_last_other_place_goes_too_the_next_click_ends_the_work():
+    study = make_live(items=2, k=1, set_size=1)
+    tab = open_tab(study)
+    withdraw(tab.item)
+    claim_set(make_annotator(study))
+
+    answer = tab.client.post(f"{tab.home}start/")
+
+    assert answer.headers["Location"] == f"{tab.home}stopped/"
+
+
+def test_an_open_set_with_answers_is_finished_and_paid_as_a_whole():
+    study = make_live(items=3, k=1)
+    tab = open_tab(study)
+    tab.save()
+    for item in Item.objects.main().filter(annotations=None):
+        withdraw(item)
+
+    page = tab.client.get(tab.home, follow=True)
+    assert page.redirect_chain[-1][0] == f"{tab.home}sets/1/review/"
+    tab.client.post(f"{tab.home}sets/1/review/")
+
+    assert ItemSet.objects.get().code != ""

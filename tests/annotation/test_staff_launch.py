@@ -82,11 +82,8 @@ def test_first_sentence_counts_what_the_list_below_it_holds(staff_client):
     ("fields", "problem"),
     [
         ({"items": 0}, "There are no items yet."),
-        ({"consent": "  "}, "There is no consent text."),
-        ({"consent": "Pay: [REPLACE: how much]"}, "There is 1 in the consent text"),
-        ({"summary": "[REPLACE: a] and [REPLACE: b]"}, "There are 2 in the summary"),
-        ({"summary": "[REPLACE: a]", "consent": "[REPLACE: b]"}, "There is 1 in the "),
-        ({"title": "[REPLACE: title]"}, "1 in the title"),
+        ({"answers_kept_for": ""}, "How long you keep the answers is missing"),
+        ({"consent": "Pay: [how much]"}, "The consent text has [how much]"),
         ({"contact_email": ""}, "Enter an e-mail address"),
         ({"options": {"standard_score": 0}}, "must be 1 or more"),
         ({"closes_at": now() - timedelta(hours=1)}, "The closing date is past."),

@@ -89,7 +89,7 @@ def test_page_offers_to_leave_a_column_out(staff_client: Client, study: Any) -> 
     fields = ["item", "mr", "system", "output", "-", "", "-"]
 
     page = staff_client.post(
-        address("upload-map", study, found.pk),
+        address("upload-preview", study, found.pk),
         {f"column-{number}": field for number, field in enumerate(fields)},
         follow=True,
     )

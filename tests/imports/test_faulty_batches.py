@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
 from evalsite.imports.models import Upload
@@ -36,7 +37,9 @@ def read_case(name: str) -> io.BytesIO:
 
 
 def check(study: Study, source: Any, options: dict[str, Any] | None = None) -> Any:
-    return check_source(ITEMS, source, target=aim_at_study(study), options=options or {})
+    return check_source(
+        ITEMS, source, target=aim_at_study(study), mapping=FileMapping.read({}, options or {})
+    )
 
 
 def test_every_number_of_the_list_has_its_files() -> None:
@@ -77,8 +80,8 @@ def upload(client: Any, study: Study, name: str, data: bytes, options: Any = Non
     found = Upload.objects.filter(study=study, batch=None).first()
     for key, value in (options or {}).items():
         assert found is not None
-        decide = reverse("admin:upload-decide", args=[study.pk, found.pk])
-        client.post(decide, {"key": key, "value": str(value)})
+        decide = reverse("admin:upload-preview", args=[study.pk, found.pk])
+        client.post(decide, {f"decision-{key}": str(value)})
     return found
 
 

@@ -344,12 +344,12 @@ def test_the_page_asks_whom_a_new_system_meets_and_says_what_joined(staff_client
     page = staff_client.post(
         address("upload-new", study), {"pasted": write_csv(rows_of("gamma"))}, follow=True
     )
-    assert "1 decision to make" in page.text
+    assert "One thing to decide before" in page.text
     upload = Upload.objects.get()
 
     page = staff_client.post(
-        address("upload-decide", study, upload.pk),
-        {"key": "meets", "value": "['beta']"},
+        address("upload-preview", study, upload.pk),
+        {"decision-meets": "['beta']"},
         follow=True,
     )
     sentence = "All 2 inputs are in the study already; gamma&#x27;s outputs join them."

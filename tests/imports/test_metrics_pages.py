@@ -41,17 +41,17 @@ def address(name: str, study: Study, *parts: Any) -> str:
 
 def upload(client: Client, study: Study, text: str) -> Upload:
     file = SimpleUploadedFile("bleu.csv", text.encode())
-    response = client.post(address("metrics-new", study), {"file": file})
+    response = client.post(address("upload-new", study), {"file": file, "purpose": "metrics"})
     assert response.status_code == 302, response.content.decode()
     return Upload.objects.latest("created_at")
 
 
 def show(client: Client, study: Study, waiting: Upload) -> str:
-    return client.get(address("metrics-preview", study, waiting.pk), follow=True).content.decode()
+    return client.get(address("upload-preview", study, waiting.pk), follow=True).content.decode()
 
 
 def press_import(client: Client, study: Study, waiting: Upload) -> str:
-    response = client.post(address("metrics-import", study, waiting.pk), follow=True)
+    response = client.post(address("upload-import", study, waiting.pk), follow=True)
     return response.content.decode()
 
 
@@ -87,7 +87,7 @@ def test_a_file_is_looked_at_then_stored_and_the_page_says_what_is_missing(
     assert not MetricScore.objects.exists()
     page = press_import(staff_client, study, waiting)
 
-    assert "2 rows · 2 scores of 2 outputs" in preview
+    assert "2 scores of 2 outputs" in preview
     assert "Import 2 scores" in preview
     assert "Imported 2 scores of 2 outputs." in page
     assert "2 of 6" in page
@@ -111,7 +111,7 @@ def test_columns_are_mapped_on_the_page_and_remembered(staff_client: Client, stu
     first = upload(staff_client, study, text.format("neural"))
     assert 'data-code="column_missing"' in show(staff_client, study, first)
     fields = {"column-0": "item", "column-1": "system", "column-2": "score_of_this_metric"}
-    staff_client.post(address("metrics-map", study, first.pk), fields)
+    staff_client.post(address("upload-preview", study, first.pk), fields)
 
     press_import(staff_client, study, first)
     page = send(staff_client, study, text.format("template"))
@@ -218,7 +218,7 @@ def test_a_file_that_waits_is_listed_until_it_is_cancelled(
     waiting = upload(staff_client, study, LONG)
     before = staff_client.get(address("metrics-list", study)).content.decode()
 
-    staff_client.post(address("metrics-cancel", study, waiting.pk))
+    staff_client.post(address("upload-cancel", study, waiting.pk))
     after = staff_client.get(address("metrics-list", study)).content.decode()
 
     assert ["waits for you to import it" in page for page in (before, after)] == [True, False]
@@ -247,7 +247,10 @@ def test_a_viewer_sees_and_changes_nothing(client: Client, study: Study) -> None
     assert page.status_code == 200
     assert "An editor of the study can upload a file." in page.content.decode()
     file = SimpleUploadedFile("bleu.csv", LONG.encode())
-    assert client.post(address("metrics-new", study), {"file": file}).status_code == 403
+    assert (
+        client.post(address("upload-new", study), {"file": file, "purpose": "metrics"}).status_code
+        == 403
+    )
     assert not MetricScore.objects.exists()
 
 
@@ -330,8 +333,8 @@ FAULTY = (
 
 
 def leave_out(client: Client, study: Study, waiting: Upload) -> None:
-    decision = {"key": "leave_out_faulty", "value": "True"}
-    client.post(address("metrics-decide", study, waiting.pk), decision)
+    decision = {"decision-leave_out_faulty": "True"}
+    client.post(address("upload-preview", study, waiting.pk), decision)
 
 
 def test_rows_with_faults_are_left_out_once_somebody_has_decided_so(

@@ -13,12 +13,13 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Rating
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS, import_file
 from evalsite.imports.core import check_source
 from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, follow
+from tests.support.browsing import Watch, choose_files, follow
 from tests.support.factories import make_study, make_user
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -96,8 +97,7 @@ def test_a_file_as_people_have_it_has_no_faults(own_file: OwnFile) -> None:
             ITEMS,
             source,
             target=aim_at_study(study),
-            mapping=own_file.mapping,
-            options=own_file.options,
+            mapping=FileMapping.read(own_file.mapping, own_file.options),
         )
 
     assert [str(fault) for fault in checked.faults] == []
@@ -131,18 +131,20 @@ def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(
     sign_in(page, live_server.url, user)
     study = make_study(protocol=own_file.protocol, items=0, by=user)
     page.goto(f"{live_server.url}{reverse('admin:batch-list', args=[study.pk])}")
-    page.set_input_files("#id_file", FIXTURES / own_file.name)
-    follow(page, "text=Look at the file")
+    choose_files(page, FIXTURES / own_file.name)
     page.wait_for_selector("text=Cancel")
 
-    for button in own_file.buttons:
-        follow(page, f"button:text-is('{button}')")
-        page.wait_for_selector("text=Cancel")
-    for column, contains in own_file.mapping.items():
+    for answer in own_file.buttons:
         with page.expect_navigation():
-            page.get_by_label(column, exact=True).select_option(contains)
-    expect(page.get_by_role("heading", name="What participants will see")).to_be_visible()
-    expect(page.get_by_role("heading", name="Faults")).to_have_count(0)
+            page.locator(f"select:has(option:text-is('{answer}'))").select_option(answer)
+    for column, contains in own_file.mapping.items():
+        field = page.get_by_label(f"{column} holds", exact=True)
+        if not field.is_visible():
+            page.locator(f"details:has([id='{field.get_attribute('id')}']) > summary").click()
+        with page.expect_navigation():
+            field.select_option(label=contains)
+    expect(page.get_by_text("What people will see")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
     follow(page, "button:has-text('Import')")
 
     expect(page.get_by_role("link", name=f"Undo {Path(own_file.name).name}")).to_be_visible()
@@ -182,8 +184,7 @@ def test_ratings_as_they_were_published_go_from_upload_to_import_in_a_browser(
     sign_in(page, live_server.url, user)
     study = make_rated_batch(by=user)
     page.goto(f"{live_server.url}{reverse('admin:ratings-list', args=[study.pk])}")
-    page.set_input_files("#id_file", RATINGS)
-    follow(page, "text=Look at the file")
+    choose_files(page, RATINGS)
     page.wait_for_selector("text=Cancel")
 
     expect(page.get_by_role("heading", name="Answers per item")).to_be_visible()

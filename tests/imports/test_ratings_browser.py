@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_turn, follow
+from tests.support.browsing import Watch, choose_files, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user
 from tests.support.imported import rows_for, write_csv
 
@@ -22,8 +22,7 @@ HOSTILE = "</td><script>alert(1)</script>{{7*7}}"
 
 def send(page: Page, path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
-    page.set_input_files("#id_file", path)
-    follow(page, "text=Look at the file")
+    choose_files(page, path)
     page.wait_for_selector("text=Cancel")
 
 
@@ -36,7 +35,8 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     follow(page, "text=Ratings collected elsewhere")
     yield "none yet"
-    follow(page, "text=Look at the file")
+    page.click("text=Paste rows")
+    follow(page, "text=Continue with these rows")
     page.wait_for_selector(".problem")
     yield "nothing chosen"
     rows = rows_for(study, [LONG, "w2", "w3"])
@@ -46,7 +46,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     page.goto(ratings)
     send(page, folder / f"{LONG.replace('-', '_')}.csv", write_csv(rows[:-1]))
     with page.expect_navigation():
-        page.check("#id_keeps_incomplete")
+        page.select_option("#id_keeps_incomplete", "True")
     page.wait_for_selector("text=Answers per item")
     yield "preview"
     preview = page.url

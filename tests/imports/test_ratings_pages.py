@@ -36,20 +36,20 @@ def address(name: str, study: Study, *parts: Any) -> str:
 def upload(client: Client, study: Study, rows: Any) -> Upload:
     text = rows if isinstance(rows, str) else write_csv(rows)
     file = SimpleUploadedFile("ratings.csv", text.encode())
-    response = client.post(address("ratings-new", study), {"file": file})
+    response = client.post(address("upload-new", study), {"file": file, "purpose": "ratings"})
     assert response.status_code == 302, response.content.decode()
     return Upload.objects.latest("created_at")
 
 
 def show(client: Client, study: Study, waiting: Upload) -> str:
-    response = client.get(address("ratings-preview", study, waiting.pk))
+    response = client.get(address("upload-preview", study, waiting.pk))
     assert response.status_code == 200
     return response.content.decode()
 
 
 def press_import(client: Client, study: Study, waiting: Upload, persons: str = "yes") -> Any:
     data = {"has_persons": persons} if persons else {}
-    return client.post(address("ratings-import", study, waiting.pk), data, follow=True)
+    return client.post(address("upload-import", study, waiting.pk), data, follow=True)
 
 
 def test_a_file_is_looked_at_and_imported(staff_client: Client, study: Study) -> None:
@@ -57,7 +57,7 @@ def test_a_file_is_looked_at_and_imported(staff_client: Client, study: Study) ->
 
     page = show(staff_client, study, waiting)
 
-    assert "18 rows · 18 ratings · 6 answers of 3 participants to 2 items" in page
+    assert "18 ratings by 3 people of 2 items" in page
     assert "2 answers find no free place and will be surplus" in page
     assert "With 3 answers per item all of them would count" in page
     assert not Annotation.objects.exists()
@@ -104,10 +104,10 @@ def test_faults_leave_no_button_and_can_be_downloaded(staff_client: Client, stud
     waiting = upload(staff_client, study, rows)
 
     page = show(staff_client, study, waiting)
-    faults = staff_client.get(address("ratings-faults", study, waiting.pk)).content.decode()
+    faults = staff_client.get(address("upload-faults", study, waiting.pk)).content.decode()
 
-    assert "120 faults: nothing can be imported yet" in page
-    assert "The first 100 are shown, 20 more are in the CSV." in page
+    assert "120 faults, so nothing can be used yet" in page
+    assert "20 more are in the CSV." in page
     assert "Import 120" not in page
     assert "<title>Error:" in page
     assert len(faults.splitlines()) == 121
@@ -124,14 +124,14 @@ def test_columns_are_mapped_and_incomplete_answers_allowed(
     assert "Column “participant” (who rated) is missing" in show(staff_client, study, waiting)
     fields = ["participant", "item", "criterion", "system", "value", "place"]
     data = {f"column-{number}": field for number, field in enumerate(fields)}
-    where = address("ratings-map", study, waiting.pk)
+    where = address("upload-preview", study, waiting.pk)
 
     staff_client.post(where, data)
     assert "did not rate all of item item-002" in show(staff_client, study, waiting)
-    staff_client.post(where, data | {"keeps_incomplete": "on"})
+    staff_client.post(where, data | {"keeps_incomplete": "True"})
 
     page = show(staff_client, study, waiting)
-    assert "5 ratings · 2 answers" in page
+    assert "5 ratings by 1 person of 2 items" in page
     assert "Not everything was rated (1 found)." in page
     press_import(staff_client, study, waiting)
     assert Annotation.objects.count() == 2
@@ -144,9 +144,10 @@ def test_the_preview_tells_encoding_and_delimiter(staff_client: Client, study: S
     faulty = show(staff_client, study, upload(staff_client, study, text.replace("baseline", "x")))
 
     for page in (good, faulty):
-        said = page.partition("</h1>")[2]
-        assert "<p>UTF-8 · 6 rows" in said
-        assert "· comma</p>" in said
+        read = page.partition("How the file was read</h2>")[2]
+        assert "<dd>UTF-8</dd>" in read
+        assert '<option value="comma" selected>' in read
+        assert "<dd>6<small>" in read
 
 
 def test_a_cancel_button_stands_beside_import(staff_client: Client, study: Study) -> None:
@@ -154,8 +155,8 @@ def test_a_cancel_button_stands_beside_import(staff_client: Client, study: Study
 
     page = show(staff_client, study, waiting)
 
-    beside = page.partition("Import 2 answers</button>")[2].partition("</div>")[0]
-    assert f'formaction="{address("ratings-cancel", study, waiting.pk)}"' in beside
+    beside = page.partition("Import 2 answers</button>")[2].partition("</p>")[0]
+    assert f'formaction="{address("upload-cancel", study, waiting.pk)}"' in beside
     assert page.count(">Cancel</button>") == 1
 
 
@@ -182,7 +183,7 @@ def test_the_same_file_again_is_known(staff_client: Client, study: Study) -> Non
 
     waiting = upload(staff_client, study, rows)
 
-    assert "This file was already uploaded" in show(staff_client, study, waiting)
+    assert "is in the study already" in show(staff_client, study, waiting)
     done = press_import(staff_client, study, waiting).content.decode()
     assert "This file was already uploaded: 0 new answers." in done
     assert RatingsFile.objects.count() == 1
@@ -192,7 +193,7 @@ def test_the_same_file_again_is_known(staff_client: Client, study: Study) -> Non
 def test_cancelled_files_are_gone(staff_client: Client, study: Study) -> None:
     waiting = upload(staff_client, study, rows_for(study))
 
-    staff_client.post(address("ratings-cancel", study, waiting.pk))
+    staff_client.post(address("upload-cancel", study, waiting.pk))
 
     assert not Upload.objects.exists()
     assert not waiting.path.exists()
@@ -221,11 +222,11 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
     monkeypatch.setattr(RATINGS, "rows_stored_at_once", 3)
     monkeypatch.setattr(RATINGS, "rows_undone_at_once", 3)
     waiting = upload(staff_client, study, rows_for(study))
-    response = staff_client.get(address("ratings-preview", study, waiting.pk))
-    assert (is_watched(response), b"2 answers" in response.content) == (True, False)
+    response = staff_client.get(address("upload-preview", study, waiting.pk))
+    assert (is_watched(response), b"Import 2 answers" in response.content) == (True, False)
 
     run_waiting_jobs()
-    assert "6 ratings · 2 answers" in show(staff_client, study, waiting)
+    assert "6 ratings by 1 person" in show(staff_client, study, waiting)
     press_import(staff_client, study, waiting)
     assert not RatingsFile.objects.exists()
     run_waiting_jobs()
@@ -233,7 +234,7 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
     file = RatingsFile.objects.get()
     assert Annotation.objects.counted().count() == 2
     assert Job.objects.get(kind="import ratings").result == {"record": str(file.pk)}
-    response = staff_client.get(address("ratings-preview", study, waiting.pk))
+    response = staff_client.get(address("upload-preview", study, waiting.pk))
     assert response["Location"] == address("ratings-list", study)
     page = staff_client.post(address("ratings-undo", study, file.pk), follow=True)
     assert "Undoing the import" in page.content.decode()
@@ -253,7 +254,7 @@ def test_an_import_that_was_killed_goes_on_and_counts_once(
         raise ConnectionError
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalsite.imports.ratings.store._move", break_off)
+        broken.setattr("evalsite.imports.ratings.store.insert_rows", break_off)
         press_import(staff_client, study, waiting)
         with pytest.raises(ConnectionError):
             run_waiting_jobs()
@@ -284,7 +285,7 @@ def test_viewers_look_and_change_nothing(study: Study) -> None:
     assert page.status_code == 200
     assert b"ratings.csv" in page.content
     assert b"Undo" not in page.content
-    assert client.post(address("ratings-new", study)).status_code == 403
+    assert client.post(address("upload-new", study), {"purpose": "ratings"}).status_code == 403
     assert client.post(address("ratings-undo", study, file.pk)).status_code == 403
     assert RatingsFile.objects.exists()
 
@@ -297,8 +298,7 @@ def test_a_file_of_another_study_is_not_found(
     waiting = upload(staff_client, study, rows_for(study, ["w2"]))
 
     assert staff_client.get(address("ratings-undo-confirm", other, file.pk)).status_code == 404
-    assert staff_client.get(address("ratings-preview", other, waiting.pk)).status_code == 404
-    assert staff_client.get(address("upload-preview", study, waiting.pk)).status_code == 404
+    assert staff_client.get(address("upload-preview", other, waiting.pk)).status_code == 404
 
 
 @pytest.mark.one_case
@@ -348,7 +348,7 @@ def test_the_list_takes_as_many_queries_for_many_files_as_for_one(
         staff_client.get(address("ratings-list", study))
 
 
-def test_page_with_a_form_does_not_change_by_itself_and_can_be_looked_at_again(
+def test_page_with_a_form_does_not_change_by_itself(
     staff_client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RATINGS, "rows_stored_at_once", 3)
@@ -357,10 +357,6 @@ def test_page_with_a_form_does_not_change_by_itself_and_can_be_looked_at_again(
     staff_client.post(address("ratings-undo", study, file.pk))
 
     page = staff_client.get(address("ratings-list", study))
-    refused = staff_client.post(address("ratings-new", study), {"pasted": ""})
 
-    again = f'<a href="{address("ratings-list", study)}">Look again</a>'
     assert "Undoing the import" in page.content.decode()
     assert not is_watched(page)
-    assert refused.status_code == 422
-    assert again in refused.content.decode()

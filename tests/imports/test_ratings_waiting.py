@@ -43,8 +43,8 @@ def test_file_of_ratings_that_waits_is_listed_until_it_is_cancelled(
     staff_client: Client, study: Study
 ) -> None:
     waiting = upload(staff_client, study, rows_for(study))
-    preview = address("ratings-preview", study, waiting.pk)
-    cancel = address("ratings-cancel", study, waiting.pk)
+    preview = address("upload-preview", study, waiting.pk)
+    cancel = address("upload-cancel", study, waiting.pk)
 
     page, items = list_ratings(staff_client, study), list_items(staff_client, study)
     staff_client.post(cancel)
@@ -67,7 +67,7 @@ def test_checking_and_importing_ratings_are_watched_where_ratings_are_listed(
     checking = list_ratings(staff_client, study)
     run_waiting_jobs()
     checked = list_ratings(staff_client, study)
-    staff_client.post(address("ratings-import", study, waiting.pk), {"has_persons": "yes"})
+    staff_client.post(address("upload-import", study, waiting.pk), {"has_persons": "yes"})
     importing = list_ratings(staff_client, study)
     run_waiting_jobs()
     imported = list_ratings(staff_client, study)

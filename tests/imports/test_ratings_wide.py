@@ -206,9 +206,9 @@ def test_what_was_left_out_is_kept_with_the_file(staff_client: Client, study: St
     waiting = upload(staff_client, study, rows)
     assert "1 row has faults" in show(staff_client, study, waiting)
 
-    decision = {"key": "leave_out_faulty", "value": "True"}
-    staff_client.post(address("ratings-decide", study, waiting.pk), decision)
-    assert "Undo this choice" in show(staff_client, study, waiting)
+    decision = {"decision-leave_out_faulty": "True"}
+    staff_client.post(address("upload-preview", study, waiting.pk), decision)
+    assert '<option value="True" selected>' in show(staff_client, study, waiting)
     press_import(staff_client, study, waiting)
 
     file = RatingsFile.objects.get()
@@ -232,7 +232,7 @@ def test_what_columns_hold_is_remembered_for_the_next_file(
     first = upload(staff_client, study, rename("w1"))
     fields = {"column-0": "participant", "column-1": "value", "column-2": "item",
               "column-3": "system"}  # fmt: skip
-    staff_client.post(address("ratings-map", study, first.pk), fields)
+    staff_client.post(address("upload-preview", study, first.pk), fields)
 
     second = upload(staff_client, study, rename("w2"))
 

@@ -12,7 +12,15 @@ from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import MAIN, Watch, answer_all, find_faults, follow, take_a_set
+from tests.support.browsing import (
+    MAIN,
+    Watch,
+    answer_all,
+    choose_files,
+    find_faults,
+    follow,
+    take_a_set,
+)
 from tests.support.factories import launch, make_study, make_user
 from tests.support.published import published_file
 from tests.support.queues import run_waiting_jobs
@@ -32,12 +40,11 @@ def upload(page: Page, base: Any, protocol: str, file: Path, rows: str) -> Study
     sign_in(page, base, user)
     study = make_study(protocol=protocol, items=0, by=user, k=1, set_size=6)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
-    page.set_input_files("#id_file", file)
-    follow(page, "text=Look at the file")
+    choose_files(page, file)
     work_off(page)
-    expect(page.locator("body")).to_contain_text("No faults")
+    expect(page.locator("h1")).to_contain_text("right so far?")
     expect(page.locator("iframe")).to_have_count(5)
-    follow(page, f"text=Import {int(rows):,} rows")
+    follow(page, "button:has-text('Import ')")
     work_off(page)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     expect(page.locator("main")).to_contain_text(file.name)

@@ -24,7 +24,7 @@ from evalsite.imports.packs import name_files, pack_files
 from evalsite.studies.models import Batch, Study
 from tests.data.test_formats import ANSWERS, FILES, FOLDER
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_turn, follow
+from tests.support.browsing import Watch, choose_files, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user
 
 
@@ -175,7 +175,9 @@ def test_only_items_take_several_files():
     client.force_login(user)
     files = [SimpleUploadedFile(f"{name}.txt", b"one\n") for name in "ab"]
 
-    response = client.post(reverse("admin:ratings-new", args=[study.pk]), {"file": files})
+    response = client.post(
+        reverse("admin:upload-new", args=[study.pk]), {"file": files, "purpose": "ratings"}
+    )
 
     assert response.status_code == 422
     assert "Choose one file." in response.content.decode()
@@ -193,13 +195,11 @@ def open_page(page: Page, base: str) -> tuple[Study, Watch]:
     return study, watch
 
 
-def look_and_import(page: Page, files: list[Path], *buttons: str) -> None:
-    page.set_input_files("#id_file", files)
-    for button in ("Look at the file", *buttons):
-        follow(page, f'button:text-is("{button}")')
-        page.wait_for_selector("text=Cancel")
-    expect(page.get_by_role("heading", name="What participants will see")).to_be_visible()
-    expect(page.get_by_role("heading", name="Faults")).to_have_count(0)
+def look_and_import(page: Page, files: list[Path]) -> None:
+    choose_files(page, files)
+    page.wait_for_selector("text=Cancel")
+    expect(page.get_by_text("What people will see")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
     follow(page, "button:has-text('Import')")
     page.wait_for_selector("text=Undo")
 
@@ -233,12 +233,11 @@ def test_what_each_file_is_for_can_be_changed(page, live_server, tmp_path):
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
 
-    page.set_input_files("#id_file", [tmp_path / name for name in texts])
-    follow(page, 'button:text-is("Look at the file")')
-    expect(page.get_by_text("x.txt has 1 line")).to_be_visible()
+    choose_files(page, [tmp_path / name for name in texts])
+    expect(page.get_by_role("heading", name="x.txt has 1 line")).to_be_visible()
     for name, role in (("x.txt", "Leave out"), ("best.txt", "Reference")):
         with page.expect_navigation():
-            page.get_by_label(name, exact=True).select_option(role)
+            page.get_by_label(f"{name} holds").select_option(role)
     with page.expect_navigation():
         page.get_by_role("textbox", name="System").last.fill("alpha")
         page.keyboard.press("Enter")

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from evalsite.instruments.installed import find_folder
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_turn, follow, take_a_set
+from tests.support.browsing import Watch, choose_files, find_faults_in_turn, follow, take_a_set
 from tests.support.factories import launch, make_study, make_user
 from tests.support.uploads import GOOD
 
@@ -26,9 +26,8 @@ LONG = "a_file_of_outputs_that_somebody_named_without_any_place_to_break_it_" * 
 
 def upload(page: Page, base: str, study: Study, path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
-    page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
-    page.set_input_files("#id_file", path)
-    follow(page, "text=Look at the file")
+    page.goto(f"{base}{reverse('admin:upload-new', args=[study.pk])}")
+    choose_files(page, path)
     page.wait_for_selector("text=Cancel")
 
 
@@ -39,7 +38,8 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     study = make_study(items=0, by=user)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     yield "no items"
-    follow(page, "text=Look at the file")
+    page.click("text=Paste rows")
+    follow(page, "text=Continue with these rows")
     page.wait_for_selector(".problem")
     yield "nothing chosen"
     upload(page, base, study, folder / "bad.csv", GOOD.replace("Two.", "").replace("m1", "m 1", 1))
@@ -48,7 +48,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     content = "\n".join(f"{line},{LONG}" for line in lines)
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "preview"
-    follow(page, "text=Import 3 rows")
+    follow(page, "text=Import 1 item")
     page.wait_for_selector("text=Imported 3 rows as")
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "the same file again"

@@ -77,8 +77,8 @@ def test_answer_is_stored_with_the_batch_and_named_in_plan_and_methods(
     waiting = upload(staff_client, study, OF_DOCUMENTS)
     (decision,) = waiting.report["decisions"]
     if answer:
-        page = post(staff_client, "upload-decide", waiting, key="clusters", value=answer)
-        assert "Undo this choice" in page.content.decode()
+        page = post(staff_client, "upload-preview", waiting, **{"decision-clusters": answer})
+        assert f'<option value="{answer}" selected>' in page.content.decode()
         waiting.refresh_from_db()
         (made,) = waiting.report["decisions"]
         # the question gives way to its answer

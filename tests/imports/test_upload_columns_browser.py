@@ -8,7 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, follow
+from tests.support.browsing import Watch, choose_files
 from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,8 +32,7 @@ def upload(page: Page, base: str, folder: Path) -> None:
     path = folder / "a.csv"
     path.write_text(CONTENT)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
-    page.set_input_files("#id_file", path)
-    follow(page, "text=Look at the file")
+    choose_files(page, path)
     page.wait_for_selector("text=Cancel")
 
 
@@ -54,7 +53,7 @@ def test_changed_select_takes_effect_at_once_and_keeps_its_place(
     expect(page.get_by_label("TGen")).to_be_focused()
     assert abs(page.evaluate("scrollY") - before) < 200
     assert page.get_by_label("TGen").input_value() == "output_of_this_system"
-    assert page.get_by_role("button", name="Update mapping").count() == 0
+    assert page.get_by_role("button", name="Update the first item").count() == 0
     assert watch.found == []
 
 
@@ -69,8 +68,8 @@ def test_without_scripts_a_button_sends_what_columns_contain(
     page.get_by_label("meaning").select_option(label="Meaning representation")
     for name in ("TGen", "GPT-4", "Llama"):
         page.get_by_label(name).select_option(label="Output of this system")
-    page.get_by_role("button", name="Update mapping").click()
-    main = page.get_by_role("button", name="Import 3 rows")
+    page.get_by_role("button", name="Update the first item").click()
+    main = page.get_by_role("button", name="Import 3 items")
 
     expect(main).to_be_visible()
     context.close()

@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.imports.models import Upload
 from evalsite.studies.models import Batch, Study
 from tests.support.uploads import GOOD, study
 
@@ -20,12 +21,13 @@ FOLD = "Uploads with faults, or imported already"
 
 
 def send(
-    client: Client, study: Study, content: str, name: str = "one.csv", to: str = "upload-new"
+    client: Client, study: Study, content: str, name: str = "one.csv", purpose: str = "items"
 ) -> str:
     """The page that a file leads to."""
     file = SimpleUploadedFile(name, content.encode())
-    address = reverse(f"admin:{to}", args=[study.pk])
-    return client.post(address, {"file": file, "pasted": ""}, follow=True).text
+    address = reverse("admin:upload-new", args=[study.pk])
+    data = {"file": file, "pasted": "", "purpose": purpose}
+    return client.post(address, data, follow=True).text
 
 
 def listed(client: Client, study: Study) -> str:
@@ -35,7 +37,7 @@ def listed(client: Client, study: Study) -> str:
 def map_columns(client: Client, study: Study, *fields: str) -> str:
     """The page after the columns of the newest file were mapped to these fields."""
     upload = study.uploads.latest("created_at")
-    address = reverse("admin:upload-map", args=[study.pk, upload.pk])
+    address = reverse("admin:upload-preview", args=[study.pk, upload.pk])
     data = {f"column-{number}": field for number, field in enumerate(fields)}
     return client.post(address, data, follow=True).text
 
@@ -53,7 +55,7 @@ def test_files_with_faults_are_folded_below_the_form(staff_client: Client, study
 
     page = listed(staff_client, study)
 
-    order = ["Waiting uploads</h2>", "third.csv", 'id="id_file"', f"{FOLD} (2)", "first.csv"]
+    order = ["Waiting uploads</h2>", "third.csv", f"{FOLD} (2)", "first.csv"]
     assert sorted(order, key=page.index) == order
     assert page.index("second.csv") > page.index(FOLD)
 
@@ -74,12 +76,52 @@ def test_nothing_waits_where_all_was_imported_or_has_faults(
 def test_page_of_faults_takes_the_corrected_file(staff_client: Client, study: Study) -> None:
     page = send(staff_client, study, FAULTY)
 
-    form = page[page.index("Choose another file</h2>") :]
-    assert f'action="{reverse("admin:upload-new", args=[study.pk])}"' in form
+    form = page[page.index("Upload a corrected file</h2>") :]
+    upload = Upload.objects.get()
+    correct = reverse("admin:upload-correct", args=[study.pk, upload.pk])
+    assert f'action="{correct}"' in form
     assert 'type="file"' in form
-    assert "Import 3 rows" in send(staff_client, study, GOOD)
+    file = SimpleUploadedFile("two.csv", GOOD.encode())
+    assert "Import 1 item" in staff_client.post(correct, {"file": file}, follow=True).text
+    assert not Upload.objects.filter(pk=upload.pk).exists()
     do_import(staff_client, study)
     assert Batch.objects.get(study=study).rows == 3
+
+
+def test_corrected_file_keeps_what_was_chosen_for_its_columns(
+    staff_client: Client, study: Study
+) -> None:
+    send(staff_client, study, ODD.replace("Two.", ""))
+    map_columns(staff_client, study, *FIELDS)
+    correct = reverse("admin:upload-correct", args=[study.pk, Upload.objects.get().pk])
+
+    file = SimpleUploadedFile("two.csv", ODD.encode())
+    page = staff_client.post(correct, {"file": file}, follow=True).text
+
+    assert "Import 1 item" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "replaces", "lines"),
+    [("b.txt", "", 2), ("mended.txt", "b.txt", 2), ("mended.txt", "", 1), ("b.txt", "x.txt", 1)],
+)
+def test_corrected_file_takes_the_place_of_one_of_several(
+    staff_client: Client, study: Study, name: str, replaces: str, lines: int
+) -> None:
+    texts = {"source.txt": "name[A]\nname[B]\n", "a.txt": "One.\nTwo.\n", "b.txt": "Three.\n"}
+    files = [SimpleUploadedFile(path, text.encode()) for path, text in texts.items()]
+    staff_client.post(reverse("admin:upload-new", args=[study.pk]), {"file": files})
+    upload = Upload.objects.get()
+    correct = reverse("admin:upload-correct", args=[study.pk, upload.pk])
+
+    data = {"file": SimpleUploadedFile(name, b"Three.\nFour.\n"), "replaces": replaces}
+    staff_client.post(correct, data)
+
+    report = Upload.objects.get().report
+    sizes = {file["name"]: file["size"] for file in report["files"]}
+    assert sizes["b.txt"] == f"{lines} line{'s' if lines > 1 else ''}"
+    assert sizes["a.txt"] == "2 lines"
+    assert (upload.pk == Upload.objects.get().pk) == (lines == 1)
 
 
 def test_file_without_faults_or_that_is_known_asks_for_no_other(
@@ -89,7 +131,7 @@ def test_file_without_faults_or_that_is_known_asks_for_no_other(
     do_import(staff_client, study)
     pages.append(send(staff_client, study, GOOD))
 
-    assert not any("Choose another file" in page for page in pages)
+    assert not any("Upload a corrected file" in page for page in pages)
 
 
 def test_page_of_faults_in_ratings_takes_the_corrected_file(
@@ -98,18 +140,19 @@ def test_page_of_faults_in_ratings_takes_the_corrected_file(
     send(staff_client, study, GOOD)
     do_import(staff_client, study)
 
-    faults = send(staff_client, study, RATINGS, to="ratings-new")
+    faults = send(staff_client, study, RATINGS, purpose="ratings")
 
     assert "There is no item “nowhere”" in faults
-    form = faults[faults.index("Choose another file</h2>") :]
-    assert f'action="{reverse("admin:ratings-new", args=[study.pk])}"' in form
+    waiting = Upload.objects.get(purpose="ratings")
+    correct = reverse("admin:upload-correct", args=[study.pk, waiting.pk])
+    assert f'action="{correct}"' in faults
 
 
 # --- the mapping --------------------------------------------------------------------------
 
 ODD = GOOD.replace("item,mr,system,output", "nr,facts,maker,said")
 FIELDS = ("item", "mr", "system", "output")
-TOLD = "so they are mapped as you mapped those"
+TOLD = "so they are read as you chose there"
 
 
 def test_corrected_file_with_the_same_columns_is_mapped_as_before(
@@ -120,7 +163,7 @@ def test_corrected_file_with_the_same_columns_is_mapped_as_before(
 
     page = send(staff_client, study, ODD, "mended.csv")
 
-    assert "Import 3 rows" in page
+    assert "Import 1 item" in page
     assert f"<bdi>odd.csv</bdi>, {TOLD}" in page
 
 
@@ -143,5 +186,5 @@ def test_file_of_other_columns_is_mapped_by_their_names(staff_client: Client, st
 
     page = send(staff_client, study, GOOD)
 
-    assert "Import 3 rows" in page
+    assert "Import 1 item" in page
     assert TOLD not in page

@@ -80,10 +80,10 @@ def test_large_file_is_checked_by_a_job_and_its_page_can_be_left(
     checked = look(staff_client, study)
 
     assert "Checking rankme.csv:" in page
-    assert "Import 3 rows" not in page
+    assert "Import 1 item" not in page
     assert is_watched(waiting)
     assert "Checking rankme.csv:" in listed
-    assert "Import 3 rows" in checked.content.decode()
+    assert "Import 1 item" in checked.content.decode()
     assert not is_watched(checked)
 
 
@@ -96,7 +96,7 @@ def test_checked_file_is_not_read_again_to_show_it(
 
     page = look(staff_client, study).content.decode()
 
-    assert "UTF-8 · 3 rows · 1 item × 3 systems · comma" in page
+    assert "1 item, 3 systems: right so far?" in page
     assert "name[A]" in page  # the first item as annotators see it
 
 
@@ -125,8 +125,8 @@ def test_faults_of_a_large_file_stand_on_its_page_and_in_the_csv(
     page = look(staff_client, study).content.decode()
     faults = staff_client.get(address("upload-faults", study, Upload.objects.get().pk))
 
-    assert "line 3 (record 2), output" in page
-    assert "Import 3 rows" not in page
+    assert "line 3 (record 2)" in page
+    assert "Import 1 item" not in page
     assert faults.content.decode().splitlines()[1].startswith('3,2,output,"The output is empty')
 
 
@@ -136,11 +136,11 @@ def test_new_mapping_is_checked_by_another_job(staff_client: Client, study: Stud
     upload = Upload.objects.get()
     mapping = {"column-0": "item", "column-1": "mr", "column-2": "system", "column-3": "output"}
 
-    page = staff_client.post(address("upload-map", study, upload.pk), mapping, follow=True)
+    page = staff_client.post(address("upload-preview", study, upload.pk), mapping, follow=True)
     run_waiting_jobs()
 
     assert "Checking rankme.csv:" in page.content.decode()
-    assert "Import 3 rows" in look(staff_client, study).content.decode()
+    assert "Import 1 item" in look(staff_client, study).content.decode()
 
 
 def test_file_given_up_while_its_import_waits_is_not_imported(
@@ -248,14 +248,3 @@ def test_number_of_queries_is_the_same_for_many_waiting_files(
         wait()
 
     assert count() == few
-
-
-def test_refused_upload_leaves_a_link_that_can_be_followed(
-    staff_client: Client, study: Study
-) -> None:
-    send(staff_client, study)
-
-    refused = staff_client.post(address("upload-new", study), {"pasted": ""})
-
-    assert refused.status_code == 422
-    assert f'<a href="{address("batch-list", study)}">Look again</a>' in refused.content.decode()

@@ -50,8 +50,8 @@ def press_import(client: Client, study: Study, upload: Upload) -> Any:
 def test_file_is_shown_before_anything_is_stored(staff_client: Client, study: Study) -> None:
     page = send(staff_client, study).content.decode()
 
-    assert "UTF-8 · 3 rows · 1 item × 3 systems · comma" in page
-    assert "Import 3 rows" in page
+    assert "1 item, 3 systems: right so far?" in page
+    assert "Import 1 item" in page
     assert not Batch.objects.exists()
     assert not Item.objects.filter(batch__isnull=False).exists()
 
@@ -61,7 +61,7 @@ def test_uploads_that_wait_stand_after_the_batches(staff_client: Client, study: 
 
     page = staff_client.get(address("batch-list", study)).content.decode()
 
-    headings = ["Batches</h2>", "Waiting uploads</h2>", "Upload items</h2>"]
+    headings = ["Batches</h2>", "Waiting uploads</h2>", "Drop your outputs here"]
     assert sorted(headings, key=page.index) == headings
     assert "Under way" not in page
 
@@ -72,14 +72,14 @@ def test_large_numbers_are_written_with_separators(staff_client: Client, study: 
 
     after = press_import(staff_client, study, Upload.objects.get()).content.decode()
 
-    assert "1,200 rows · 400 items × 3 systems" in page
-    assert "Import 1,200 rows" in page
+    assert "400 items, 3 systems: right so far?" in page
+    assert "Import 400 items" in page
     assert 'data-label="Rows">1,200<' in after
     assert '<h2 id="items">400 items</h2>' in after
 
 
 def test_preview_of_one_item_says_so_in_the_singular(staff_client: Client, study: Study) -> None:
-    assert "The first item, without the names" in send(staff_client, study).content.decode()
+    assert "The first page, without the names" in send(staff_client, study).content.decode()
 
 
 def test_import_stores_the_batch_and_forgets_the_file(staff_client: Client, study: Study) -> None:
@@ -117,7 +117,7 @@ def test_bad_17_same_file_again_is_said_to_be_there(staff_client: Client, study:
     page = send(staff_client, study, name="again.csv").content.decode()
 
     assert "0 new items" in page
-    assert "Import 3 rows" not in page
+    assert "Import 1 item" not in page
     assert "is in the study already, from" not in page
     listed = staff_client.get(address("batch-list", study)).content.decode()
     assert "is in the study already: 0 new items." in listed
@@ -131,8 +131,8 @@ def test_file_with_faults_has_no_import_button_and_forcing_it_stores_nothing(
 
     forced = press_import(staff_client, study, Upload.objects.get()).content.decode()
 
-    assert "line 3 (record 2), output" in page
-    assert "Import 3 rows" not in page
+    assert "line 3 (record 2)" in page
+    assert "Import 1 item" not in page
     assert "The file has faults, so nothing was imported" in forced
     assert not Batch.objects.exists()
 
@@ -159,12 +159,12 @@ def test_mapping_can_be_corrected_on_the_page(staff_client: Client, study: Study
     upload = Upload.objects.get()
 
     page = staff_client.post(
-        address("upload-map", study, upload.pk),
+        address("upload-preview", study, upload.pk),
         {"column-0": "item", "column-1": "mr", "column-2": "system", "column-3": "output"},
         follow=True,
     ).content.decode()
 
-    assert "Import 3 rows" in page
+    assert "Import 1 item" in page
 
 
 def test_mapping_to_what_is_no_field_is_refused(staff_client: Client, study: Study) -> None:
@@ -172,11 +172,11 @@ def test_mapping_to_what_is_no_field_is_refused(staff_client: Client, study: Stu
     upload = Upload.objects.get()
 
     page = staff_client.post(
-        address("upload-map", study, upload.pk), {"column-0": "id; drop"}, follow=True
+        address("upload-preview", study, upload.pk), {"column-0": "id; drop"}, follow=True
     ).content.decode()
 
     assert "Choose one of the listed fields" in page
-    assert "Import 3 rows" in page
+    assert "Import 1 item" in page
 
 
 @pytest.mark.django_db(transaction=True)
@@ -313,7 +313,7 @@ def test_bad_22_hostile_texts_are_shown_literally_on_every_page(
 def test_empty_study_says_what_to_do(staff_client: Client, study: Study) -> None:
     page = staff_client.get(address("batch-list", study)).content.decode()
 
-    assert "No items yet. Upload a file below" in page
+    assert "No items yet. Drop a file below" in page
     assert "25 MB, 200,000 rows, 200 columns" in page
 
 
@@ -322,7 +322,7 @@ def test_template_of_the_protocol_can_be_uploaded(staff_client: Client, study: S
 
     page = send(staff_client, study, template.content.decode()).content.decode()
 
-    assert "Import 3 rows" in page
+    assert "Import 1 item" in page
 
 
 def test_number_of_queries_is_the_same_for_many_items(
@@ -412,14 +412,14 @@ def test_rows_that_stay_out_are_not_counted_as_imported(staff_client: Client, st
     looked_at = send(staff_client, study, "\n".join(content)).content.decode()
     done = press_import(staff_client, study, Upload.objects.get()).content.decode()
 
-    assert "6 rows, of which 3 stay out" in looked_at
-    assert "Import 3 rows" in looked_at
+    assert "3 of 6 rows." in looked_at
+    assert "Import 1 item" in looked_at
     assert "Imported 3 rows as 1 item." in done
     assert Batch.objects.get().rows == 3
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_page_says_that_each_output_of_a_row_becomes_an_item(
+def test_item_is_the_record_also_where_each_output_is_rated_alone(
     staff_client: Client, make_study: Callable[..., Any], outputs: int
 ) -> None:
     study = make_study(items=0, protocol="rrgen")
@@ -427,10 +427,8 @@ def test_page_says_that_each_output_of_a_row_becomes_an_item(
 
     page = send(staff_client, study, f"item,review,system,output\n{rows}").content.decode()
 
-    assert f"{2 * outputs} items" in page
-    assert ("becomes one item per output: <bdi>r1/1</bdi>, <bdi>r1/2</bdi>" in page) == (
-        outputs == 2
-    )
+    assert f"2 items, {outputs} system{'s'[: outputs - 1]}: right so far?" in page
+    assert "Import 2 items" in page
 
 
 def test_with_items_the_page_leads_on_to_what_is_lacking_or_to_the_launch(
@@ -447,7 +445,7 @@ def test_with_items_the_page_leads_on_to_what_is_lacking_or_to_the_launch(
         study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None
     ))  # fmt: skip
     ready = go_on()
-    Study.objects.filter(pk=study.pk).update(summary="[REPLACE: what it is about]")
+    Study.objects.filter(pk=study.pk).update(consent="[what it is about]")
 
     assert without == []
     assert ready == [address("study-launch", study)]

@@ -108,6 +108,6 @@ def test_parts_of_another_study_are_not_found(
 
 
 def test_changes_need_a_post(staff_client: Client, addresses: dict[str, str]) -> None:
-    for name in ("upload-new", "upload-check", "upload-map", "upload-cancel", "upload-import",
+    for name in ("upload-correct", "upload-cancel", "upload-import",
                  "batch-undo", "job-restart", "export-file"):  # fmt: skip
         assert staff_client.get(addresses[name]).status_code == 405, name

@@ -49,23 +49,25 @@ def keep(study: Study, *, size: int = 1, by: Any = None) -> Upload:
     return keep_upload(study=study, file_name="a.csv", chunks=[b"x" * size], by=by)
 
 
-def send(client: Client, study: Study, content: str, page: str = "upload-new") -> Any:
+def send(client: Client, study: Study, content: str, purpose: str = "items") -> Any:
     file = SimpleUploadedFile("a.csv", content.encode())
-    return client.post(address(page, study), {"file": file, "pasted": ""})
+    return client.post(
+        address("upload-new", study), {"file": file, "pasted": "", "purpose": purpose}
+    )
 
 
 # --- quotas -----------------------------------------------------------------------
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("page", ["upload-new", "ratings-new", "metrics-new"])
+@pytest.mark.parametrize("purpose", ["items", "ratings", "metrics"])
 def test_study_with_too_many_waiting_files_takes_no_other(
-    staff_client: Client, study: Study, settings: Any, page: str, data_dir: Path
+    staff_client: Client, study: Study, settings: Any, purpose: str, data_dir: Path
 ) -> None:
     settings.UPLOAD_STUDY_FILES = 1
     keep(study)
 
-    response = send(staff_client, study, GOOD, page)
+    response = send(staff_client, study, GOOD, purpose)
 
     assert response.status_code == 422
     assert "Import or cancel one of them" in response.text
@@ -202,7 +204,7 @@ def test_scores_with_faults_go_after_an_hour(
     staff_client: Client, study: Study, settings: Any, data_dir: Path
 ) -> None:
     settings.UPLOAD_JOB_BYTES = 0
-    send(staff_client, study, "item,system,metric,value\n1,a,b,c\n", "metrics-new")
+    send(staff_client, study, "item,system,metric,value\n1,a,b,c\n", "metrics")
     run_waiting_jobs()
 
     with time_machine.travel(now() + timedelta(minutes=61)):
@@ -236,14 +238,14 @@ def little_room() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@pytest.mark.parametrize("page", ["upload-new", "ratings-new", "metrics-new"])
+@pytest.mark.parametrize("purpose", ["items", "ratings", "metrics"])
 def test_bad_72_upload_to_a_full_disk_is_not_stored_yet(
-    staff_client: Client, study: Study, page: str
+    staff_client: Client, study: Study, purpose: str
 ) -> None:
     staff_client.raise_request_exception = False
 
     with little_room():
-        response = send(staff_client, study, "x" * (ROOM + 1), page)
+        response = send(staff_client, study, "x" * (ROOM + 1), purpose)
 
     assert response.status_code == 503
     assert int(response.headers["Retry-After"]) > 0

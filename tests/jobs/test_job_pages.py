@@ -7,7 +7,6 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 
-from evalsite.annotation.models import RatingsFile
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Study
 from tests.imports.test_upload_pages import address
@@ -63,31 +62,6 @@ def test_failed_job_waits_again_and_leads_back_on_this_site_only(
 
     assert response["Location"] == (led or address("batch-list", study))
     assert Job.objects.get(study_id=study.pk, subject="7", state="waiting").kind == "export"
-
-
-@pytest.mark.parametrize(
-    ("page", "sent_to", "kind"),
-    [
-        ("batch-list", "upload-new", "undo batch"),
-        ("ratings-list", "ratings-new", "undo ratings"),
-    ],
-)
-def test_job_on_a_page_that_refused_an_upload_leads_back_to_where_it_can_be_seen(
-    staff_client: Client, make_study: Callable[..., Any], page: str, sent_to: str, kind: str
-) -> None:
-    study = make_study(items=1)
-    file = RatingsFile.objects.create(study=study, rows=1, has_persons=True)
-    subject = file.pk if kind == "undo ratings" else study.batches.get().pk
-    job = Job.objects.create(study_id=study.pk, kind=kind, subject=str(subject))
-    back = address(page, study)
-
-    waiting = staff_client.post(address(sent_to, study), {"pasted": ""})
-    Job.objects.filter(pk=job.pk).update(state="failed")
-    stopped = staff_client.post(address(sent_to, study), {"pasted": ""})
-
-    assert (waiting.status_code, stopped.status_code) == (422, 422)
-    assert f'<a href="{back}">Look again</a>' in waiting.content.decode()
-    assert f'<input type="hidden" name="next" value="{back}">' in stopped.content.decode()
 
 
 def test_job_at_work_is_not_started_again(staff_client: Client, study: Study) -> None:

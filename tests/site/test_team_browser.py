@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from evalsite.studies.models import Membership, Study
 from tests.results.test_overview import answer_all
 from tests.site.test_staff_browser import PASSWORD, sign_in
-from tests.support.browsing import Watch, follow
+from tests.support.browsing import Watch, choose_files, follow
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 
@@ -47,8 +47,7 @@ def set_up_and_launch(page: Page) -> int:
     clicks += 1
     page.fill("[name=title]", "Descriptions of restaurants")
     press("text=Create study")
-    page.set_input_files("#id_file", FILE)
-    press("text=Look at the file")
+    choose_files(page, FILE)
     press("button:has-text('Import ')")
     press("nav >> text=First page and consent")
     for name, text in TEXTS.items():

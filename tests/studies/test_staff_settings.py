@@ -12,7 +12,6 @@ from evalsite.lib.clock import now
 from evalsite.results.progress import activity_of
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.settings import SETTINGS
-from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import estimate_work
 from evalsite.studies.versions import shown_content
 from tests.support.factories import launch, make_study, make_user
@@ -33,6 +32,8 @@ def entries(client, study: Study, page_key: str, **changes) -> dict[str, object]
     values = {}
     for field in [*page.context["form"], *(page.context["options"] or [])]:
         value = field.field.prepare_value(field.value())
+        if field.widget_type == "radioselect":
+            value = str(value)
         if field.field.disabled or value in (None, "") or value is False:
             continue
         if hasattr(value, "strftime"):
@@ -63,7 +64,7 @@ def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, r
     assert (study.title, study.protocol, study.state) == ("Hotel replies", "magnitude", "draft")
     assert study.memberships.get().user == researcher
     assert study.memberships.get().role == Membership.Role.OWNER
-    assert find_placeholders(study.consent)
+    assert (study.consent, study.answers_kept_for, study.has_notice) == ("", "", False)
 
 
 def test_participants_write_to_whoever_made_the_study_and_the_launch_page_says_so(
@@ -405,8 +406,8 @@ def test_ticked_change_of_a_text_makes_the_next_version(staff_client):
     save(staff_client, study, consent="We keep less.", is_new_version="on")
 
     assert study.version.number == 2
-    assert shown_content(study)["texts"]["consent"] == "We keep less."
-    assert study.versions.get(number=1).content["texts"]["consent"] != "We keep less."
+    assert shown_content(study)["texts"]["consent"].startswith("We keep less.")
+    assert "We keep less." not in study.versions.get(number=1).content["texts"]["consent"]
 
 
 def test_new_version_with_a_placeholder_is_refused(staff_client):

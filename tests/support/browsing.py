@@ -71,6 +71,12 @@ def follow(page: Page, selector: str) -> None:
         page.click(selector)
 
 
+def choose_files(page: Page, files: Any) -> None:
+    """These files are chosen in the box, which sends them by itself."""
+    with page.expect_navigation():
+        page.set_input_files("#id_file", files)
+
+
 def is_watched(response: Any) -> bool:
     """Whether the page follows a job: by its script, and without scripts by coming anew."""
     html = response.content.decode()

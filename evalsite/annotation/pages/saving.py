@@ -155,6 +155,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     status, slot_id = _place(participant, submission, agreement)
     if status == Annotation.Status.SURPLUS and _shows_what_is_gone(submission):
         status = Annotation.Status.WITHDRAWN
+        _free_place(participant, submission.item)
     if status in (Annotation.Status.SURPLUS, Annotation.Status.WITHDRAWN):
         stored = find_annotation(participant, submission.item)
         if stored is not None:
@@ -257,11 +258,13 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
+    # a place may have been taken from this person, because a text was corrected just now
+    if _shows_what_is_gone(submission):
+        return None
     mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
     if _finish(mine, participant):
         return Slot.objects.done().get(participant=participant, item=submission.item).pk
-    # a place that was taken from this person may be free because a text was corrected just now
-    slot = None if _shows_what_is_gone(submission) else _free_slot_for(participant, submission)
+    slot = _free_slot_for(participant, submission)
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         return slot.pk
     return None
@@ -342,13 +345,17 @@ def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
     """Give my place to someone else if I report or skip an item."""
     if outcome not in LEFT_TO_OTHERS:
         return
+    _free_place(participant, item)
+    if outcome == Annotation.Outcome.REPORTED and not participant.has_reported:
+        participant.has_reported = True
+        Participant.objects.filter(pk=participant.pk).update(has_reported=True)
+
+
+def _free_place(participant: Participant, item: Item) -> None:
     save_end(participant, participant.study)
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    if outcome == Annotation.Outcome.REPORTED and not participant.has_reported:
-        participant.has_reported = True
-        Participant.objects.filter(pk=participant.pk).update(has_reported=True)
 
 
 # --- an item that this person has answered already ------------------------------------

@@ -19,7 +19,7 @@ from evalsite.annotation.allocation.feasibility import (
 from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
-from evalsite.studies.consent_sentences import find_unknown_marks
+from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK
@@ -31,13 +31,10 @@ from evalsite.studies.set_size import (
     mains_per_set,
     most_items,
 )
-from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
 from evalsite.studies.settings import name_page
-from evalsite.studies.starter_texts import find_placeholders
-from evalsite.studies.summary_lines import count_of, list_of, minutes_per_set
-from evalsite.studies.versions import protocol_instructions, shown_content
+from evalsite.studies.summary_lines import count_of, minutes_per_set
+from evalsite.studies.versions import protocol_instructions
 
-_NAMES = {"consent": "consent text"}
 _NO_END = 10**9
 _READ, WORDS_A_MINUTE = 30, 238
 # answers and attention checks of a person from which flags can find careless work
@@ -123,8 +120,6 @@ def check_launch(
     return [
         _check_items(counts),
         _check_consent(study),
-        _check_placeholders(study),
-        *_check_recognition(study),
         _check_contact(study),
         _check_options(study),
         _check_practice(study, counts),
@@ -146,24 +141,23 @@ def _check_items(counts: Counts) -> Check:
 
 
 def _check_consent(study: Study) -> Check:
-    problem = "" if study.consent.strip() else "There is no consent text. Write one."
-    if unknown := find_unknown_marks(study.consent):
-        problem = f"The consent text has {unknown[0]}, which stands for nothing. Correct it."
-    return Check(label="There is a consent text", problem=problem, url_name=name_page("consent"))
-
-
-def _check_placeholders(study: Study) -> Check:
-    counts = {name: len(find_placeholders(getattr(study, name))) for name in WITH_PLACEHOLDERS}
-    places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
-    problem, page = "", name_page("consent")
-    if places:
-        page = name_page(next(name for name in WITH_PLACEHOLDERS if counts[name]))
-        # it goes with the number that follows it
-        verb = "is" if places[0].startswith("1 ") else "are"
-        problem = (
-            f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
+    """The words are the researcher's own, and people know how long their answers are kept."""
+    label, page = "What people agree to is complete", name_page("consent")
+    if marks := find_placeholders(study.consent):
+        return Check(
+            label=label,
+            problem=f"The consent text has {marks[0]}. Put your own words in its place.",
+            url_name=page,
+            field="consent",
         )
-    return Check(label="No placeholder is left in the texts", problem=problem, url_name=page)
+    problem = "How long you keep the answers is missing. People have to know it before they agree."
+    is_missing = not study.has_notice and not study.answers_kept_for
+    return Check(
+        label=label,
+        problem=problem if is_missing else "",
+        url_name=page,
+        field="answers_kept_for",
+    )
 
 
 def count_words(study: Study) -> float:
@@ -201,19 +195,6 @@ def check_reading_time(study: Study) -> Check:
         remark=remark if takes > minutes else "",
         url_name=name_page("minutes_per_set"),
     )
-
-
-def _check_recognition(study: Study) -> list[Check]:
-    """Return a remark if people aren't told that later studies recognise them."""
-    days = study.recognise_days
-    if not days or str(days) in shown_content(study)["texts"]["consent"]:
-        return []
-    remark = (
-        f"A code made from platform IDs is kept for {count_of(days, 'day')}, but the consent text "
-        "doesn't give this number. Say so there, or set the days to 0."
-    )
-    page = name_page("recognise_days")
-    return [Check(label="Later studies recognise people", remark=remark, url_name=page)]
 
 
 def _check_contact(study: Study) -> Check:

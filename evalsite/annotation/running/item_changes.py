@@ -4,13 +4,18 @@ Nothing that people gave is deleted, and nobody loses pay: whoever holds the ite
 rest of their set, and an answer that was on its way is kept as withdrawn.
 """
 
+import re
 from collections.abc import Collection
 from functools import partial
+from hashlib import sha256
+from itertools import count
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q
 
+from evalsite.annotation.allocation.claims import has_work
 from evalsite.annotation.allocation.controls import has_controls
 from evalsite.annotation.allocation.leases import (
     answered_items,
@@ -18,23 +23,29 @@ from evalsite.annotation.allocation.leases import (
     hold_again,
     save_end,
 )
-from evalsite.annotation.models import Annotation, Draft, Rating, Slot
+from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.held_items import (
     find_reported_items,
     judge_reports,
     lock_reports,
 )
-from evalsite.annotation.running.launch import insist_on_editor
+from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
+from evalsite.annotation.pages.stopping import stop_if_emptied
+from evalsite.annotation.running.launch import insist_on_editor, insist_on_owner
 from evalsite.annotation.running.live_changes import KIND, lock_running
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.services import start_job
 from evalsite.lib.clock import now
+from evalsite.lib.conversations import read_turns
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.studies.models import LONGEST_REASON, Change, Item, Study
+from evalsite.studies.models import LONGEST_REASON, Batch, Change, Item, Output, Study
+from evalsite.studies.services import item_keys
 
 _STATUS = Annotation.Status
 _TRIES = 5
+# tabs and line ends are the only control characters of a text
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 class _OtherHolders(Exception):
@@ -48,7 +59,7 @@ def withdraw_item(*, item: Item, reason: str, by: Any) -> Change | None:
     """
     insist_on_editor(item.study, by)
     reason = clean_reason(reason)
-    return retry_for_holders(partial(_withdraw, item, reason, by))
+    return _retry_for_holders(partial(_withdraw, item, reason, by))
 
 
 def put_item_back(*, item: Item, reason: str, by: Any) -> Change | None:
@@ -59,6 +70,19 @@ def put_item_back(*, item: Item, reason: str, by: Any) -> Change | None:
     insist_on_editor(item.study, by)
     reason = clean_reason(reason)
     return in_transaction(partial(_put_back, item, reason, by))
+
+
+def correct_output(
+    *, output: Output, text: str, reason: str, by: Any, seen: str | None = None
+) -> Change | None:
+    """Change the text of an output: in place while nobody has answered its item.
+
+    Otherwise the item is withdrawn, and the corrected text is in a new item of the same group.
+    `seen`: the digest of the text that the person changed. None, and nothing changed, if the text
+    is the same.
+    """
+    insist_on_owner(output.study, by)
+    return _retry_for_holders(partial(_correct, output, text, clean_reason(reason), by, seen))
 
 
 def clean_reason(reason: str) -> str:
@@ -73,7 +97,7 @@ def clean_reason(reason: str) -> str:
     return reason
 
 
-def retry_for_holders(act: Any) -> Any:
+def _retry_for_holders(act: Any) -> Any:
     """Return the result of `act` in a transaction, tried again if the holders were others."""
     for _ in range(_TRIES - 1):
         try:
@@ -84,41 +108,51 @@ def retry_for_holders(act: Any) -> Any:
 
 
 def _withdraw(item: Item, reason: str, by: Any) -> Change | None:
-    insist_on_launched(item.study)
-    holders = lock_holders(item)
+    _insist_on_launched(item.study)
+    holders = _lock_holders(item)
     current = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
     if current.kind == Item.Kind.WITHDRAWN:
         return None
-    change = leave_out(current, holders, reason=reason, by=by)
+    _insist_on_main(current)
+    slots = _lock_places(current, holders)
+    change = _leave_out(current, holders, slots, reason=reason, by=by)
     AuditEntry.objects.record(
         "item withdrawn", by=by, study_id=item.study_id, item=item.key, answers=change.answers
     )
     return change
 
 
-def insist_on_launched(study: Study) -> None:
+def _insist_on_launched(study: Study) -> None:
     if not study.is_launched:
         raise ValidationError(
             "The study isn’t launched yet. Change the file and upload it again.", code="draft"
         )
 
 
-def lock_holders(item: Item) -> list[Participant]:
+def _lock_holders(item: Item) -> list[Participant]:
     """Return those who hold a place of this item, locked: a person's row goes before all others."""
     held = Slot.objects.leased().filter(item=item).values("participant")
     people = Participant.objects.filter(pk__in=held).select_for_update(no_key=True)
     return list(people.order_by("pk"))
 
 
-def leave_out(current: Item, holders: Collection[Participant], *, reason: str, by: Any) -> Change:
-    """Withdraw this item, which is locked, and record it."""
-    if current.kind != Item.Kind.MAIN:
+def _insist_on_main(item: Item) -> None:
+    if item.kind == Item.Kind.WITHDRAWN:
         raise ValidationError(
-            f"{current.key} is a check, a repeat or practice. Only an item that is evaluated can "
-            "be withdrawn.",
+            f"{item.key} was withdrawn. Put it back to change it.", code="withdrawn"
+        )
+    if item.kind != Item.Kind.MAIN:
+        raise ValidationError(
+            f"{item.key} is a check, a repeat or practice. Only an item that is evaluated can be "
+            "withdrawn or corrected.",
             code="kind",
         )
-    slots = lock_places(current, holders)
+
+
+def _leave_out(
+    current: Item, holders: Collection[Participant], slots: list[Slot], *, reason: str, by: Any
+) -> Change:
+    """Withdraw this item, which is locked with its places, and record it."""
     current.kind, current.held_at = Item.Kind.WITHDRAWN, None
     current.save(update_fields=["kind", "held_at"])
     for holder in holders:
@@ -127,16 +161,16 @@ def leave_out(current: Item, holders: Collection[Participant], *, reason: str, b
     answers = current.annotations.exclude(status__in=(_STATUS.PILOT, _STATUS.WITHDRAWN))
     counted = answers.update(status=_STATUS.WITHDRAWN, slot=None)
     Slot.objects.filter(pk__in=[slot.pk for slot in slots]).delete()
-    take_from_sets(current, holders)
+    _take_from_sets(current, holders)
     Draft.objects.filter(item=current).delete()
-    judge_all_reports(current.study)
+    _judge_all_reports(current.study)
     return Change.objects.create(
         study_id=current.study_id, kind=Change.Kind.WITHDRAWN, item=current, reason=reason,
         answers=counted, by=by,
     )  # fmt: skip
 
 
-def lock_places(item: Item, holders: Collection[Participant]) -> list[Slot]:
+def _lock_places(item: Item, holders: Collection[Participant]) -> list[Slot]:
     """Return the places of this item, locked; answers are locked before, as in a change of one."""
     list(item.annotations.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
     locked = Slot.objects.filter(item=item).select_for_update(of=("self",))
@@ -148,7 +182,7 @@ def lock_places(item: Item, holders: Collection[Participant]) -> list[Slot]:
     return slots
 
 
-def take_from_sets(item: Item, holders: Collection[Participant]) -> None:
+def _take_from_sets(item: Item, holders: Collection[Participant]) -> None:
     """Let those who held this item go on with the rest of their set, and with its repeats gone."""
     study = item.study
     for holder in holders:
@@ -163,16 +197,153 @@ def take_from_sets(item: Item, holders: Collection[Participant]) -> None:
         end = find_end(holder, study)
         if has_controls(study) and end is not None and end > now():
             hold_again(open_set, holder, study)
+        if not has_work(holder, study):
+            stop_if_emptied(holder)
 
 
-def judge_all_reports(study: Study) -> None:
+def _judge_all_reports(study: Study) -> None:
     """Hold what had to wait while this item was held, or release it."""
     lock_reports(study)
     judge_reports(study, find_reported_items(study))
 
 
+def _correct(output: Output, text: str, reason: str, by: Any, seen: str | None) -> Change | None:
+    study = output.study
+    _insist_on_launched(study)
+    lock_running(study)
+    holders = _lock_holders(output.item)
+    item = Item.objects.select_for_update(no_key=True).get(pk=output.item_id)
+    current = item.outputs.get(pk=output.pk)
+    _insist_on_main(item)
+    text = _clean_text(text, current.text)
+    if text == _normalise_line_ends(current.text):
+        return None
+    if seen is not None and seen != digest_text(current.text):
+        raise ValidationError(
+            "Someone corrected this text while you had it open. Nothing was overwritten. Copy "
+            "your text, reload the page, and enter it again.",
+            code="changed",
+        )
+    slots = _lock_places(item, holders)
+    shows, instead_of = item, None
+    if is_answered(item):
+        shows, instead_of = _make_corrected(item, current, text, by), item
+        _leave_out(item, holders, slots, reason=reason, by=by)
+        start_job(KIND, study_id=study.pk, by=by)
+    else:
+        _correct_in_place(item, current, text, holders, slots)
+    AuditEntry.objects.record(
+        "output corrected", by=by, study_id=study.pk, item=item.key, output=current.position + 1,
+        shown_in=shows.key,
+    )  # fmt: skip
+    return Change.objects.create(
+        study=study, kind=Change.Kind.CORRECTED, item=shows, position=current.position,
+        instead_of=instead_of, before=current.text, after=text, reason=reason, by=by,
+    )  # fmt: skip
+
+
+def is_answered(item: Item) -> bool:
+    """Return whether anybody but pilots has answered the item as it is."""
+    answers = item.annotations.exclude(status__in=(_STATUS.PILOT, _STATUS.WITHDRAWN))
+    return answers.exclude(outcome__in=LEFT_TO_OTHERS).exists()
+
+
+def _normalise_line_ends(text: str) -> str:
+    """Return the text with the line ends that a form of the browser gives back as others."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def digest_text(text: str) -> str:
+    """Return what is equal for texts that differ in their line ends only."""
+    return sha256(_normalise_line_ends(text).encode()).hexdigest()
+
+
+def _clean_text(text: str, before: str) -> str:
+    """Return the text as it is stored; ValidationError if people couldn't be shown it."""
+    text = _normalise_line_ends(text)
+    if not text.strip():
+        raise ValidationError(
+            "Enter the text. To show nothing of this output, withdraw the item.", code="text_empty"
+        )
+    if len(text) > settings.UPLOAD_MAX_CELL:
+        raise ValidationError(
+            f"This text has {len(text):,} characters. An output may have "
+            f"{settings.UPLOAD_MAX_CELL:,}.",
+            code="text_long",
+        )
+    if control := _CONTROL.search(text):
+        raise ValidationError(
+            f"The text holds an invalid character (U+{ord(control.group()):04X}). Remove it.",
+            code="text_control",
+        )
+    if read_turns(before) is not None and read_turns(text) is None:
+        raise ValidationError(
+            "This output is a conversation. Keep it a list of turns in JSON, each with a role.",
+            code="text_conversation",
+        )
+    return text
+
+
+def _correct_in_place(
+    item: Item, output: Output, text: str, holders: Collection[Participant], slots: list[Slot]
+) -> None:
+    """Show the text from now on; who had the earlier one on their screen gets another item.
+
+    People you know keep their place: it is for nobody else. It becomes another row, so that the
+    page they have open doesn't fill it.
+    """
+    for holder in holders:
+        save_end(holder, item.study)
+    leased = [slot for slot in slots if slot.state == Slot.State.LEASED]
+    assigned = [slot for slot in leased if slot.lease_until == ASSIGNED]
+    Slot.objects.filter(pk__in=[slot.pk for slot in leased if slot not in assigned]).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
+    Slot.objects.filter(pk__in=[slot.pk for slot in assigned]).delete()
+    for slot in assigned:
+        slot.pk = None
+        slot.save(force_insert=True)
+    keeping = {slot.participant_id for slot in assigned}
+    _take_from_sets(item, [holder for holder in holders if holder.pk not in keeping])
+    Draft.objects.filter(item=item).delete()
+    Output.objects.filter(pk=output.pk).update(text=text)
+    item.corrected_at = item.released_at = now()
+    item.held_at = None
+    item.save(update_fields=["corrected_at", "released_at", "held_at"])
+    _judge_all_reports(item.study)
+
+
+def _make_corrected(item: Item, output: Output, text: str, by: Any) -> Item:
+    """Return a new item of the same group, in a batch of its own, as later items are planned."""
+    alike = item.study.items.filter(key__startswith=item.key[:100])
+    taken = set(alike.values_list("key", flat=True))
+    names = (f"{item.key[:120]}-{number}" for number in count(2))
+    key = next(name for name in names if name not in taken)
+    batch = Batch.objects.create(
+        study=item.study, file_name=f"Correction of {item.key}", rows=1, opened_at=now(),
+        sha256=sha256(f"{key}\n{text}".encode()).hexdigest(), uploaded_by=by,
+    )  # fmt: skip
+    made = Item.objects.create(
+        study=item.study, batch=batch, cluster=item.cluster, inputs=item.inputs, gold=item.gold,
+        # a later file finds its input by the earlier id
+        extra={"item": item.key, **item.extra},
+        **item_keys(item.study, key=key, group=item.group),
+    )  # fmt: skip
+    Output.objects.bulk_create(
+        Output(
+            study=item.study,
+            item=made,
+            system_id=known.system_id,
+            position=known.position,
+            text=text if known.pk == output.pk else known.text,
+        )
+        for known in item.outputs.order_by("position")
+    )
+    return made
+
+
 def _put_back(item: Item, reason: str, by: Any) -> Change | None:
-    insist_on_launched(item.study)
+    _insist_on_launched(item.study)
     lock_running(item.study)
     current = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
     if current.kind != Item.Kind.WITHDRAWN:
@@ -198,7 +369,7 @@ def _put_back(item: Item, reason: str, by: Any) -> Change | None:
         status=_STATUS.SKIPPED
     )
     kept.filter(status=_STATUS.WITHDRAWN).update(status=_STATUS.SURPLUS)
-    judge_all_reports(current.study)
+    _judge_all_reports(current.study)
     change = Change.objects.create(
         study_id=current.study_id, kind=Change.Kind.PUT_BACK, item=current, reason=reason, by=by,
         answers=len(pks),

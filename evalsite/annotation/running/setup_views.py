@@ -25,11 +25,10 @@ from evalsite.annotation.running.setup_page import (
 )
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.setting_changes import WITH_PLACEHOLDERS, describe_last_change
+from evalsite.studies.setting_changes import describe_last_change
 from evalsite.studies.settings import PAGES
 from evalsite.studies.setup_forms import ReadForm, make_options_form
 from evalsite.studies.staff_pages import StudyView, has_role, study_page, study_url
-from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.versions import protocol_instructions
 
 MOST_LISTED = 100
@@ -66,11 +65,6 @@ def show_read(request: HttpRequest, study: Study) -> HttpResponseBase:
     context = describe_page(study, form, options)
     shown = context["shown"]
     context |= {
-        "placeholders": [
-            (mark, form[name])
-            for name in WITH_PLACEHOLDERS
-            for mark in find_placeholders(getattr(shown, name))
-        ],
         "own_instructions": protocol_instructions(study),
         "languages": _list_languages(),
         "previews": make_previews(shown, ["landing", "consent", "instructions"]),

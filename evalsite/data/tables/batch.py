@@ -241,10 +241,10 @@ def _refuse_joining(used: Sequence[SourceFile], known: Sequence[Recognised]) -> 
         return
     common = [name for name in headers[0] if all(name in header for header in headers)]
     named = f" (Have in common: {name_plainly(common, 12)}.)" if common else ""
-    which = " whose values join them" if common else ""
+    joining = " whose values join them" if common else ""
     raise Refused(
         "archive_several_tables",
-        f"These tables have no column in common{which}. Choose the column that holds the id in "
+        f"These tables have no column in common{joining}. Choose the column that holds the id in "
         f"each, or add one.{named} (--map FILE:COLUMN=item.)",
     )
 

@@ -19,6 +19,7 @@ from evalsite.data.tables.texts import (
     is_messages,
     read_input,
     read_output,
+    read_transcript,
     write_turns,
     write_value,
 )
@@ -74,6 +75,9 @@ class Collection:
         self.has_turns = self.has_references = False
         # whether each row names the systems that met in it: no input is to have all of them
         self.has_battles = False
+        # by file: systems that its rows name, and what the others are called
+        self._named: dict[str, dict[str, None]] = {}
+        self._unnamed: dict[str, str] = {}
         self._by_inputs = False
         self._id = ""
 
@@ -114,6 +118,7 @@ class Collection:
                     raise Refused(fault.code, message, file=known.file.name) from None
             if not rows:
                 raise Refused("no_rows", "The file has no rows.", file=known.file.name)
+            self._name_failed(known.file.name)
             self.rows[known.file.name] = rows
 
     def _add(self, row: Row, known: Recognised) -> None:
@@ -134,13 +139,18 @@ class Collection:
                 system = use.get("system") or write_value(find(data, use["system_at"]))
                 self.has_battles = self.has_battles or "system_at" in use
                 value = find(data, use["output"])
-                if paths.begins_alike and isinstance(value, list):
-                    value = value[len(_list_shared(data, paths)) :]
+                if paths.begins_alike and isinstance(turns := read_transcript(value), list):
+                    value = turns[len(_list_shared(data, paths)) :]
                 self._add_outputs(item, system, value, (row, known))
             return
-        system = write_value(find_first(data, paths.system)) or row.system
+        named = write_value(find_first(data, paths.system))
+        system = named or row.system
         if not system:
             raise Refused("no_system", "Nothing says which system wrote this output.")
+        if named:
+            self._named.setdefault(known.file.name, {})[named] = None
+        else:
+            self._unnamed[known.file.name] = system
         self._add_outputs(item, system, find_first(data, paths.output), (row, known))
 
     def _add_outputs(
@@ -175,6 +185,22 @@ class Collection:
                     known.file.name,
                 )
             )
+
+    def _name_failed(self, file: str) -> None:
+        """Give failures, which name no system, to the only system of their file."""
+        systems, unnamed = [*self._named.get(file, ())], self._unnamed.get(file, "")
+        if not unnamed or len(systems) != 1 or unnamed in systems:
+            return
+        for item in self.items.values():
+            outputs = item.outputs.get(unnamed, [])
+            if failed := [out for out in outputs if out.file == file and out.text is None]:
+                item.outputs.setdefault(systems[0], []).extend(failed)
+                item.outputs[unnamed] = [out for out in outputs if out not in failed]
+                if not item.outputs[unnamed]:
+                    del item.outputs[unnamed]
+        if not any(unnamed in item.outputs for item in self.items.values()):
+            self.systems.pop(unnamed, None)
+            self.shared.get(file, {}).pop(unnamed, None)
 
     def split_runs(self, names: Mapping[str, str]) -> None:
         """Make each file a system of its own if one model has outputs for an input in several."""
@@ -395,12 +421,15 @@ def _find_failure(data: dict[str, Any], paths: RowPaths) -> str:
 
 def _list_shared(data: dict[str, Any], paths: RowPaths) -> list[Any]:
     """Return the messages with which all outputs of a row begin."""
-    lists = [find(data, use["output"]) for use in paths.outputs]
+    lists = [read_transcript(find(data, use["output"])) for use in paths.outputs]
     if not all(isinstance(turns, list) for turns in lists):
         return []
     shared = []
     for turns in zip(*lists, strict=False):
-        if any(turn != turns[0] for turn in turns) or turns[0].get("role") == "assistant":
+        if any(turn != turns[0] for turn in turns) or not isinstance(turns[0], dict):
             break
         shared.append(turns[0])
+    # if both are alike to their ends, the last answer is the output of both
+    while shared and len(shared) == min(map(len, lists)):
+        shared.pop()
     return shared

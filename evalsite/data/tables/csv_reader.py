@@ -10,14 +10,18 @@ from evalsite.data.tables.table import Limits, Table, number_rows
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
 _CHUNK = 64 * 1024
-_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _DECLARED = re.compile(r"sep=([,;\t])[\r\n]*", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-def open_delimited(text: TextFile, limits: Limits) -> Table:
-    """Read the header; the rows follow as they are asked for."""
+def open_delimited(text: TextFile, limits: Limits, separator: str = "") -> Table:
+    """Read the header; the rows follow as they are asked for.
+
+    `separator`: what separates columns in words, if a person said so.
+    """
     delimiter, is_declared = _find_delimiter(text, limits)
+    delimiter = next((sign for sign, name in SEPARATORS.items() if name == separator), delimiter)
     # process-wide in Python, so it is set to the same number each time
     csv.field_size_limit(limits.cell)
     quotes, remark = _find_quotes(text, delimiter, limits)
@@ -31,7 +35,7 @@ def open_delimited(text: TextFile, limits: Limits) -> Table:
         elif any(cell.strip() for cell in cells):
             limits.check_width(len(cells), line)
             rows = number_rows(records, limits)
-            return Table(text.encoding, _DELIMITERS[delimiter], cells, line, rows, remarks)
+            return Table(text.encoding, SEPARATORS[delimiter], cells, line, rows, remarks)
     raise Refused("empty_file", "The file has no rows: it is empty.")
 
 
@@ -97,7 +101,7 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
     if declared := _DECLARED.fullmatch(header):
         return declared[1], True
     bare = _QUOTED.sub("", header)
-    return max(_DELIMITERS, key=bare.count), False
+    return max(SEPARATORS, key=bare.count), False
 
 
 def _read_records(

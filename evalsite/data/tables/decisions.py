@@ -198,12 +198,18 @@ def _choose_incomplete(
         for system, ids in lacking.items()
     ]
     if without_input:
+        have = "has" if len(without_input) == 1 else "have"
         parts.append(
-            f"{count_of(len(without_input), 'id')} "
-            f"{'has' if len(without_input) == 1 else 'have'} outputs but no input "
-            f"({name_some(without_input)}): is a file missing?"
+            f"{count_of(len(without_input), 'id')} {have} outputs but no input "
+            f"({name_some(without_input)}), as if a file were missing"
         )
     left_out = dict.fromkeys([*chain.from_iterable(lacking.values()), *without_input])
+    if len(left_out) == len(chosen) and len(collection.rows) > 1:
+        raise Refused(
+            "archive_several_tables",
+            f"{'; '.join(parts)}. So no id is in all of the files. Choose the column that holds it "
+            "in each (--map FILE:COLUMN=item).",
+        )
     answer = decisions.ask(
         "incomplete", f"{'; '.join(parts)}.", {LEAVE_OUT: "These inputs are left out"}, [*left_out]
     )

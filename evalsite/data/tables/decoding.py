@@ -15,9 +15,23 @@ WINDOWS_1252 = "windows-1252"
 _CHUNK = 64 * 1024
 _ENCODINGS = (
     (codecs.BOM_UTF8, "utf-8", "UTF-8 with a byte order mark"),
+    # before UTF-16, whose mark begins alike
+    (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
+    (codecs.BOM_UTF32_BE, "utf-32-be", "UTF-32"),
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
 )
+# which bytes of the first two characters are 0, where there is no mark: those are ASCII
+_UNMARKED: dict[tuple[int, ...], str] = {
+    (0, 1, 1, 1, 0, 1, 1, 1): "UTF-32LE",
+    (1, 1, 1, 0, 1, 1, 1, 0): "UTF-32BE",
+    (0, 1, 0, 1, 0, 1, 0, 1): "UTF-16LE",
+    (1, 0, 1, 0, 1, 0, 1, 0): "UTF-16BE",
+}
+# other encodings, which are known by letters that no other language has
+_KANA = re.compile("[\u3041-\u30fa]")
+_BY_KANA = {"shift_jis": "Shift-JIS", "euc_jp": "EUC-JP"}
+_LEAST_LETTERS, _LEAST_SHARE = 2, 0.3
 _ODD = re.compile("[^\x00-\x7f]+")
 _UNDEFINED = re.compile("[\udc80-\udcff]")  # as surrogateescape writes a byte without a character
 _BEFORE, _AFTER, _PLACES = 40, 20, 10
@@ -85,10 +99,13 @@ def open_text(
 
 def _find_encoding(source: BinaryIO) -> tuple[str, str, int]:
     source.seek(0)
-    head = source.read(4)
+    head = source.read(8)
     for mark, codec, name in _ENCODINGS:
         if head.startswith(mark):
             return codec, name, len(mark)
+    if unmarked := _UNMARKED.get(tuple(int(byte == 0) for byte in head)):
+        message = f"The file is {unmarked} without a byte order mark. {_advise(unmarked)}."
+        raise Refused("not_utf8", message, line=1)
     return "utf-8", "UTF-8", 0
 
 
@@ -116,7 +133,14 @@ def _refuse_encoding(source: BinaryIO, codec: str, skip: int, line: int, before:
     if codec != "utf-8":
         raise Refused(
             "utf16_damaged",
-            f"The file isn't valid UTF-16 {shown}. Save it as CSV UTF-8 and upload that file.",
+            f"The file isn't valid {codec[:6].upper()} {shown}. Save it as CSV UTF-8 and upload "
+            "that file.",
+            line=line,
+        ) from None
+    if not skip and (name := _guess_encoding(source)):
+        raise Refused(
+            "not_utf8",
+            f"The file isn't UTF-8 {shown}. It seems to be {name}. {_advise(name)}.",
             line=line,
         ) from None
     preview = None if skip else _preview_windows_1252(source)
@@ -126,6 +150,29 @@ def _refuse_encoding(source: BinaryIO, codec: str, skip: int, line: int, before:
     raise Refused(
         "not_utf8", f"The file isn't UTF-8 {shown}. {advice}.", line=line, preview=preview
     ) from None
+
+
+def _advise(encoding: str) -> str:
+    return (
+        "Save it as CSV UTF-8 and upload that file (in Excel: Save as, CSV UTF-8; in a shell: "
+        f"iconv -f {encoding} -t UTF-8)"
+    )
+
+
+def _guess_encoding(source: BinaryIO) -> str:
+    """Return the encoding in which the text is Japanese; "" if it is in none."""
+    source.seek(0)
+    start = source.read(_CHUNK)
+    for codec, name in _BY_KANA.items():
+        try:
+            # the last character may be cut
+            text = codecs.getincrementaldecoder(codec)("strict").decode(start)
+        except UnicodeDecodeError:
+            continue
+        letters = len(_KANA.findall(text))
+        if letters >= max(_LEAST_LETTERS, _LEAST_SHARE * sum(not sign.isascii() for sign in text)):
+            return name
+    return ""
 
 
 def _show_before(text: str) -> str:

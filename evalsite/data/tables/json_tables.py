@@ -27,11 +27,16 @@ _MOST_QUOTED = 120
 _OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
 _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
 _OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
+_OTHER_LIST = re.compile(
+    r'\s*\[\s*(?:\[\s*\[|(?:(?:"(?:[^"\\]|\\.)*"|-?[0-9.eE+-]+|null|true|false)\s*,\s*){3})'
+)
+_NO_JSON: Any = object()
 # a string is passed over whole, also one that never ends
 _PARTS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _BRACES = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|(?P<open>))|[{}]', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BREAK = re.compile(r"\r\n|\r|\n")
+_START = 4096  # characters that a format is known by
 _CHUNK, _MAX_CHUNK = 64 * 1024, 512 * 1024
 _MEANINGS = {
     "Unterminated string": "a quote that opens here is never closed",
@@ -70,6 +75,7 @@ def open_json(text: TextFile, start: str, limits: Limits, rows: str = "") -> Tab
     if _OPENS_LIST.match(start):
         return _open(text, _List(text, limits, 0), limits)
     if not _OPENS_OBJECT.match(start):
+        _refuse_other_json(start)
         return None
     wrapped = _OPENS_WRAPPED.match(start)
     if not rows and wrapped and _is_one_list(text, limits, wrapped.end()):
@@ -77,6 +83,28 @@ def open_json(text: TextFile, start: str, limits: Limits, rows: str = "") -> Tab
     if _is_document(text, limits) and (lists := _find_lists(text)):
         return _open_document(text, lists, limits, rows)
     return _open(text, _ObjectLines(text, limits), limits)
+
+
+def _refuse_other_json(start: str) -> None:
+    """Refuse JSON without objects: a list of other values, or a single value."""
+    first = start.lstrip().split("\n", 1)[0]
+    values = [value for text in (first, start) if (value := _parse(text)) is not _NO_JSON]
+    is_list = any(isinstance(value, list) for value in values) or _OTHER_LIST.match(start)
+    if is_list or (len(values) == 2 and len(start) < _START):
+        raise Refused(
+            "json_shape",
+            f"The file holds {'a list of values' if is_list else 'a single value'} without names. "
+            'Write a list of objects, with a key for each value, such as [{"prompt": …, '
+            '"output": …}].',
+            line=1,
+        )
+
+
+def _parse(text: str) -> Any:
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return _NO_JSON
 
 
 def _is_document(text: TextFile, limits: Limits) -> bool:
@@ -489,7 +517,8 @@ class _Scanner:
         self.line = self.column = 1
 
     def close(self) -> None:
-        self._text.detach()
+        if not self._text.closed:
+            self._text.detach()
 
     def skip(self, count: int) -> None:
         while len(self._buffer) < count and self._fill():

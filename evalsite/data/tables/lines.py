@@ -13,10 +13,14 @@ from evalsite.lib.words import count_of
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
 _INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
+# texts to translate, which instruments don't call prompts
+_SOURCES = re.compile(r"(sources?|src|test\.src)", re.IGNORECASE)
 _REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
 
 # .txt, or a language: .en, .deu
 _TEXTS = re.compile(r"\.([a-z]{2,3}|hyps?|refs?)")
+# before the ending: source.de.txt
+_LANGUAGE = re.compile(r"\.[a-z]{2,3}$")
 # whatever their columns are called, their rows may come in any order
 _TABLES = {
     ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods", ".xls", ".xml",
@@ -36,9 +40,10 @@ def is_called_text(file: SourceFile) -> bool:
 
 def guess_role(file: SourceFile) -> str:
     """Return what the file holds by its name: INPUTS, REFERENCE, or outputs of a system."""
-    if _INPUTS.fullmatch(file.stem):
+    stem = _LANGUAGE.sub("", file.stem)
+    if _INPUTS.fullmatch(stem):
         return INPUTS
-    return REFERENCE if _REFERENCES.fullmatch(file.stem) else file.stem
+    return REFERENCE if _REFERENCES.fullmatch(stem) else file.stem
 
 
 def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
@@ -72,7 +77,9 @@ def count_lines(file: SourceFile) -> int:
 
 
 def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
-    return ["item", "prompt", "system", "output", *(["reference"] if REFERENCE in roles else [])]
+    is_source = _SOURCES.fullmatch(_LANGUAGE.sub("", roles[INPUTS].stem))
+    name = "source" if is_source else "prompt"
+    return ["item", name, "system", "output", *(["reference"] if REFERENCE in roles else [])]
 
 
 def read_items(roles: Mapping[str, SourceFile], systems: Sequence[str]) -> Iterator[list[str]]:

@@ -30,7 +30,11 @@ _WRITE_TABLE = (
     "lines=True), in datasets to_json."
 )
 _OTHER_KINDS = {
-    (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
+    (b"PK\x05\x06",): (
+        "archive_unreadable",
+        "This zip file is empty. Pack the files again, and upload that zip file.",
+    ),
+    (b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
         "archive_unreadable",
         f"This is a compressed file. {UNPACK}",
     ),
@@ -103,7 +107,7 @@ def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[s
     table = (
         open_frame(text, start, limits)
         or open_json(text, start, limits, str(options.get("rows", "")))
-        or open_delimited(text, limits)
+        or open_delimited(text, limits, str(options.get("separator", "")))
     )
     if text.remark:
         table.remarks.tell("windows_1252", text.remark)

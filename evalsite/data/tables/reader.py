@@ -34,7 +34,8 @@ def open_table(
     """Read the header; the rows follow as they are asked for. Refused says what is wrong.
 
     Of the options of an upload these are used: `encoding` ("windows-1252" once it is confirmed),
-    `rows` (the list of a JSON document), `sheet`, and what several files are for.
+    `rows` (the list of a JSON document), `sheet`, `separator` (of columns, in words), and what
+    several files are for.
     """
     limits = limits or Limits()
     options = {**(options or {}), FILE_NAME: file_name}

@@ -4,6 +4,7 @@ import fnmatch
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NoReturn, cast
@@ -116,7 +117,7 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
         return {"lines", "json"}, first
     # by its name, unless a browser sent it without one
     if PurePosixPath(file.name).suffix.lower() in (".csv", ".tsv", ""):
-        return {"columns"}, None
+        return {"columns", "table"}, None
     return set(), None
 
 
@@ -145,15 +146,17 @@ def _fits(file: SourceFile, tool: Format, shape: Shape, line: Any, start: bytes)
         return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
     if shape.output_column:
         is_output = re.compile(shape.output_column, re.DOTALL).fullmatch
-        return any(map(is_output, _read_header_row(file)))
-    if shape.container == "columns":
-        first: Any = dict.fromkeys(_read_header_row(file), "")
+        return any(map(is_output, _read_first_cells(file)))
+    if shape.container in ("columns", "table"):
+        first: Any = _read_first_cells(file)
     elif shape.container == "lines":
         first = line
     else:
         peeked = file if file.is_zip else SourceFile(file.name, lambda: io.BytesIO(start))
         first = _read_first_row(Recognised(peeked, tool, shape))
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
+        return False
+    if not all(_is_match(pattern, find(first, path)) for path, pattern in shape.matches.items()):
         return False
     if shape.needs_one:
         return any(name in first for name in shape.needs_one)
@@ -172,15 +175,22 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
     return row.data if row else None
 
 
-def _read_header_row(file: SourceFile) -> list[str]:
-    """Return the names of a table's columns, as far as the beginning of the file has them."""
+def _is_match(pattern: str, value: Any) -> bool:
+    return isinstance(value, str) and re.match(pattern, value) is not None
+
+
+def _read_first_cells(file: SourceFile) -> dict[str, str]:
+    """Return the first row of a table by column, as far as the beginning of the file has it."""
     start = file.read_start(_START).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore")
     text = TextFile(io.BytesIO(start.encode()), "utf-8", "UTF-8")
     try:
         table = open_delimited(text, Limits())
+        header = [table.repeated.get(at, name) for at, name in enumerate(table.header)]
+        row = next(table.rows, None)
     except Refused:
-        return []
-    return [table.repeated.get(at, name) for at, name in enumerate(table.header)]
+        return {}
+    cells = row.cells if row else []
+    return dict.fromkeys(header, "") | dict(zip(header, cells, strict=False))
 
 
 # --- rows ---------------------------------------------------------------------------------
@@ -334,6 +344,20 @@ def read_settings(known: Recognised) -> tuple[str, dict[str, Any], dict[str, Any
     except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
         refuse_json(known.file, str(error))
     return _read_header(known, head.get)
+
+
+def read_run(known: Recognised) -> str:
+    """Return what a tool's document calls its run; "" if it doesn't say."""
+    path, value = known.shape.run, None
+    with suppress(Refused, ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError):
+        if path and known.shape.container == "zip":
+            with open_zip(known.file) as archive:
+                header = read_entry(archive, known.shape.header, known.file)
+                value = find(_parse(header, known.file, 1), path)
+        elif path:
+            with known.file.open() as opened:
+                value = read_value(opened, path.split("."))
+    return value if isinstance(value, str) else ""
 
 
 def _read_zip(known: Recognised) -> Iterator[Row]:

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.paths import open_json
 
 _REASONING = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
 # roles of turns that may be outputs
 _ANSWERING = ("assistant", "ai", "model", "bot", "gpt")
+# a paragraph of a transcript, as in “\n\nHuman: Why?\n\nAssistant: So.”
+_ROLES = {"human": "user", "user": "user", "assistant": "assistant", "ai": "assistant"}
+_SPOKEN = re.compile(rf"(?:\A\s*|\n\n)({'|'.join(_ROLES)}):(?:\s|\Z)", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?(inf|[0-9.]+(e-?[0-9]+)?)")
 _NO_TEXT = (
@@ -18,6 +22,18 @@ _NO_TEXT = (
 )
 _MOST_DEEP = 50
 _TEXT_PARTS = {"text", "input_text", "output_text"}
+
+
+def read_transcript(value: Any) -> Any:
+    """Return turns, also of a text that says in its paragraphs who speaks, or of one in JSON."""
+    value = open_json(value)
+    if not isinstance(value, str) or not _SPOKEN.match(value):
+        return value
+    parts = _SPOKEN.split(value)[1:]
+    return [
+        {"role": _ROLES[speaker.casefold()], "content": words.strip()}
+        for speaker, words in zip(parts[::2], parts[1::2], strict=True)
+    ]
 
 
 def read_output(value: Any) -> str | None:

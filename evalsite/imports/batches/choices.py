@@ -4,7 +4,7 @@ Each is found while rows are read, offered as a `Decision`, and noted once it wa
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalsite.data.tables.faults import PLACES, Fault, name_place, name_plainly, quote
@@ -23,8 +23,6 @@ _LISTED = 100
 TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS = "take_once", "empty_outputs", "clusters"
 # answers about outputs without a text, beside “show”
 LEAVE_OUT, NONE = "leave-out", "none"
-# what systems are called instead, by their names in the file
-SYSTEM_NAMES = "system_names"
 
 
 class Repeats:
@@ -129,19 +127,12 @@ class EmptyOutputs:
     def list_decisions(self) -> list[Decision]:
         if not self._rows:
             return []
-        systems = [f"{count:,} by {name}" for name, count in self._systems.most_common(5)]
         return [
             Decision(
                 EMPTY_OUTPUTS,
                 f"{count_of(len(self._rows), 'output')} {'has' if len(self._rows) == 1 else 'have'}"
                 " no text",
-                " ".join(
-                    [
-                        f"{', '.join(systems)}.",
-                        *([f"Of {name_plainly([*self._ids])}."] if self._ids else []),
-                        *self._failed,
-                    ]
-                ),
+                " ".join([*self._count_by_system(), *self._failed]),
                 choices=[
                     ["show", "Show “(no output)” instead", "Stored as empty texts."],
                     [LEAVE_OUT, "Leave out the inputs", "For every system."],
@@ -151,6 +142,14 @@ class EmptyOutputs:
                 is_made=bool(self.answer),
             )
         ]
+
+    def _count_by_system(self) -> Iterator[str]:
+        """Yield how many each system has, and of which inputs, if their failures don't say so."""
+        if len(self._failed) < len(self._rows):
+            systems = [f"{count:,} by {name}" for name, count in self._systems.most_common(5)]
+            yield f"{', '.join(systems)}."
+            if self._ids:
+                yield f"Of {name_plainly([*self._ids])}."
 
     def list_notes(self) -> list[dict[str, Any]]:
         if not self._rows or not self.answer:

@@ -39,6 +39,8 @@ class EarlierInputs:
         self.names = [column.name for column in config.columns if not column.is_of_output]
         # with the id that a file gave to the input, also where it became several items
         self.by_id: dict[str, tuple[EarlierInput, str]] = {}
+        # ids of files by the short ones that were given for them
+        self.originals: dict[str, str] = {}
         self._by_place: dict[tuple[str, bytes], EarlierInput] = {}
         # None: in several groups
         self._by_texts: dict[bytes, EarlierInput | None] = {}
@@ -61,8 +63,12 @@ class EarlierInputs:
             self._by_place[group, digest] = known
             self._by_texts[digest] = None if digest in self._by_texts else known
         known.items.append(pk)
-        for name in filter(None, (key, source, original)):
+        for name in filter(None, (key, source)):
             self.by_id.setdefault(name, (known, source))
+        # what a file called an input means it before another's short id does
+        if original and original not in self.originals:
+            self.originals[original] = source
+            self.by_id[original] = known, source
 
     def __bool__(self) -> bool:
         return bool(self._by_place)

@@ -1,14 +1,16 @@
 """Items of a file: what a check finds in them, and the batch that they become."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
-from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -21,9 +23,10 @@ from evalsite.imports.batches.columns import (
     name_inputs,
 )
 from evalsite.imports.batches.item_builder import ItemBuilder
-from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.batches.items import CheckedItem, CheckedItems, CheckedOutput, Items
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.mapping import check_mapping, make_plan
+from evalsite.imports.batches.names import SOURCE_ID
 from evalsite.imports.batches.open_inputs import (
     find_kind,
     guess_open,
@@ -148,6 +151,12 @@ class ItemImporter(Importer):
             "items": len(checked.items),
             "outputs": checked.outputs,
             "systems": len(checked.systems),
+            "records": checked.items.records,
+            # what the file calls each system, its name here, and how many outputs it has
+            "names": _list_names(checked),
+            "first_items": [
+                *islice(_group_records(checked.items), 0 if target.is_open else EXAMPLES)
+            ],
             # the first items: key, whether it is one output of several, inputs, systems and texts
             "examples": [
                 {
@@ -160,6 +169,44 @@ class ItemImporter(Importer):
             ],
         }
         return summary | (summarise_open(checked) if target.is_open else {})
+
+    def write_head(self, checked: CheckedItems) -> dict[str, Any]:
+        return {
+            "rows": checked.rows,
+            "left_out": checked.left_out,
+            "import_notes": checked.import_notes,
+            "items": len(checked.items),
+            "outputs": checked.outputs,
+            "systems": checked.systems,
+        }
+
+    def write_rows(self, checked: CheckedItems) -> Iterator[Any]:
+        for item in checked.items:
+            outputs = [(output.system, output.text) for output in item.outputs]
+            yield (
+                item.key, item.group, item.line, item.record, outputs, item.inputs, item.kind,
+                item.cluster, item.extra, item.gold,
+            )  # fmt: skip
+
+    def read_kept(
+        self, head: Mapping[str, Any], read_rows: Callable[[], Iterator[Any]]
+    ) -> CheckedItems:
+        def read_items() -> Iterator[CheckedItem]:
+            for key, group, line, record, outputs, *rest in read_rows():
+                texts = tuple(CheckedOutput(*output) for output in outputs)
+                yield CheckedItem(key, group, line, record, texts, *rest)
+
+        return CheckedItems(
+            rows=head["rows"],
+            left_out=head["left_out"],
+            import_notes=head["import_notes"],
+            items=Items(
+                read_items,
+                count=head["items"],
+                outputs=head["outputs"],
+                systems=head["systems"],
+            ),
+        )
 
     def store(
         self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
@@ -175,6 +222,26 @@ class ItemImporter(Importer):
 
     def undo(self, record: Batch, *, by: Any) -> None:
         undo_batch(batch=record, by=by)
+
+
+def _list_names(checked: CheckedItems) -> list[list[str | int]]:
+    in_file = {new: old for old, new in checked.renamed.items()}
+    counts = checked.items.of_systems
+    return [[in_file.get(name, name), name, counts[name]] for name in counts]
+
+
+def _group_records(items: Iterable[CheckedItem]) -> Iterator[dict[str, Any]]:
+    """Yield what the file has as one item, whatever people see of it at once."""
+    key = attrgetter("record_key")
+    for name, parts in groupby(items, key):
+        first, *more = parts
+        outputs = {output.system: output.text for item in (first, *more) for output in item.outputs}
+        yield {
+            "key": first.extra.get(SOURCE_ID, name),
+            "line": first.line,
+            "inputs": first.inputs,
+            "outputs": [*map(list, outputs.items())],
+        }
 
 
 def find_note(notes: Sequence[Mapping[str, Any]], code: str) -> str:
@@ -206,9 +273,9 @@ class ItemReader:
 
     def __init__(self, checked: CheckedItems, target: Target, options: Mapping[str, Any]) -> None:
         self._checked = checked
+        checked.renamed = names = options.get(SYSTEM_NAMES) or {}
         plan = make_plan(checked, target.instrument)
         self._builder = ItemBuilder(target, checked.header, plan, options)
-        names = options.get(SYSTEM_NAMES) or {}
         self._builder.empty.reasons = {
             (item, names.get(system, system)): reason
             for (item, system), reason in checked.failures.items()
@@ -252,7 +319,9 @@ class ItemReader:
             notes[columns["item"]] = f"{count:,} different value{'' if count == 1 else 's'}"
         if "system" in columns:
             count = self._builder.count_systems()
-            notes[columns["system"]] = f"{count_of(count, 'system')}, never shown to participants"
+            notes[columns["system"]] = (
+                f"{count_of(count, 'system')}, never shown to people who rate"
+            )
         return notes
 
 
@@ -264,11 +333,8 @@ def import_file(
     study: Study,
     path: Path,
     by: Any,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
+    mapping: FileMapping | None = None,
 ) -> Batch:
     """Import the file at this path as a batch. Raise ValidationError with its faults."""
-    batch: Batch = import_path(
-        ITEMS, study=study, path=path, by=by, mapping=mapping, options=options
-    )
+    batch: Batch = import_path(ITEMS, study=study, path=path, by=by, mapping=mapping)
     return batch

@@ -3,6 +3,7 @@
 import json
 import marshal
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -72,6 +73,11 @@ class CheckedItem:
         """Whether the file has an item of which this is only one output, or one pair of them."""
         return self.key.startswith(f"{self.extra.get('item')}/")
 
+    @property
+    def record_key(self) -> str:
+        """The id of the item in the file, of which this may be a part."""
+        return str(self.extra["item"]) if self.is_part else self.key
+
     def list_values(self) -> tuple[str, str, str, str, str, str, str]:
         """As a database stores them, from the key on."""
         return (
@@ -88,11 +94,21 @@ class CheckedItem:
 class Items(Sequence[CheckedItem]):
     """The items of a file, made of its drafts whenever they are gone through."""
 
-    def __init__(self, make: Callable[[], Iterator[CheckedItem]] = lambda: iter(())) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Iterator[CheckedItem]] = lambda: iter(()),
+        *,
+        count: int = 0,
+        outputs: int = 0,
+        systems: Iterable[str] = (),
+    ) -> None:
         self._make = make
-        self._count = 0
-        self.outputs = 0
-        self.systems: set[str] = set()
+        self._count = count
+        self.outputs = outputs
+        self.systems = set(systems)
+        # of the file, before its outputs are shown one by one or in pairs
+        self.records = 0
+        self.of_systems: Counter[str] = Counter()
 
     def count(self, item: CheckedItem) -> None:  # type: ignore[override]
         """One more of them is known to be good."""
@@ -133,6 +149,8 @@ class CheckedItems(Checked):
     # of the rows: those that the site makes itself, and those left out by choice
     left_out: int = 0
     items: Items = field(default_factory=Items)
+    # what systems are called instead, by their names in the file
+    renamed: dict[str, str] = field(default_factory=dict)
     # before an instrument is chosen: the inputs by column, and what the outputs are
     inputs: dict[str, InputColumn] = field(default_factory=dict)
     output_kind: str = "text"

@@ -197,9 +197,13 @@ class Joins:
             if normalise(inputs.get(name, "")) != normalise(draft.shared.get(name, ""))
         )
         text, earlier = find_difference(draft.shared.get(name, ""), inputs.get(name, ""))
+        short = {key: name for name, key in self._earlier.originals.items()}
+        original = short.get(draft.key, "") if draft.key not in self._earlier.originals else ""
+        is_short = f" is short for “{original}” in this study, and" if original else ""
         message = (
-            f"“{draft.key}” has another input here (“{text}”) than in {file_name} (“{earlier}”). "
-            "Outputs that are compared need one input. Correct it, or use another id."
+            f"“{draft.key}”{is_short} has another input here (“{text}”) than in {file_name} "
+            f"(“{earlier}”). Outputs that are compared need one input. Correct it, or use "
+            "another id."
         )
         return Fault("input_differs", message, line=draft.line, record=draft.record), name
 

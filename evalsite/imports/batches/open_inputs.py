@@ -167,7 +167,8 @@ def summarise_open(checked: CheckedItems) -> dict[str, Any]:
             if len(examples) < EXAMPLES:
                 key = item.extra.get("item", item.key)
                 examples[item.group] = {
-                    "key": key, "is_part": False, "inputs": item.inputs, "outputs": [],
+                    "key": key, "line": item.line, "is_part": False, "inputs": item.inputs,
+                    "outputs": [],
                 }  # fmt: skip
         if item.group in examples:
             examples[item.group]["outputs"] += [[one.system, one.text] for one in item.outputs]

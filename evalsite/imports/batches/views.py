@@ -1,19 +1,24 @@
-"""Staff pages of items: what a study has, and templates to fill in; uploads are ImportPages."""
+"""Staff pages of items: what a study has, templates to fill in, and taking items back."""
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from django import forms
 from django.conf import settings
-from django.core.paginator import Page, Paginator
-from django.db.models import Count, Prefetch, QuerySet
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
@@ -21,15 +26,21 @@ from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.data.tables.formats import load_formats
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS, find_note
+from evalsite.imports.batches.item_maker import CHECKS
 from evalsite.imports.batches.joins import PAIRED
+from evalsite.imports.batches.records import (
+    MOST_COLUMNS,
+    SAMPLED,
+    describe_systems,
+    list_records,
+    read_records,
+)
 from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
-from evalsite.imports.views import ImportPages
+from evalsite.imports.views import KINDS, UploadKind, undo_import
 from evalsite.imports.waiting import (
-    Undoing,
-    Waiting,
     find_jobs,
     find_uploads,
     is_under_way,
@@ -39,10 +50,10 @@ from evalsite.imports.waiting import (
 )
 from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.schema import Instrument
-from evalsite.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
 from evalsite.lib.limited import VALUES_IN_FILE
-from evalsite.studies.models import Batch, Item, Membership, Output, Study
+from evalsite.quality.system_names import rename_system
+from evalsite.studies.models import Batch, Membership, Study, System
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
 
@@ -151,73 +162,71 @@ TEMPLATES: dict[str, Template] = {
 
 
 # --- pages ----------------------------------------------------------------------------
-PAGE = 50
+PAGE, _LONGEST_SEARCH = 10, 100
 
 
-class ItemPages(ImportPages):
-    """Files of items."""
+def _describe_new(study: Study) -> dict[str, Any]:
+    return {
+        "columns": [column.name for column in study.config.columns if column.required],
+        "optional_columns": _name_optional_columns(study.config),
+        "makes_pairs": makes_pairs(study.config),
+        "templates": TEMPLATES,
+        "limits": _describe_limits(),
+        "formats": [tool.title for tool in load_formats()],
+    }
 
-    importer = ITEMS
-    list_name, within = "batch-list", "Items"
-    prefix, path = "upload", "uploads/"
-    undo_prefix, undo_path = "batch", "batches/<uuid:batch_id>/undo/"
-    noun = "items"
-    takes_several = True
-    summary_template = "imports/_items_summary.html"
-    preview_template = "imports/_items_preview.html"
-    undo_template = "imports/undo.html"
 
-    def show_list(
-        self, request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-    ) -> HttpResponseBase:
-        return _show_items(request, study, form, status)
+def _describe(study: Study, report: Report) -> dict[str, Any]:
+    summary = report.summary
+    return {
+        "previews": preview_items(study, summary["examples"]),
+        "button": f"Import {count_of(summary['records'], 'item')}",
+    }
 
-    def is_open(self, study: Study) -> bool:
-        return takes_items(study)
 
-    def describe(self, study: Study, upload: Upload, report: Report) -> dict[str, Any]:
-        summary = report.summary
-        parts = [one["key"] for one in summary["examples"] if one.get("is_part")]
-        return {
-            "parts": [] if makes_pairs(study.config) else parts[:2],
-            "previews": preview_items(study, summary["examples"]),
-            "is_regular": summary["outputs"] == summary["items"] * summary["systems"],
-            "counts": {
-                "rows": count_of(report.rows, "row"),
-                "items": count_of(summary["items"], "item"),
-                "outputs": count_of(summary["outputs"], "output"),
-                "systems": count_of(summary["systems"], "system"),
-            },
-        }
+def _describe_import(study: Study, record: Batch) -> str:
+    later = (
+        " Participants get them once an owner has opened the batch." if study.is_launched else ""
+    )
+    items = count_of(record.items.count(), "item")
+    paired = find_note(record.import_notes, PAIRED)
+    stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
+    return f"{stored}{later}"
 
-    def describe_undo(self, study: Study, record: Batch) -> dict[str, Any]:
-        return {
-            "items": record.items.count(),
-            "scores": MetricScore.objects.filter(output__item__batch=record).count(),
-            "pilots": pilot_answers(study).count(),
-        }
 
-    def name_button(self, report: Report) -> str:
-        return f"Import {count_of(report.rows - report.summary['left_out'], 'row')}"
+KINDS[Upload.Purpose.ITEMS] = UploadKind(
+    list_name="batch-list",
+    title="Items",
+    noun="items",
+    describe_new=_describe_new,
+    describe=_describe,
+    describe_import=_describe_import,
+    details="imports/_people_see.html",
+    takes_several=True,
+    is_open=takes_items,
+)
 
-    def describe_import(self, study: Study, record: Batch) -> str:
-        later = (
-            " Participants get them once an owner has opened the batch."
-            if study.is_launched
-            else ""
-        )
-        items = count_of(record.items.count(), "item")
-        paired = find_note(record.import_notes, PAIRED)
-        stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
-        return f"{stored}{later}"
 
-    def describe_undone(self, record: Batch) -> str:
-        return f"The items of {record.file_name} are gone."
+@require_safe
+def confirm_undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
+    batch = get_object_or_404(Batch, study=study, pk=batch_id)
+    context = {
+        "record": batch,
+        "items": batch.items.count(),
+        "scores": MetricScore.objects.filter(output__item__batch=batch).count(),
+        "pilots": pilot_answers(study).count(),
+    }
+    return TemplateResponse(request, "imports/undo.html", context)
+
+
+@require_POST
+def undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
+    return undo_import(request, ITEMS, study, batch_id, "The items of {} are gone.")
 
 
 @require_safe
 def list_batches(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return _show_items(request, study, UploadForm(None, several=True))
+    return _show_items(request, study)
 
 
 @require_safe
@@ -231,66 +240,102 @@ def download_template(request: HttpRequest, study: Study) -> HttpResponseBase:
     return response
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemsPage:
-    """What imports/items.html shows."""
+class SystemsForm(forms.Form):
+    """The names of a draft's systems."""
 
-    batches: "list[BatchSummary]"
-    again: str  # after a refused upload the address in the bar takes nothing but files
-    undoings: list[Undoing]
-    waiting: list[Waiting]
-    spent: list[Waiting]
-    ratings_under_way: bool
-    rows: Page
-    listed: list[tuple[Item, list[str]]]  # each with its inputs
-    item_count: str
-    form: UploadForm
-    can_restart: bool
-    can_upload: bool
-    can_steer: bool
-    places: Job | None  # work on the places that isn't done
-    has_stopped: bool
-    columns: list[str]
-    optional_columns: list[str]
-    makes_pairs: bool
-    templates: Mapping[str, Template]
-    limits: list[str]
-    formats: list[str]  # of evaluation tools
+    def __init__(self, data: Any, *, systems: Iterable[System]) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.systems = {f"system-{system.pk}": system for system in systems}
+        for number, (name, system) in enumerate(self.systems.items(), start=1):
+            label = f"Name of system {number}"
+            self.fields[name] = forms.CharField(
+                label=label,
+                required=False,
+                initial=system.name,
+                widget=forms.TextInput(attrs={"aria-label": label}),
+            )
+
+    def get_field(self, system: System) -> Any:
+        return self[f"system-{system.pk}"]
 
 
-def _show_items(
-    request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-) -> HttpResponseBase:
+@require_POST
+def rename_systems(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Save the names of the systems; all of them, or none if one can't be used."""
+    form = SystemsForm(request.POST, systems=study.systems.order_by("pk"))
+    try:
+        with transaction.atomic():
+            for field in form.changed_data if form.is_valid() else ():
+                name = form.cleaned_data[field]
+                # a page from before a system was added has no box for it
+                if field in request.POST:
+                    rename_system(study, form.systems[field], name, request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, "The names are saved.")
+    return redirect("admin:batch-list", study.pk)
+
+
+def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
-    jobs, batches = find_jobs(study), summarise_batches(study)
-    items = Paginator(list_items(study), PAGE)
-    items.count = sum(one.items for one in batches)
-    rows = items.get_page(request.GET.get("page"))
+    jobs = find_jobs(study)
+    batches = list(Batch.objects.filter(study=study).select_related("uploaded_by"))
+    search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
+    rows = Paginator(list_records(study, search), PAGE).get_page(request.GET.get("page"))
     places = describe_places(study) if study.version_id else {}
-    page = ItemsPage(
-        batches=batches,
-        again=reverse("admin:batch-list", args=[study.pk]),
-        undoings=list_undoings(study, ITEMS, jobs),
+    figures = describe_systems(study) if batches else []
+    is_draft = study.version_id is None and not study.has_ended
+    systems = [figure.system for figure in figures]
+    form = SystemsForm(None, systems=systems) if is_draft and may_edit else None
+    columns = systems[:MOST_COLUMNS]
+    records = read_records(study, list(rows))
+    # optional inputs that no item has would be empty columns
+    shown = [
+        place
+        for place, column in enumerate(study.config.columns)
+        if column.required or any(record.inputs[place] for record in records)
+    ]
+    checks = study.items.filter(kind__in=CHECKS, batch__isnull=False).count() if batches else 0
+    context = {
+        "batches": batches,
+        "has_unopened": study.is_launched and any(batch.opened_at is None for batch in batches),
+        "last_upload": max((batch.uploaded_at for batch in batches), default=None),
+        "undoings": list_undoings(study, ITEMS, jobs),
         **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads, jobs)),
-        ratings_under_way=may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
-        rows=rows,
-        listed=[(item, list_inputs(item, study.config)) for item in rows],
-        item_count=count_of(items.count, "item"),
-        form=form,
-        can_restart=may_edit,
-        can_upload=takes_items(study) and may_edit,
-        can_steer=may_edit,
-        places=places.get("places"),
-        has_stopped=places.get("has_stopped", False),
-        columns=[column.name for column in study.config.columns if column.required],
-        optional_columns=_name_optional_columns(study.config),
-        makes_pairs=makes_pairs(study.config),
-        templates=TEMPLATES,
-        limits=_describe_limits(),
-        formats=[one.title for one in load_formats()],
-    )
-    return TemplateResponse(request, "imports/items.html", vars(page), status=status)
+        "ratings_under_way": may_edit
+        and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
+        "rows": rows,
+        "search": search,
+        "inputs": [study.config.columns[place].heading for place in shown],
+        "system_columns": columns,
+        "more_columns": len(systems) - len(columns),
+        "records": [
+            (
+                record,
+                [record.inputs[place] for place in shown],
+                [record.outputs.get(system.pk) for system in columns],
+            )
+            for record in records
+        ],
+        "total": 0 if search else rows.paginator.count - checks,
+        "outputs": sum(figure.outputs for figure in figures),
+        "systems": [(figure, form and form.get_field(figure.system)) for figure in figures],
+        "is_sampled": rows.paginator.count > SAMPLED,
+        "can_rename": form is not None,
+        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        "form": UploadForm(None, several=True),
+        "purpose": Upload.Purpose.ITEMS,
+        "to": reverse("admin:upload-new", args=[study.pk]),
+        "can_restart": may_edit,
+        "can_upload": takes_items(study) and may_edit,
+        "can_steer": may_edit,
+        "places": places.get("places"),
+        "has_stopped": places.get("has_stopped", False),
+        **_describe_new(study),
+    }
+    return TemplateResponse(request, "imports/items.html", context)
 
 
 def _describe_limits() -> list[str]:
@@ -323,59 +368,27 @@ item_views = [
         tab="Items",
         order=20,
     ),
+    StudyView(
+        path="set-up/items/systems/",
+        name="systems-rename",
+        view=rename_systems,
+        role=Membership.Role.EDITOR,
+    ),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
-    *ItemPages().list_views(),
+    StudyView(
+        path="batches/<uuid:batch_id>/undo/confirm/",
+        name="batch-undo-confirm",
+        view=confirm_undo,
+        role=Membership.Role.EDITOR,
+        within="Items",
+    ),
+    StudyView(
+        path="batches/<uuid:batch_id>/undo/",
+        name="batch-undo",
+        view=undo,
+        role=Membership.Role.EDITOR,
+    ),
 ]
-
-
-COUNTED = ("Rows", "Items", "Outputs", "Systems")
-
-
-@dataclass(frozen=True)
-class BatchSummary:
-    batch: Batch
-    items: int
-    outputs: int
-    systems: int
-
-    @property
-    def counts(self) -> list[tuple[str, str]]:
-        """As a page shows them, each with the name of its column."""
-        numbers = (self.batch.rows, self.items, self.outputs, self.systems)
-        return [(name, f"{number:,}") for name, number in zip(COUNTED, numbers, strict=True)]
-
-
-def summarise_batches(study: Study) -> list[BatchSummary]:
-    """Return every batch with the numbers of its items, outputs and systems."""
-    uploaded = Item.objects.filter(study=study, batch__isnull=False).order_by()
-    items = dict(uploaded.values("batch").annotate(n=Count("id")).values_list("batch", "n"))
-    given = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
-    by_batch = given.values("item__batch").annotate(n=Count("id"), m=Count("system", distinct=True))
-    outputs = {key: counts for key, *counts in by_batch.values_list("item__batch", "n", "m")}
-    return [
-        BatchSummary(
-            batch,
-            items.get(batch.pk, 0),
-            *outputs.get(batch.pk, (0, 0)),
-        )
-        for batch in Batch.objects.filter(study=study).select_related("uploaded_by")
-    ]
-
-
-def list_items(study: Study) -> QuerySet[Item]:
-    """Return the uploaded items in file order, each with its outputs and their systems."""
-    outputs = Output.objects.select_related("system")
-    return (
-        Item.objects.filter(study=study, batch__isnull=False)
-        .select_related("batch")
-        .prefetch_related(Prefetch("outputs", queryset=outputs))
-        .order_by("id")
-    )
-
-
-def list_inputs(item: Item, config: Instrument) -> list[str]:
-    """The texts of its inputs in the order of the protocol, which JSON loses in PostgreSQL."""
-    return [item.inputs[one.name] for one in config.columns if one.name in item.inputs]
 
 
 # --- previews ---------------------------------------------------------------------------

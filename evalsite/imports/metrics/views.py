@@ -1,15 +1,17 @@
-"""Staff pages of metric scores: what is there, files to fill in; uploads are ImportPages."""
+"""Staff pages of metric scores: what there is, files to fill in, and taking scores back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -21,7 +23,7 @@ from evalsite.imports.metrics.kept_scores import NAME, list_kept_scores, write_k
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.steps import begin_check, begin_import, read_report
 from evalsite.imports.uploads import keep_upload
-from evalsite.imports.views import ImportPages
+from evalsite.imports.views import KINDS, UploadKind, undo_import
 from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, split_spent
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows
@@ -30,33 +32,41 @@ from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of, name_start
 
 
-class MetricPages(ImportPages):
-    """Files of scores."""
+def _describe_new(study: Study) -> dict[str, Any]:
+    return {"has_items": _list_outputs(study).exists()}
 
-    importer = METRICS
-    list_name, within = "metrics-list", "Automatic metrics"
-    prefix, path = "metrics", "metrics/upload/"
-    undo_prefix, undo_path = "metrics", "metrics/<uuid:file_id>/undo/"
-    noun = "scores"
-    summary_template = "imports/_metrics_summary.html"
-    preview_template = "imports/_metrics_preview.html"
-    undo_template = "imports/metrics_undo.html"
 
-    def show_list(
-        self, request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-    ) -> HttpResponseBase:
-        return _show_files(request, study, form, status)
+def _describe(study: Study, report: Report) -> dict[str, Any]:
+    return {"button": f"Import {count_of(report.summary['scores'], 'score')}"}
 
-    def describe_undo(self, study: Study, record: MetricFile) -> dict[str, Any]:
-        return {"file": record, "scores": record.scores.count()}
 
-    def name_button(self, report: Report) -> str:
-        return f"Import {count_of(report.summary['scores'], 'score')}"
+def _describe_import(study: Study, record: MetricFile) -> str:
+    scores = count_of(record.scores.count(), "score")
+    outputs = count_of(record.scores.values("output").distinct().count(), "output")
+    return f"Imported {scores} of {outputs}. Results show them once they are computed again."
 
-    def describe_import(self, study: Study, record: MetricFile) -> str:
-        scores = count_of(record.scores.count(), "score")
-        outputs = count_of(record.scores.values("output").distinct().count(), "output")
-        return f"Imported {scores} of {outputs}. Results show them once they are computed again."
+
+KINDS[Upload.Purpose.METRICS] = UploadKind(
+    list_name="metrics-list",
+    title="Automatic metrics",
+    noun="scores",
+    describe_new=_describe_new,
+    describe=_describe,
+    describe_import=_describe_import,
+    details="imports/_scores.html",
+)
+
+
+@require_safe
+def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
+    file = get_object_or_404(MetricFile, study=study, pk=file_id)
+    context = {"file": file, "scores": file.scores.count()}
+    return TemplateResponse(request, "imports/metrics_undo.html", context)
+
+
+@require_POST
+def undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
+    return undo_import(request, METRICS, study, file_id, "{} is gone.")
 
 
 @dataclass(frozen=True)
@@ -74,13 +84,7 @@ class Coverage:
 
 @require_safe
 def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return _show_files(request, study, UploadForm(None))
-
-
-def _show_files(
-    request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-) -> HttpResponseBase:
-    """Show every file with what it covers, those that wait, and the form that brings another."""
+    """Show every file with what it covers, those that wait, and the way to add another."""
     total = _list_outputs(study).count()
     of_file: dict[Any, list[Coverage]] = {}
     of_metric: dict[str, int] = {}
@@ -91,27 +95,37 @@ def _show_files(
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
     context = {
-        # after a refused upload the address in the bar takes nothing but files
-        "again": reverse("admin:metrics-list", args=[study.pk]),
         **split_spent(list_waiting(study, Upload.Purpose.METRICS, uploads, find_jobs(study))),
         "files": [
             (file, of_file.get(file.pk, []))
             for file in MetricFile.objects.filter(study=study).select_related("uploaded_by")
         ],
         "metrics": [Coverage(name, of_metric[name], total) for name in sorted(of_metric)],
-        "form": form,
+        "form": UploadForm(None),
+        "purpose": Upload.Purpose.METRICS,
+        "to": reverse("admin:upload-new", args=[study.pk]),
         "can_upload": may_edit,
         "has_items": total > 0,
         "kept": list_kept_scores(study) if may_edit else [],
     }
-    return TemplateResponse(request, "imports/metrics.html", context, status=status)
+    return TemplateResponse(request, "imports/metrics.html", context)
+
+
+class KeptScoresForm(forms.Form):
+    """Which scores that came with the items become metrics."""
+
+    def __init__(self, data: Any, *, names: Sequence[str]) -> None:
+        super().__init__(data)
+        self.fields["score"] = forms.MultipleChoiceField(
+            choices=[(name, name) for name in names], required=False
+        )
 
 
 @require_POST
 def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Make metrics of scores that came with the items; a faulty one is shown as any file is."""
-    chosen = request.POST.getlist("score")
-    names = [name for name in list_kept_scores(study) if name in chosen]
+    form = KeptScoresForm(request.POST, names=list_kept_scores(study))
+    names = form.cleaned_data["score"] if form.is_valid() else []
     if not names:
         messages.info(request, "Choose at least one score. Those that are metrics already stay.")
         return redirect("admin:metrics-list", study.pk)
@@ -131,8 +145,8 @@ def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
         messages.error(request, " ".join(error.messages))
         return redirect("admin:metrics-list", study.pk)
     if record is None:
-        return redirect("admin:metrics-preview", study.pk, upload.pk)
-    messages.success(request, MetricPages().describe_import(study, record))
+        return redirect("admin:upload-preview", study.pk, upload.pk)
+    messages.success(request, _describe_import(study, record))
     return redirect("admin:metrics-list", study.pk)
 
 
@@ -181,5 +195,8 @@ metrics_views = [
     StudyView(path="metrics/kept/", name="metrics-take", view=take_kept_scores,
               role=Membership.Role.EDITOR),
     StudyView(path="metrics/missing.csv", name="metrics-missing", view=download_missing_metrics),
-    *MetricPages().list_views(),
+    StudyView(path="metrics/<uuid:file_id>/undo/confirm/", name="metrics-undo-confirm",
+              view=confirm_undo, role=Membership.Role.EDITOR, within="Automatic metrics"),
+    StudyView(path="metrics/<uuid:file_id>/undo/", name="metrics-undo", view=undo,
+              role=Membership.Role.EDITOR),
 ]  # fmt: skip

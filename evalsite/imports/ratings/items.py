@@ -62,6 +62,8 @@ class ItemFinder:
         self._items: dict[str, FoundItem | None] = {}
         # of an id that became several items their own ids, one for each output
         self._parts: dict[str, list[str]] = {}
+        # short ids of items that are also what a file called others, and then mean those
+        self._ambiguous: set[str] = set()
         self._hints: dict[str, str] = {}
 
     def load(self, names: Iterable[str]) -> None:
@@ -75,6 +77,8 @@ class ItemFinder:
     def find(self, row: Naming, *, is_whole: bool = False) -> FoundItem | None:
         """Return the item that a row means; with `is_whole` by its own id alone."""
         item = self._items.get(row.item)
+        if row.item in self._ambiguous:
+            item = None
         parts = [] if is_whole else self._list_parts(row)
         if not parts or (item is not None and item.find(row.system) is not None):
             return item
@@ -95,7 +99,8 @@ class ItemFinder:
     def _list_parts(self, row: Naming) -> list[FoundItem]:
         """Return the items that an id became; those of later files are among them."""
         keys = self._parts.get(row.item)
-        parts = [self._items.get(key) for key in (row.item, *keys)] if keys else []
+        whole = () if row.item in self._ambiguous else (row.item,)
+        parts = [self._items.get(key) for key in (*whole, *keys)] if keys else []
         return list({part.pk: part for part in parts if part is not None}.values())
 
     def _hint(self, name: str) -> str:
@@ -109,9 +114,14 @@ class ItemFinder:
     def _find_parts(self) -> None:
         items = Item.objects.main().filter(study=self.study, extra__has_any_keys=[*_IDS])
         columns = ("key", *(f"extra__{name}" for name in _IDS))
-        for key, *sources in items.order_by("id").values_list(*columns).iterator():
-            for source in filter(None, sources):
-                self._parts.setdefault(str(source), []).append(key)
+        originals: dict[str, str] = {}
+        for key, item, original in items.order_by("id").values_list(*columns).iterator():
+            for source in dict.fromkeys(map(str, filter(None, (item, original)))):
+                self._parts.setdefault(source, []).append(key)
+            if original:
+                originals[key] = str(original)
+        names = {*originals.values()}
+        self._ambiguous = {key for key, name in originals.items() if name != key and key in names}
 
 
 def _explain_parts(row: Naming, parts: Sequence[FoundItem]) -> str:

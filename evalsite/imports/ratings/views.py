@@ -1,6 +1,5 @@
-"""Staff pages of ratings collected elsewhere; uploads and undoing are ImportPages."""
+"""Staff pages of ratings collected elsewhere: what there is, and taking it back."""
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -8,20 +7,20 @@ from django import forms
 from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.imports.core import Report
-from evalsite.imports.forms import UploadForm
+from evalsite.imports.forms import ChangesForm, UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.columns import ask
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
-from evalsite.imports.views import ImportPages
+from evalsite.imports.views import KINDS, UploadKind, undo_import
 from evalsite.imports.waiting import (
-    Waiting,
     find_jobs,
     find_uploads,
     list_undoings,
@@ -29,7 +28,6 @@ from evalsite.imports.waiting import (
     split_spent,
 )
 from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
@@ -37,14 +35,20 @@ from evalsite.studies.summary_lines import count_of
 _SAY_WHO = "Say whether each participant of this file is one person."
 
 
-class AnswersForm(forms.Form):
-    """Whether answers that don't rate everything are kept."""
+class AnswersForm(ChangesForm):
+    """How numbers are written, and whether answers that don't rate everything are kept."""
 
-    keeps_incomplete = forms.BooleanField(
-        label="Incomplete answers are fine",
+    keeps_incomplete = forms.TypedChoiceField(
+        label="Answers that lack a rating",
+        choices=[("", "are faults"), ("True", "are imported as they are")],
+        coerce=lambda text: text == "True",
         required=False,
-        help_text="An answer is everything a participant said of an item. Without this tick, one "
-        "that does not rate everything is a fault. With it, the row is imported unchanged.",
+    )
+    decimal_comma = forms.TypedChoiceField(
+        label="Decimal mark",
+        choices=[("", "point"), ("True", "comma")],
+        coerce=lambda text: text == "True",
+        required=False,
     )
 
 
@@ -63,70 +67,63 @@ class PersonsForm(forms.Form):
     )
 
 
-class RatingPages(ImportPages):
-    """Files of ratings."""
+def _describe_new(study: Study) -> dict[str, Any]:
+    asked = ask(study)
+    return {
+        "has_items": study.items.main().exists(),
+        "has_unopened": study.batches.filter(opened_at__isnull=True).exists(),
+        "has_values": asked.has_values,
+        "has_comparisons": asked.has_comparisons,
+        "needs_system": bool(asked.per_output),
+        "criteria": list(asked.labels),
+    }
 
-    importer = RATINGS
-    list_name, within = "ratings-list", "Items"
-    prefix, path = "ratings", "ratings/uploads/"
-    undo_prefix, undo_path = "ratings", "ratings/<uuid:file_id>/undo/"
-    noun = "answers"
-    summary_template = "imports/_ratings_summary.html"
-    preview_template = "imports/_ratings_preview.html"
-    undo_template = "imports/ratings_undo.html"
-    mapping_options = AnswersForm
-    import_options = PersonsForm
 
-    def show_list(
-        self, request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-    ) -> HttpResponseBase:
-        return _show_files(request, study, form, status)
+def _describe(study: Study, report: Report) -> dict[str, Any]:
+    return {
+        "has_changed": report.summary["k"] != study.k,
+        "button": f"Import {count_of(report.summary['answers'], 'answer')}",
+    }
 
-    def describe(self, study: Study, upload: Upload, report: Report) -> dict[str, Any]:
-        return {"has_changed": report.summary["k"] != study.k}
 
-    def describe_undo(self, study: Study, record: RatingsFile) -> dict[str, Any]:
-        return {"file": record, **count_answers(record)}
+def _describe_import(study: Study, record: RatingsFile) -> str:
+    counts = count_answers(record)
+    counted = count_of(counts["counted"], "counted answer")
+    return f"Imported {count_of(record.rows, 'row')}: {counted}, {counts['surplus']:,} surplus."
 
-    def name_button(self, report: Report) -> str:
-        return f"Import {count_of(report.summary['answers'], 'answer')}"
 
-    def describe_import(self, study: Study, record: RatingsFile) -> str:
-        counts = count_answers(record)
-        counted = count_of(counts["counted"], "counted answer")
-        return f"Imported {count_of(record.rows, 'row')}: {counted}, {counts['surplus']:,} surplus."
+KINDS[Upload.Purpose.RATINGS] = UploadKind(
+    list_name="ratings-list",
+    title="Ratings collected elsewhere",
+    noun="answers",
+    describe_new=_describe_new,
+    describe=_describe,
+    describe_import=_describe_import,
+    details="imports/_answers.html",
+    options=AnswersForm,
+    confirmation=PersonsForm,
+)
 
-    def describe_undone(self, record: RatingsFile) -> str:
-        return f"The answers of {record.file_name} are gone."
+
+@require_safe
+def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
+    file = get_object_or_404(RatingsFile, study=study, pk=file_id)
+    context = {"file": file, **count_answers(file)}
+    return TemplateResponse(request, "imports/ratings_undo.html", context)
+
+
+@require_POST
+def undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
+    return undo_import(request, RATINGS, study, file_id, "The answers of {} are gone.")
 
 
 @require_safe
 def list_ratings(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return _show_files(request, study, UploadForm(None))
+    return _show_files(request, study)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RatingsPage:
-    """What imports/ratings.html shows."""
-
-    again: str  # after a refused upload the address in the bar takes nothing but files
-    waiting: list[Waiting]
-    spent: list[Waiting]
-    files: list[tuple[RatingsFile, dict[str, Any], Job | None]]  # counts, and a job that undoes it
-    form: UploadForm
-    can_upload: bool
-    has_items: bool
-    has_unopened: bool
-    has_values: bool
-    has_comparisons: bool
-    needs_system: bool
-    criteria: list[str]
-
-
-def _show_files(
-    request: HttpRequest, study: Study, form: UploadForm, status: int = 200
-) -> HttpResponseBase:
-    """Show every file with its answers, those that wait, and the form that brings another."""
+def _show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show every file with its answers, those that wait, and the way to add another."""
     annotations = Annotation.objects.filter(study=study, ratings_file__isnull=False).order_by()
     counts: dict[UUID, dict[str, Any]] = {
         row["ratings_file"]: {**row}
@@ -137,30 +134,37 @@ def _show_files(
         )
     }
     files = list(RatingsFile.objects.filter(study=study).select_related("uploaded_by"))
-    found = find_jobs(study)
-    jobs = {one.record.pk: one.job for one in list_undoings(study, RATINGS, found)}
+    under_way = find_jobs(study)
+    jobs = {undoing.record.pk: undoing.job for undoing in list_undoings(study, RATINGS, under_way)}
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
-    asked = ask(study)
-    page = RatingsPage(
-        again=reverse("admin:ratings-list", args=[study.pk]),
-        **split_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads, found)),
-        files=[(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
-        form=form,
-        can_upload=may_edit,
-        has_items=study.items.main().exists(),
-        has_unopened=study.batches.filter(opened_at__isnull=True).exists(),
-        has_values=asked.has_values,
-        has_comparisons=asked.has_comparisons,
-        needs_system=bool(asked.per_output),
-        criteria=list(asked.labels),
-    )
-    response = TemplateResponse(request, "imports/ratings.html", vars(page), status=status)
+    context = {
+        **split_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads, under_way)),
+        "files": [(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
+        "form": UploadForm(None),
+        "purpose": Upload.Purpose.RATINGS,
+        "to": reverse("admin:upload-new", args=[study.pk]),
+        "can_upload": may_edit,
+        **_describe_new(study),
+    }
+    response = TemplateResponse(request, "imports/ratings.html", context)
     # an editor may be pasting ratings into the form
     return response if may_edit else keep_watching(response, *jobs.values())
 
 
 ratings_views = [
     StudyView(path="ratings/", name="ratings-list", view=list_ratings, within="Items"),
-    *RatingPages().list_views(),
+    StudyView(
+        path="ratings/<uuid:file_id>/undo/confirm/",
+        name="ratings-undo-confirm",
+        view=confirm_undo,
+        role=Membership.Role.EDITOR,
+        within="Items",
+    ),
+    StudyView(
+        path="ratings/<uuid:file_id>/undo/",
+        name="ratings-undo",
+        view=undo,
+        role=Membership.Role.EDITOR,
+    ),
 ]

@@ -38,11 +38,13 @@ keeps_rest    whether columns without a meaning are kept as well
 [ratings]     of a file of ratings: fields by path; "" leaves a column out
 
 [[shape]]     one way in which it is written
-container     lines (JSON lines), json, zip (an entry a row), columns (CSV), or ratings: any table
+container     lines (JSON lines), json, zip (an entry a row), table (CSV), columns (CSV with outputs
+              side by side), or ratings: any table
 rows          the path of the list, or the folder of the entries; "" or none: all of the file
 header        the entry with the header; of json the object itself
 needs         paths that the first row has; without them, one of those of the output
 needs_one     keys of which it has one at least
+matches       patterns that texts of the first row match, by path
 lacks         keys that it doesn't have
 names         a pattern of file names, for what is told by its name
 role          inputs, reference or settings (the header of all files in its folder); else the file
@@ -136,6 +138,7 @@ class Shape:
     needs: list[str] = field(default_factory=list)
     needs_one: list[str] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
+    matches: dict[str, str] = field(default_factory=dict)
     names: str = ""
     role: str = "outputs"
     system_from: str = ""
@@ -143,6 +146,8 @@ class Shape:
     part_from: str = ""
     output_column: str = ""
     after: list[str] = field(default_factory=list)
+    # where a document or its header says what people call the run
+    run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
-// Files and folders that are dropped anywhere on the page are sent at once, each with its path in
-// its folder; so is a folder that is chosen. Without scripts, files are chosen and folders zipped.
+// Files and folders that are dropped anywhere on the page or chosen are sent at once, each with its
+// path in its folder. Without scripts, a button sends files that are chosen, and folders are zipped.
 
 const form = document.querySelector("form[data-takes-files]");
 const input = form.querySelector("input[name=file]");
@@ -8,6 +8,7 @@ const status = form.querySelector("[data-dropped]");
 const folder = form.querySelector("input[webkitdirectory]");
 
 for (const part of form.querySelectorAll("[data-with-scripts]")) part.hidden = false;
+for (const part of form.querySelectorAll("[data-without-scripts]")) part.hidden = true;
 
 function send(found) {
   if (!found.length) return;
@@ -69,7 +70,9 @@ addEventListener("drop", async (event) => {
 });
 
 // files that are chosen one by one have no folder
-input.addEventListener("change", () => (form.elements.paths.value = ""));
+input.addEventListener("change", () => {
+  send([...input.files].map((file) => ({ file, path: file.name })));
+});
 folder?.addEventListener("change", () => {
   send([...folder.files].map((file) => ({ file, path: file.webkitRelativePath })));
 });
