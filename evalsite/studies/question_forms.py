@@ -93,6 +93,9 @@ class QuestionForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        if "rule" not in self.data and _lines(cleaned.get("answers", "")):
+            # the short form on the page of Set up names those who may take part
+            cleaned["rule"] = "one_of"
         if cleaned.get("rule") and not _lines(cleaned.get("answers", "")) and not self.is_number:
             self.add_error("answers", "Enter the answers that decide, one per line.")
         return cleaned

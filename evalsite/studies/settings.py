@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from evalsite.studies.models import Study
+from evalsite.studies.set_size import FEWEST
 from evalsite.studies.summary_lines import format_money
 
 
@@ -364,16 +365,12 @@ _WORK = (
 
 _QUALITY = (
     Setting(
-        name="check_every",
+        name="checks_per_person",
         page="quality",
-        label="A check after every … items",
-        least=2,
-        most=500,
-        help=(
-            "A gold or attention item of your batches comes after every so many items of a set, at "
-            "unpredictable positions. Checks never count in results. Leave empty for none."
-        ),
+        label="Checks per person",
         place=Place.SIGHT,
+        least=0,
+        most=3,
         is_frozen=True,
     ),
     Setting(
@@ -386,38 +383,27 @@ _QUALITY = (
     Setting(
         name="repeat_percent",
         page="quality",
-        label="Hidden repeats in percent",
-        most=50,
+        label="Pages shown twice",
         help=(
-            "This share of a person’s items is shown to them a second time, with the outputs in "
-            "another order, to see how steady they are. 10 is usual, 0 is off. Only people who can "
-            "get 24 items or more get repeats. Repeats never count in results."
+            "With the outputs in another order, to see how steady people are. It takes "
+            f"{FEWEST} pages a person, and never counts in results."
         ),
+        most=50,
         is_frozen=True,
-        words=lambda study: (
-            f"hidden repeats: {f'{study.repeat_percent}%' if study.repeat_percent else 'none'}"
-        ),
-    ),
-    Setting(
-        name="repeat_distance",
-        page="quality",
-        label="Least distance of a repeat",
-        least=8,
-        most=500,
-        help="How many items a repeat comes after its first showing, at least.",
-        is_frozen=True,
+        words=lambda study: f"pages shown twice: {'yes' if study.repeat_percent else 'none'}",
     ),
     Setting(
         name="is_qualification_on",
         page="quality",
-        label="Qualification before rating",
+        label="A test before the work",
         help=(
-            "Instead of practice, the practice items with a gold answer are asked as a test, with "
-            "two tries. People who fail both get no work. Without gold answers, the test asks "
-            "questions on the instructions."
+            "Practice items with right answers, asked with two tries. Without such items it asks "
+            "questions on the instructions. People who fail get no work."
         ),
         is_frozen=True,
-        words=lambda study: f"qualification: {'on' if study.is_qualification_on else 'off'}",
+        words=lambda study: (
+            f"test: passed with {study.pass_mark}%" if study.is_qualification_on else "test: none"
+        ),
     ),
     Setting(
         name="pass_mark",
@@ -425,7 +411,6 @@ _QUALITY = (
         label="Pass mark in percent",
         least=1,
         most=100,
-        help="The share of answers in the test that must match the gold.",
         is_frozen=True,
     ),
 )

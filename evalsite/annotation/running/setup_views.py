@@ -12,7 +12,6 @@ from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.checklist import check_people, check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
-from evalsite.annotation.running.made_checks import list_made, list_uploaded
 from evalsite.annotation.running.previews import is_preview, make_previews
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_dates, describe_setup
 from evalsite.annotation.running.setup_page import (
@@ -22,10 +21,9 @@ from evalsite.annotation.running.setup_page import (
     save_settings,
 )
 from evalsite.jobs.live_page import keep_watching
-from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import describe_last_change
 from evalsite.studies.settings import PAGES
-from evalsite.studies.setup_forms import QualityForm
 from evalsite.studies.staff_pages import StudyView, has_role, study_page, study_url
 
 MOST_LISTED = 100
@@ -42,40 +40,6 @@ def open_setup(request: HttpRequest, study: Study) -> HttpResponseBase:
         if entry.is_blocking and has_role(request, study, _EDITOR)
     )
     return redirect(f"admin:{next(blocking, PAGE_NAMES['items'])}", study.pk)
-
-
-@study_page(
-    "set-up/quality/",
-    name="setup-quality",
-    role=_EDITOR,
-    place="Set up",
-    tab=PAGES["quality"],
-    order=34,
-)
-@require_http_methods(["GET", "HEAD", "POST"])
-def show_quality(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = make_form(QualityForm, request, study)
-    saved = save_settings(request, form)
-    if saved is not None:
-        return saved
-    context = describe_page(study, form) | {"checks": _list_checks(study)}
-    status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_quality.html", context, status=status)
-
-
-def _list_checks(study: Study) -> list[tuple[Item, list[tuple[str, str]], bool]]:
-    """Return each check with its right answers, and whether it was made here."""
-    criteria = study.config.criteria
-    made = [(item, True) for item in list_made(study)[:MOST_LISTED]]
-    uploaded = [(item, False) for item in list_uploaded(study)[:MOST_LISTED]]
-    return [
-        (
-            item,
-            [(one.label, item.gold[one.key]) for one in criteria if item.gold.get(one.key)],
-            is_made,
-        )
-        for item, is_made in [*made, *uploaded]
-    ]
 
 
 @study_page("set-up/preview/<slug:key>/", name="setup-preview", role=_EDITOR)
