@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -26,6 +26,7 @@ from evalsite.building.instrument_change import (
 )
 from evalsite.building.titles import propose_title
 from evalsite.building.trying import Sample, list_samples, render_pick
+from evalsite.building.upload_views import start_again
 from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.steps import find_report
 from evalsite.imports.uploads import open_upload
@@ -155,21 +156,19 @@ def _find_draft(request: HttpRequest, key: UUID) -> dict[str, Any] | None:
 def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     """Choose what people are asked about an uploaded file, and make a study of both."""
     upload = open_upload(upload_id, by=request.user)
-    if upload is None:
-        messages.error(
-            request, "This upload has expired, or it isn’t yours. Drop the files once more."
-        )
-        return redirect("admin:study-new")
-    if upload.study is not None:
+    if upload is not None and upload.study is not None:
         return redirect("admin:study-overview", upload.study.pk)
+    if upload is None or not upload.path.exists():
+        return start_again(request)
     # the page before this one
-    back_url = "../"
+    back = redirect("admin:new-upload", upload.pk)
     report = find_report(upload)
     if report is None or not report.is_importable or not report.summary["examples"]:
-        return HttpResponseRedirect(back_url)
+        return back
     first = read_file(report)
     paths = [str(file["name"]) for file in report.files] or [upload.file_name]
-    title = propose_title(paths, run="", systems=first.outputs, today=localdate())
+    run = next((str(file["run"]) for file in report.files if file.get("run")), "")
+    title = propose_title(paths, run=run, systems=first.outputs, today=localdate())
     best = next(iter(propose(first, list_shipped())), None)
     initial = {
         "instrument": request.GET.get("instrument", best.entry.value if best else ""),
@@ -182,16 +181,17 @@ def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase
         choice = take_choice(form, page, request.user)
         fields = {"title": form.cleaned_data["title"], **choice}
         try:
-            study = create_study_from(upload, by=request.user, **fields)
+            inputs = name_sources(form.fit, page.cleaned_data["added"])
+            study = create_study_from(upload, by=request.user, inputs=inputs, **fields)
         except ValidationError as error:
             form.add_error(None, error)
         else:
             if study is None:  # a job makes it
-                return HttpResponseRedirect(back_url)
+                return back
             messages.success(request, "Study created.")
             return redirect("admin:setup-read", study.pk)
     context = describe_choice(request, form) | {
-        "context_name": "upload", "context_value": upload.pk, "back_url": back_url,
+        "context_name": "upload", "context_value": upload.pk, "back_url": back.url,
         "title": "Instrument",
     }  # fmt: skip
     status = 200 if data is None else INVALID

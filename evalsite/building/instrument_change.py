@@ -19,7 +19,8 @@ from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
 from evalsite.lib.words import count_of
-from evalsite.quality.models import AnalysisPlan
+from evalsite.participants.models import PilotComment
+from evalsite.quality.models import AnalysisPlan, Note
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import InstrumentVersion, Item, Output, Study
 from evalsite.studies.services import add_practice_items, list_defaults, number_items
@@ -58,6 +59,9 @@ def list_losses(study: Study, config: Instrument) -> list[str]:
     if not _keeps_shape(study.config, config):
         scores = MetricScore.objects.filter(output__study=study).count()
         losses += [f"{count_of(scores, 'score')} of metrics."] if scores else []
+        notes = Note.objects.filter(study=study, item__isnull=False).count()
+        notes += PilotComment.objects.filter(study=study, item__isnull=False).count()
+        losses += [f"{count_of(notes, 'note')} about single items."] if notes else []
     known = {criterion.key for criterion in config.criteria}
     plan = AnalysisPlan.objects.filter(study=study).first()
     planned = {plan.primary, *_list_planned(plan)} - {""} if plan else set()

@@ -222,7 +222,10 @@ def adopt_instrument(
     if known is not None:
         return known
     if beside is not None and may(by, beside.instrument, InstrumentMember.Role.EDITOR):
-        return _store_version(lock_instrument(beside.instrument, by), data, by=by)
+        instrument = lock_instrument(beside.instrument, by)
+        # the other of two clicks may have stored it while this one waited
+        stored = instrument.versions.filter(sha256=digest).first()
+        return stored or _store_version(instrument, data, by=by)
     instrument = create_instrument(key=data["key"], title=data["title"], by=by)
     return _store_version(instrument, data, by=by)
 

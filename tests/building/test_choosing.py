@@ -2,19 +2,24 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.building.gallery import read_gallery
+from evalsite.building.gallery import choose, read_gallery
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check
 from evalsite.imports.uploads import keep_upload
 from evalsite.results.report.study_facts import find_departures
 from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study
+from tests.support.answering import Entered
 from tests.support.factories import make_user
+from tests.support.queues import run_waiting_jobs
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -191,6 +196,19 @@ def test_instrument_that_was_searched_for_is_the_first_and_chosen(staff, jane):
     assert Study.objects.get().protocol == "which_is_better"
 
 
+def test_way_from_a_dropped_file_to_the_study_has_three_pages(staff):
+    file = SimpleUploadedFile("station news.csv", TRANSLATIONS.encode())
+
+    dropped = staff.post(reverse("admin:study-new"), {"file": file}, follow=True)
+    address = dropped.redirect_chain[-1][0]
+    gone_on = staff.post(f"{address}continue/", Entered(dropped.text).values, follow=True)
+    made = staff.post(gone_on.redirect_chain[-1][0], fill(gone_on))
+
+    study = Study.objects.get()
+    assert made.url == reverse("admin:setup-read", args=[study.pk])
+    assert (study.title, study.protocol) == ("Station news", "adequacy_fluency")
+
+
 def test_title_that_names_a_system_is_warned_of_once(staff, jane):
     kept = keep(TRANSLATIONS, jane)
 
@@ -210,6 +228,34 @@ def test_title_has_1_to_120_characters(staff, jane, title):
 
     assert refused.status_code == 422
     assert not Study.objects.exists()
+
+
+def test_title_is_what_the_tool_calls_its_run(staff, jane):
+    row = {
+        "testIdx": 0, "vars": {"q": "?"}, "prompt": {"raw": "Where is it?", "label": "short"},
+        "provider": {"id": "alpha"}, "response": {"output": "There."}, "success": True,
+    }  # fmt: skip
+    results = {
+        "results": {"results": [row, row | {"provider": {"id": "beta"}}]},
+        "config": {"description": "Refund assistant, two prompts"},
+    }
+
+    page = staff.get(page_of(keep(json.dumps(results), jane, "results.json")))
+
+    assert page.context["form"]["title"].value() == "Refund assistant, two prompts"
+
+
+def test_large_file_becomes_a_study_by_a_job_that_the_page_before_shows(staff, jane, settings):
+    settings.UPLOAD_JOB_BYTES = 1
+    kept = keep(TRANSLATIONS, jane)
+    run_waiting_jobs()
+
+    made = create(staff, kept)
+    before = Study.objects.count()
+    run_waiting_jobs()
+
+    assert made.url == reverse("admin:new-upload", args=[kept.pk])
+    assert (before, Study.objects.get().title) == (0, "Station news")
 
 
 def test_second_click_and_back_lead_to_the_study_that_was_made(staff, jane):
@@ -236,6 +282,26 @@ def test_two_tabs_with_two_files_make_two_studies(staff, jane):
     }  # fmt: skip
 
 
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_two_files_at_one_moment_share_the_adapted_instrument():
+    jane = make_user()
+    staff = Client()
+    staff.force_login(jane)
+    files = [keep(TRANSLATIONS, jane), keep(TRANSLATIONS.replace("s1", "s3"), jane)]
+    fields = [fill(staff.get(page_of(kept))) for kept in files]
+    choose("gallery:adequacy_fluency", jane)
+
+    def click(number: int) -> int:
+        client = Client()
+        client.force_login(jane)
+        return client.post(page_of(files[number]), fields[number]).status_code
+
+    assert at_once([partial(click, 0), partial(click, 1)]) == [302, 302]
+    assert Study.objects.count() == 2
+    assert InstrumentVersion.objects.count() == 2
+
+
 def test_expired_upload_and_that_of_somebody_else_lead_to_the_beginning(staff, jane):
     kept = keep(TRANSLATIONS, make_user("una"))
 
@@ -251,13 +317,13 @@ def test_expired_upload_and_that_of_somebody_else_lead_to_the_beginning(staff, j
 def test_file_with_faults_goes_back_to_its_outputs(staff, jane):
     kept = keep(TRANSLATIONS.replace("A dog is asleep.", ""), jane)
 
-    assert staff.get(page_of(kept)).url == "../"
+    assert staff.get(page_of(kept)).url == reverse("admin:new-upload", args=[kept.pk])
 
 
 def test_system_called_tie_is_renamed_first(staff, jane):
-    page = staff.get(page_of(keep(TRANSLATIONS.replace("beta", "tie"), jane)))
+    kept = keep(TRANSLATIONS.replace("beta", "tie"), jane)
 
-    assert page.url == "../"
+    assert staff.get(page_of(kept)).url == reverse("admin:new-upload", args=[kept.pk])
 
 
 def test_instrument_of_somebody_else_is_no_choice(staff, jane):

@@ -3,17 +3,20 @@
 import csv
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.urls import reverse
 
+from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.building.first_items import read_draft
 from evalsite.imports.batches.importer import import_file
-from evalsite.quality.models import AnalysisPlan
+from evalsite.lib.clock import now
+from evalsite.quality.models import AnalysisPlan, Note
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.services import list_defaults
-from tests.support.factories import launch, make_user
+from tests.support.factories import launch, make_participant, make_user
 from tests.support.instruments import make_built_study, read_instrument
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +61,7 @@ def list_items(study: Study) -> list[tuple[str, dict[str, str], list[tuple[str, 
     ]
 
 
+@pytest.mark.both_databases
 def test_items_of_one_output_become_pairs_and_come_apart_again(staff, jane, tmp_path):
     study = make_draft(jane, tmp_path)
     before = list_items(study)
@@ -76,6 +80,7 @@ def test_items_of_one_output_become_pairs_and_come_apart_again(staff, jane, tmp_
     assert list_items(Study.objects.get()) == before
 
 
+@pytest.mark.both_databases
 def test_three_systems_become_all_pairs(staff, jane, tmp_path):
     study = make_draft(jane, tmp_path, items=1, systems=3)
 
@@ -88,6 +93,7 @@ def test_three_systems_become_all_pairs(staff, jane, tmp_path):
     assert read_draft(Study.objects.get()).sizes == {3: 1}
 
 
+@pytest.mark.both_databases
 def test_input_that_no_longer_fits_is_said_before_and_stays_with_the_items(staff, jane, tmp_path):
     study = make_draft(jane, tmp_path)
     address = reverse("admin:study-instrument", args=[study.pk])
@@ -110,16 +116,45 @@ def test_input_that_no_longer_fits_is_said_before_and_stays_with_the_items(staff
 def test_typed_values_stay_and_defaults_follow_the_new_instrument(staff, jane, tmp_path):
     study = make_draft(jane, tmp_path)
     summary = list_defaults(study.config, is_built=True)["summary"]
-    Study.objects.update(summary=summary, k=7, description="Typed by Jane.", headline="Typed")
+    Study.objects.update(summary=summary, k=7, description="Typed by Jane.")
 
     change(staff, study, "gallery:which_is_better")
 
     changed = Study.objects.get()
-    assert (changed.k, changed.description, changed.headline) == (7, "Typed by Jane.", "Typed")
+    assert (changed.k, changed.description) == (7, "Typed by Jane.")
     assert (changed.set_size, changed.groups) == (15, "once")
     assert "side by side" in changed.summary
     assert [item.kind for item in changed.items.practice()] == ["practice"] * 2
     assert AuditEntry.objects.filter(action="instrument changed").count() == 1
+
+
+def test_trial_answers_checks_and_notes_are_named_before_they_go(staff, jane, tmp_path):
+    study = make_draft(jane, tmp_path)
+    first = Item.objects.filter(study=study).main().first()
+    Item.objects.create(
+        study=study, batch=first.batch, key="g1", group="g1", kind="gold", shuffle_key=1,
+        gold={"quality": "90..100"}, group_shuffle_key=1,
+    )  # fmt: skip
+    Note.objects.create(study=study, item=first, text="Odd.", author=jane)
+    tester = make_participant(study, is_pilot=True)
+    Annotation.objects.create(
+        study=study, item=first, participant=tester, key=uuid4(), started_at=now(),
+        submitted_at=now(), status=Annotation.Status.PILOT,
+    )  # fmt: skip
+
+    page = staff.get(reverse("admin:study-instrument", args=[study.pk]))
+    losses = {
+        pick["entry"].config.key: pick["losses"] for pick in page.context["picks"]
+    }  # fmt: skip
+    change(staff, study, "gallery:arena_preference")
+
+    old = ["1 answer of people who tried the study.",
+           "1 check with right answers to the old questions."]  # fmt: skip
+    assert losses["adequacy_fluency"] == old
+    assert losses["arena_preference"] == [*old, "1 note about single items."]
+    assert losses["da_sqm"] == []
+    assert not Annotation.objects.exists()
+    assert not Item.objects.filter(kind="gold").exists()
 
 
 def test_plan_of_questions_that_are_gone_is_named_before_it_goes(staff, jane, tmp_path):
