@@ -103,8 +103,8 @@ def _find_encoding(source: BinaryIO) -> tuple[str, str, int]:
     for mark, codec, name in _ENCODINGS:
         if head.startswith(mark):
             return codec, name, len(mark)
-    if name := _UNMARKED.get(tuple(int(byte == 0) for byte in head)):
-        message = f"The file is {name} without a byte order mark. {_advise(name)}."
+    if unmarked := _UNMARKED.get(tuple(int(byte == 0) for byte in head)):
+        message = f"The file is {unmarked} without a byte order mark. {_advise(unmarked)}."
         raise Refused("not_utf8", message, line=1)
     return "utf-8", "UTF-8", 0
 
