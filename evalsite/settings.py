@@ -323,6 +323,8 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 300  # of a folder; each is an open file while it
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {
+    "admin:study-new",
+    "admin:new-upload-correct",
     "admin:upload-new",
     "admin:bundle-upload",
     "admin:instrument-import",

@@ -79,5 +79,7 @@ def describe_contact(user: Any) -> dict[str, str]:
     return {
         "organisation": profile.organisation,
         "contact_email": profile.contact_email or getattr(user, "email", ""),
+        "responsible": profile.responsible,
+        "complaints": profile.complaints,
         "currency": profile.currency,
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 from evalsite.building.builder_views import build
 from evalsite.building.bundle_views import show_bundle, upload_bundle
+from evalsite.building.choice_views import choose_instrument
 from evalsite.building.copy_views import show_copy
 from evalsite.building.instrument_views import (
     choose_question,
@@ -19,11 +20,25 @@ from evalsite.building.instrument_views import (
 )
 from evalsite.building.new_views import list_all, new_from_instrument, show_sources
 from evalsite.building.try_views import show_instructions, try_instrument
+from evalsite.building.upload_views import (
+    cancel_new_upload,
+    continue_upload,
+    correct_new_upload,
+    show_new_faults,
+    show_new_upload,
+    start_study,
+)
 
 PAGES: list[tuple[str, str, Callable[..., Any]]] = [
-    ("studies/new/", "study-new", list_all),
+    ("studies/new/", "study-new", start_study),
+    ("studies/new/<uuid:upload_id>/", "new-upload", show_new_upload),
+    ("studies/new/<uuid:upload_id>/continue/", "new-upload-continue", continue_upload),
+    ("studies/new/<uuid:upload_id>/correct/", "new-upload-correct", correct_new_upload),
+    ("studies/new/<uuid:upload_id>/cancel/", "new-upload-cancel", cancel_new_upload),
+    ("studies/new/<uuid:upload_id>/faults.csv", "new-upload-faults", show_new_faults),
     ("studies/new/instruments/", "new-all", list_all),
     ("studies/new/from/", "new-from", new_from_instrument),
+    ("studies/new/<uuid:upload_id>/instrument/", "new-instrument", choose_instrument),
     ("studies/copy/", "study-copy", show_copy),
     ("studies/import/", "bundle-upload", upload_bundle),
     ("studies/import/<uuid:bundle_id>/", "bundle", show_bundle),

@@ -55,9 +55,8 @@ _MARGIN = re.compile(
 )
 _SENDER = "the person who sent you this link"
 _CONSENT = """\
-Your answers, and the times at which you gave them, are kept in a folder on the computer of {sender}. They may be \
-published without your name. You can stop at any time and go on later with the same link. On the last page you can \
-have your answers deleted. Questions? Ask {contact}."""  # noqa: E501 (one paragraph)
+Your answers are kept in a folder on the computer of {sender}, and may be published without your name. Questions? Ask \
+{contact}."""  # noqa: E501 (one paragraph)
 
 
 # --- options ------------------------------------------------------------------------------
@@ -282,6 +281,7 @@ def make_study(options: Namespace) -> Result:
         has_bonus=False,
         contact_email=contact.email,
         consent=_CONSENT.format(sender=_SENDER, contact=options.contact or _SENDER),
+        has_notice=True,
         recognise_days=0,
         is_practice_on=options.practice,
         # whoever runs this has chosen the people, and everybody rates everything

@@ -5,7 +5,8 @@ from typing import Any
 from django import forms
 
 from evalsite.data.tables.csv_reader import SEPARATORS
-from evalsite.imports.batches.choices import SYSTEM_NAMES
+from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
+from evalsite.data.tables.outputs import NAMES
 from evalsite.imports.core import Report
 from evalsite.imports.forms import (
     DecisionsForm,
@@ -18,9 +19,9 @@ from evalsite.imports.models import Upload
 from evalsite.imports.steps import importer_of
 from evalsite.imports.target import aim_at_upload
 
-FILE_NAMES, SEPARATOR = "outputs_names", "separator"
+SEPARATOR = "separator"
 # what a person said of rows, which another mapping makes void
-_OF_ROWS = ("mapped_as", "leave_out_faulty", "take_once", "clusters", "meets")
+_OF_ROWS = ("leave_out_faulty", "take_once", "clusters", "meets")
 
 
 def make_forms(
@@ -31,9 +32,10 @@ def make_forms(
     `options` is the form of what else can be chosen for rows of this kind.
     """
     fields = importer_of(upload).list_fields(aim_at_upload(upload), report.mapping)
+    known = upload.mapping.options
     made: dict[str, Any] = {
         "mapping": MappingForm(data, header=report.header, mapping=report.mapping, fields=fields),
-        "decisions": DecisionsForm(data, decisions=report.decisions, options=upload.options),
+        "decisions": DecisionsForm(data, decisions=report.decisions, options=known),
         "names": SystemNamesForm(data, names=report.summary.get("names", [])),
     }
     if len(report.files) > 1:
@@ -41,17 +43,18 @@ def make_forms(
     if report.delimiter in SEPARATORS.values():
         made["reading"] = ReadingForm(data, initial={SEPARATOR: report.delimiter})
     if options is not None:
-        made["options"] = options(data, initial=upload.options)
+        made["options"] = options(data, initial=known)
     return made
 
 
 def save_changes(upload: Upload, report: Report, posted: dict[str, Any]) -> bool:
     """Save what valid forms change of an upload; return whether they change anything."""
-    mapping, options = upload.mapping, dict(upload.options)
+    known = upload.mapping.options
+    mapping, options = upload.mapping.fields, dict(known)
     if "roles" in posted and posted["roles"].is_changed:
         # the columns may be others
         options, mapping = _drop_of_rows(options), {}
-        options[FILE_NAMES] = posted["roles"].names
+        options[NAMES] = posted["roles"].names
     elif posted["mapping"].mapping != {name: report.mapping[name] for name in report.header}:
         options, mapping = _drop_of_rows(options), posted["mapping"].mapping
     if "reading" in posted:
@@ -65,16 +68,17 @@ def save_changes(upload: Upload, report: Report, posted: dict[str, Any]) -> bool
         options |= {name: value for name, value in values.items() if value or name in options}
     for key, answer in posted["decisions"].answers.items():
         is_made = posted["decisions"].is_made(key)
-        if answer is not None and not (is_made and answer == upload.options.get(key)):
+        if answer is not None and not (is_made and answer == known.get(key)):
             options[key] = answer
         elif answer is None and is_made:
             options.pop(key, None)
-    if not options.get(SYSTEM_NAMES):
-        options.pop(SYSTEM_NAMES, None)
-    if mapping == upload.mapping and options == upload.options:
+    changed = FileMapping.read(mapping, options)
+    if mapping == upload.mapping.fields:
+        changed = changed.change(copied_from=upload.mapping.copied_from)
+    if changed == upload.mapping:
         return False
-    upload.mapping, upload.options = mapping, options
-    upload.save(update_fields=["mapping", "options"])
+    upload.mapping = changed
+    upload.save(update_fields=["mapping"])
     return True
 
 

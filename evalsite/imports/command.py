@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.data.tables.faults import Fault, group_faults
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import PREFIX
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
@@ -94,7 +95,7 @@ class ImportCommand(BaseCommand):
         """Add arguments for what a page asks about a file of this kind."""
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answers of these arguments, as they are kept in `Upload.options`."""
+        """Return the answers of these arguments, by the keys of their questions."""
         return {}
 
     def describe(self, checked: Any) -> str:
@@ -135,6 +136,7 @@ class ImportCommand(BaseCommand):
         fields = self.importer.list_fields(target, named)
         options = self.read_choices(arguments)
         options |= {key: arguments[key] for key in _OF_READERS if arguments[key]}
+        written = FileMapping.read({}, options)
 
         def read_columns(asked: Mapping[str, str]) -> list[str]:
             return read_header(
@@ -143,12 +145,12 @@ class ImportCommand(BaseCommand):
                 target=target,
                 file_name=file_name,
                 limits=limits,
-                options=options,
-                asked=asked,
+                mapping=written.change(fields=dict(asked)),
             )
 
         merged = [field.name for field in fields if self.importer.get_merging(field.name, target)]
-        mapping = read_mapping(fields, arguments["map"], read_columns, merged)
+        fields_by_path = read_mapping(fields, arguments["map"], read_columns, merged)
+        mapping = written.change(fields=fields_by_path)
         sha256 = hash_file(file)
         if same := self.importer.find_same(found, sha256):
             self.stdout.write(self.describe_same(same))
@@ -159,7 +161,6 @@ class ImportCommand(BaseCommand):
                 opened,
                 target=target,
                 mapping=mapping,
-                options=options,
                 limits=limits,
                 tell=self._count if self.stderr.isatty() else None,
                 file_name=file_name,
@@ -175,7 +176,10 @@ class ImportCommand(BaseCommand):
             )
             return
         source = Source(
-            study=found, file_name=PurePosixPath(file_name).name, sha256=sha256, options=options
+            study=found,
+            file_name=PurePosixPath(file_name).name,
+            sha256=sha256,
+            options=mapping.options,
         )
         try:
             record = self.importer.store(checked, source, by="the command line")

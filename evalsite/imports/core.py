@@ -5,7 +5,7 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol
@@ -23,6 +23,7 @@ from evalsite.data.tables.faults import (
     name_sheet_row,
 )
 from evalsite.data.tables.files import FileUse
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import CHOSEN, NAMES, SEED
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.paths import last_name
@@ -56,7 +57,8 @@ Tell = Callable[[int, int], None]
 class Decision:
     """Something that only the researcher can say of a file, with the answers there are.
 
-    An answer is kept in `Upload.options` under `key`; `rows` lists whatever it is about.
+    An answer is kept among the decisions of a mapping, under `key`; `rows` lists whatever it is
+    about.
     """
 
     key: str
@@ -310,6 +312,18 @@ class Importer(ABC):
         """Whether what was found still holds; a small file is checked again if it doesn't."""
         return True
 
+    def write_head(self, checked: Any) -> dict[str, Any] | None:
+        """Return what is kept of a check beside its values; None: nothing, it is made again."""
+        return None
+
+    def write_rows(self, checked: Any) -> Iterable[Any]:
+        """Return the checked values as plain data, one for a line."""
+        return ()
+
+    def read_kept(self, head: Mapping[str, Any], read_rows: Callable[[], Iterator[Any]]) -> Any:
+        """Return the checked values of a check that was kept."""
+        raise NotImplementedError
+
     @abstractmethod
     def store(self, checked: Any, source: Source, *, by: Any, tell: Tell | None = None) -> Any:
         """Store all checked values or none, and return the record of them."""
@@ -352,19 +366,19 @@ def check_source(
     source: BinaryIO,
     *,
     target: Target,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
+    mapping: FileMapping | None = None,
     limits: Limits | None = None,
     tell: Callable[[int], None] | None = None,
     file_name: str = "",
 ) -> Any:
-    """Return what the file contains for this target, under this mapping or a guessed one.
+    """Return what the file contains for this target; what isn't mapped is guessed.
 
     `tell` hears now and then how many rows were read. The file's name, perhaps behind that of its
     folder, is what systems are called that it doesn't name.
     """
     checked, table = importer.checked(), None
-    options = {SEED: target.study.seed, CHOSEN: mapping or {}, **(options or {})}
+    mapping = mapping or FileMapping()
+    options = {SEED: target.study.seed, CHOSEN: mapping.fields, **mapping.options}
     options[AS_TABLE] = not importer.takes_outputs
     checked.system_name = name_system(file_name, options)
     checked.file_name = PurePosixPath(file_name).name
@@ -382,7 +396,7 @@ def check_source(
             checked.import_notes.append({"code": key, "text": text, "rows": []})
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
-            target = _map_columns(importer, checked, table, target, mapping or {})
+            target = _map_columns(importer, checked, table, target, mapping.fields)
         _read_rows(importer, checked, table, target, options, tell)
     except Refused as error:
         checked.faults.append(error.fault)
@@ -390,7 +404,7 @@ def check_source(
         checked.decisions += [_ask(question) for question in error.questions]
         checked.files = error.files or checked.files
         if error.columns and not checked.header:
-            _show_columns(importer, checked, error.columns, target, mapping or {})
+            _show_columns(importer, checked, error.columns, target, mapping.fields)
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)

@@ -12,9 +12,9 @@ from django.core.files.base import ContentFile
 
 from evalsite.data.tables.csv_reader import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
-from evalsite.imports.batches.names import check_system, fold
 from evalsite.imports.columns import Field
 from evalsite.imports.models import Upload
+from evalsite.imports.system_names import check_system, fold
 from evalsite.imports.uploads import clean_file_name, clean_path
 
 

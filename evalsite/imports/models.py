@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
@@ -9,8 +10,20 @@ from django.db import models
 from django.db.models import Q
 
 from evalsite.annotation.models import RatingsFile
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Output, Study
+
+
+class MappingField(models.JSONField):
+    """What a person said of a file, kept as JSON."""
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> FileMapping:
+        return FileMapping.model_validate(super().from_db_value(value, expression, connection))
+
+    def get_prep_value(self, value: Any) -> Any:
+        plain = value.model_dump(exclude_defaults=True) if hasattr(value, "model_dump") else value
+        return super().get_prep_value(plain)
 
 
 class Upload(models.Model):
@@ -28,9 +41,8 @@ class Upload(models.Model):
     file_name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
     size = models.PositiveBigIntegerField()
-    mapping = models.JSONField(default=dict)
-    # what else the researcher said of it, as plain data
-    options = models.JSONField(default=dict)
+    # what the researcher said of it
+    mapping = MappingField(default=FileMapping)
     # what was found when it was last checked, as plain data that the page shows
     report = models.JSONField(default=dict)
     checked_at = models.DateTimeField(null=True)
@@ -38,6 +50,7 @@ class Upload(models.Model):
     # when its person last opened it, to the hour
     looked_at = models.DateTimeField(default=now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    is_imported = models.BooleanField(default=False)
     # the batch it became, or the ratings, once imported
     batch = models.ForeignKey(Batch, null=True, on_delete=models.CASCADE, related_name="+")
     ratings_file = models.ForeignKey(
@@ -65,11 +78,16 @@ class Upload(models.Model):
         """Where all of its faults are listed, as CSV, once it was checked."""
         return self.path.with_suffix(".faults.csv")
 
+    @property
+    def checked_path(self) -> Path:
+        """Where the values wait that the last check found, until they are imported."""
+        return self.path.with_suffix(".checked.jsonl")
+
     @classmethod
     def required_files(cls) -> Iterator[Path]:
         """List the files without which a row is worth nothing: those that wait for a decision."""
         waiting = cls.objects.filter(batch=None, ratings_file=None)
-        for upload in waiting.exclude(options__has_key="is_imported"):
+        for upload in waiting.filter(is_imported=False):
             yield upload.path
 
 

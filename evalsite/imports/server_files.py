@@ -1,6 +1,5 @@
 """Files on the server's own disk, imported without a page."""
 
-from collections.abc import Mapping
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import CHOSEN
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.reader import AS_TABLE, open_table
@@ -24,18 +24,19 @@ def read_header(
     target: Target,
     file_name: str,
     limits: Limits | None = None,
-    options: Mapping[str, Any] | None = None,
-    asked: Mapping[str, str] | None = None,
+    mapping: FileMapping | None = None,
 ) -> list[str]:
     """Return the names of a file's columns and its paths; nothing if it can't be read.
 
-    `asked` are fields by path, which the first rows need not have.
+    Those that are mapped need not be in the first rows.
     """
-    options = {**(options or {}), CHOSEN: asked or {}, AS_TABLE: not importer.takes_outputs}
+    mapping = mapping or FileMapping()
+    asked = mapping.fields
+    options = {**mapping.options, CHOSEN: asked, AS_TABLE: not importer.takes_outputs}
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)
-            PathColumns(table, peek(table), asked or {}, list_known(importer, target, asked or {}))
+            PathColumns(table, peek(table), asked, list_known(importer, target, asked))
             return [*(name.strip() for name in table.header), *table.sources]
     except Refused:
         return []
@@ -47,11 +48,10 @@ def import_path(
     study: Study,
     path: Path,
     by: Any,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
+    mapping: FileMapping | None = None,
 ) -> Any:
     """Import the file at this path into the study. Raise ValidationError with its faults."""
-    sha256 = hash_file(path)
+    sha256, mapping = hash_file(path), mapping or FileMapping()
     if same := importer.find_same(study, sha256):
         return same
     with path.open("rb") as opened:
@@ -60,12 +60,11 @@ def import_path(
             opened,
             target=aim_at_study(study),
             mapping=mapping,
-            options=options,
             file_name=name_on_disk(path),
         )
     if checked.faults:
         raise ValidationError([str(fault) for fault in checked.faults])
-    source = Source(study=study, file_name=path.name, sha256=sha256, options=options or {})
+    source = Source(study=study, file_name=path.name, sha256=sha256, options=mapping.options)
     return importer.store(checked, source, by=by)
 
 

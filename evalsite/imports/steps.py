@@ -1,12 +1,12 @@
 """An uploaded file on its way: checked, imported and undone, by a job where that takes long."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.core import (
     HAS_CHANGED,
     HAS_FAULTS,
@@ -18,6 +18,7 @@ from evalsite.imports.core import (
     describe,
     list_faults,
 )
+from evalsite.imports.kept_checks import find_basis, find_kept_check, keep_check
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import read_header
 from evalsite.imports.target import Target, aim_at_upload
@@ -75,16 +76,18 @@ def begin_check(upload: Upload, *, by: Any) -> None:
 
 def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     """Check the file, and keep what was found with it."""
-    if not upload.mapping:
+    if not upload.mapping.fields:
         _remember_mapping(upload)
+    importer = importer_of(upload)
+    # before the check, during which the study may change
+    basis = find_basis(upload)
     checked = read_upload(upload, tell=tell)
     # replaced, not written over: a backup may be reading the earlier list
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())
     part.replace(upload.faults_path)
-    upload.report = _replace_nul(
-        asdict(describe(importer_of(upload), checked, aim_at_upload(upload)))
-    )
+    upload.report = _replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
+    keep_check(upload, importer, checked, basis)
     upload.checked_at = now()
     # not save(): a file that was given up meanwhile stays away
     kept = Upload.objects.filter(pk=upload.pk)
@@ -107,7 +110,8 @@ def _remember_mapping(upload: Upload) -> None:
     others = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
     if upload.study_id is None:
         others = others.filter(created_by=upload.created_by_id)
-    earlier = list(others.exclude(pk=upload.pk).exclude(mapping={}).order_by("-created_at"))
+    others = others.exclude(pk=upload.pk).defer("report").order_by("-created_at")
+    earlier = [other for other in others if other.mapping.fields]
     if not earlier:
         return
     importer = importer_of(upload)
@@ -117,14 +121,14 @@ def _remember_mapping(upload: Upload) -> None:
             upload.path,
             target=aim_at_upload(upload),
             file_name=upload.file_name,
-            options=upload.options,
+            mapping=upload.mapping,
         )
     )
-    if alike := next((one for one in earlier if one.mapping.keys() == header), None):
-        upload.mapping = alike.mapping
-        upload.options = {**upload.options, "mapped_as": alike.file_name}
-        kept = Upload.objects.filter(pk=upload.pk)
-        kept.update(mapping=upload.mapping, options=upload.options)
+    if alike := next((one for one in earlier if one.mapping.fields.keys() == header), None):
+        upload.mapping = upload.mapping.change(
+            fields=alike.mapping.fields, copied_from=alike.file_name
+        )
+        Upload.objects.filter(pk=upload.pk).update(mapping=upload.mapping)
 
 
 def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
@@ -133,7 +137,7 @@ def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
 
 
 def check_for(
-    target: Target, upload: Upload, *, mapping: Mapping[str, str], tell: Tell | None = None
+    target: Target, upload: Upload, *, mapping: FileMapping, tell: Tell | None = None
 ) -> Any:
     """Return what the file contains for this target, under this mapping."""
     with upload.path.open("rb") as source:
@@ -148,7 +152,6 @@ def check_for(
             source,
             target=target,
             mapping=mapping,
-            options=upload.options,
             tell=count,
             file_name=upload.file_name,
         )
@@ -165,7 +168,7 @@ def _run_check(job: Job) -> dict[str, Any]:
 
 
 def is_imported(upload: Upload) -> bool:
-    return bool(upload.batch_id or upload.ratings_file_id or upload.options.get("is_imported"))
+    return bool(upload.batch_id or upload.ratings_file_id or upload.is_imported)
 
 
 def begin_import(upload: Upload, *, by: Any) -> Any | None:
@@ -180,13 +183,13 @@ def begin_import(upload: Upload, *, by: Any) -> Any | None:
 
 
 def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
-    """Check the file once more, import it, and delete its bytes."""
+    """Import the file as it was checked, or checked anew for a changed study; delete its bytes."""
     importer, confirmed, study = importer_of(upload), read_report(upload), upload.study
     if study is None:
         raise ValidationError("This file has no study yet. Create a study of it.")
     record = importer.find_same(study, upload.sha256)
     if record is None:
-        checked = check_upload(upload, tell=tell)
+        checked = find_kept_check(upload, importer) or check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
             record = importer.find_same(study, upload.sha256)
@@ -201,7 +204,7 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
             study=study,
             file_name=upload.file_name,
             sha256=upload.sha256,
-            options=upload.options,
+            options=upload.mapping.options,
             upload_key=upload.pk,
         )
         record = importer.store(checked, source, by=by, tell=tell)
@@ -212,8 +215,8 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
 def _finish(upload: Upload) -> None:
     """The bytes are gone; the row stays, with what was said of its columns."""
     if not importer_of(upload).link:
-        upload.options = {**upload.options, "is_imported": True}
-        Upload.objects.filter(pk=upload.pk).update(options=upload.options)
+        upload.is_imported = True
+        Upload.objects.filter(pk=upload.pk).update(is_imported=True)
     forget_bytes(upload)
 
 

@@ -181,6 +181,7 @@ def forget_bytes(upload: Upload) -> None:
     """The file was imported: its bytes are gone, the row says what became of it."""
     upload.path.unlink(missing_ok=True)
     upload.faults_path.unlink(missing_ok=True)
+    upload.checked_path.unlink(missing_ok=True)
 
 
 def is_large(upload: Upload) -> bool:

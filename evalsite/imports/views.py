@@ -96,6 +96,7 @@ def start_upload(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": form,
         "purpose": purpose,
         "kind": kind,
+        "to": reverse("admin:upload-new", args=[study.pk]),
         "is_open": kind.is_open(study),
         "back": reverse(f"admin:{kind.list_name}", args=[study.pk]),
         **kind.describe_new(study),
@@ -234,8 +235,8 @@ def correct_file(form: UploadForm, upload: Upload, keep: Callable[..., Upload]) 
             form.add_error(None, error)
             return None
     if corrected is not None:
-        corrected.mapping, corrected.options = upload.mapping, upload.options
-        corrected.save(update_fields=["mapping", "options"])
+        corrected.mapping = upload.mapping
+        corrected.save(update_fields=["mapping"])
         drop_upload(upload)
     return corrected
 
@@ -280,8 +281,9 @@ def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
         form = kind.confirmation(request.POST)
         if not form.is_valid():
             return _show(request, study, upload, form)
-        upload.options = {**upload.options, **form.cleaned_data}
-        upload.save(update_fields=["options"])
+        decisions = {**upload.mapping.decisions, **form.cleaned_data}
+        upload.mapping = upload.mapping.change(decisions=decisions)
+        upload.save(update_fields=["mapping"])
     try:
         record = begin_import(upload, by=request.user) if may_change(upload) else None
     except ValidationError as error:

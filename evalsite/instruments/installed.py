@@ -28,7 +28,7 @@ class ProtocolConfig(AppConfig):
 
     # Django takes a module's only config class, and this imported base would count as one.
     default = False
-    # title, headline and summary of its demo; what is left out is the protocol's own
+    # title and summary of its demo; what is left out is the protocol's own
     demo_texts: Mapping[str, str] = MappingProxyType({})
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -100,12 +100,12 @@ def find_personal_link(token: str) -> PersonalLink | None:
 
 
 @transaction.atomic
-def use_personal_link(link: PersonalLink) -> None:
+def use_personal_link(link: PersonalLink) -> Participant:
     """Let the person who has this link take part by it. Done twice, it is done once."""
     current = PersonalLink.objects.select_for_update(no_key=True).get(pk=link.pk)
-    if current.is_used:
-        return
     participant = current.participant
+    if participant is not None and current.is_used:
+        return participant
     if participant is None:
         participant = Participant.objects.create(study_id=link.study_id)
         current.participant = participant
@@ -116,6 +116,7 @@ def use_personal_link(link: PersonalLink) -> None:
     Visit.objects.create(
         study_id=link.study_id, participant=participant, recruitment_id=link.recruitment_id
     )
+    return participant
 
 
 def _store(recruitment: Recruitment) -> Recruitment:

@@ -187,7 +187,8 @@ class RecruitmentManager(models.Manager["Recruitment"]):
             study=study,
             number=0,
             platform=find_open_link().key,
-            is_on=True,
+            # a notice is for people one knows
+            is_on=not study.has_notice,
             has_further_sets=True,
         )
 

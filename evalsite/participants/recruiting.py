@@ -20,6 +20,7 @@ from evalsite.participants.random_codes import hash_token, make_outcome_code
 from evalsite.participants.recognition import has_rules
 from evalsite.platforms import Outcome, Platform
 from evalsite.studies.models import Study
+from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.summary_lines import format_money, list_of, minutes_per_set
 
 _TRIES = 5
@@ -134,8 +135,25 @@ def _store_code(recruitment: Recruitment, outcome: Outcome, **values: str) -> No
 def turn_on(*, recruitment: Recruitment, by: Any) -> None:
     """Let new people arrive by this round's link."""
     refuse_unready(recruitment)
+    if recruitment.has_link:
+        _require_consent_page(recruitment.study, by=by)
     Recruitment.objects.filter(pk=recruitment.pk).update(is_on=True)
     _record("round turned on", recruitment, by)
+
+
+def _require_consent_page(study: Study, *, by: Any) -> None:
+    """Have people agree on a page: a draft changes to it, a launched study has to be changed."""
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if not current.has_notice:
+        return
+    if current.is_launched:
+        raise ValidationError(
+            "People who come by this link agree on a consent page, and this study has a short "
+            "notice. Choose the page under What people read, then turn this on.",
+            code="notice",
+        )
+    change_settings(study=current, values={"has_notice": False}, by=by)
+    study.has_notice = False
 
 
 def turn_off(*, recruitment: Recruitment, by: Any) -> None:

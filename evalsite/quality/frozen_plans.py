@@ -145,8 +145,13 @@ AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch, 
 
 
 def list_versions(study: Study) -> list[AnalysisPlanVersion]:
-    """Return the frozen versions of the plan, the first first."""
-    return list(study.plan_versions.select_related("frozen_by").order_by("number"))
+    """Return the frozen versions of the plan, the first first.
+
+    Each says whether anything was changed after launch: few studies need a query for that.
+    """
+    changes = Exists(Change.objects.filter(study=OuterRef("study")))
+    versions = study.plan_versions.select_related("frozen_by").annotate(has_changes=changes)
+    return list(versions.order_by("number"))
 
 
 def find_first(versions: Sequence[AnalysisPlanVersion]) -> AnalysisPlanVersion | None:
@@ -359,7 +364,9 @@ def list_deviations(
         )
         for exclusion in outside
     ]  # fmt: skip
-    more = [*_list_raised(study), *_list_changed(study)]
+    more = [*_list_raised(study)]
+    if getattr(versions[0], "has_changes", True):
+        more += _list_changed(study)
     return sorted([*deviations, *more], key=lambda deviation: deviation.at)
 
 

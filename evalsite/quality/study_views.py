@@ -7,6 +7,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from evalsite.quality.change_views import change_views
 from evalsite.quality.pay_file_views import pay_file_views
 from evalsite.quality.pay_table import pay_table_views
 from evalsite.quality.pay_views import pay_views
@@ -30,6 +31,7 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 study_views = [
+    *change_views,
     *pay_views,
     *pay_file_views,
     *pay_table_views,

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.allocation.claims import has_work
 from evalsite.annotation.allocation.leases import answered_items, held_until
+from evalsite.annotation.pages.consent import describe_deletion
 from evalsite.annotation.pages.next_step import next_step
 from evalsite.annotation.pages.rating_views import estimate_minutes_left, seconds_taken
 from evalsite.annotation.pages.sets import read_progress, wanted_places
@@ -110,7 +111,7 @@ def work(request: HttpRequest, me: Participant) -> HttpResponse:
         "is_paid": is_paid(me),
         "way_out": codes["way_out"],
         "receipt": visible_receipt(me),
-        "until": me.study.closes_at,
+        **describe_deletion(me),
         **_describe_state(me, open_set, rows),
         **describe_kept_id(me),
     }

@@ -445,6 +445,7 @@ def progress_by_system(study: Study) -> list[dict[str, Any]]:
     done = dict(answered.values_list("system").annotate(done=Count("pk")))
     return [
         {
+            "id": system.pk,
             "name": system.name,
             "items": items.get(system.pk, 0),
             "done": done.get(system.pk, 0),

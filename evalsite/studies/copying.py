@@ -16,7 +16,8 @@ _STAYING = (Item.Kind.REPEAT, Item.Kind.WITHDRAWN)
 @transaction.atomic
 def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
     """Make a draft like this study, with a seed of its own, owned by who makes it."""
-    names = {*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY} - {"title"}
+    names = {*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY}
+    names -= {"title", "withdrawable_until"}
     copy = create_study(
         protocol=study.protocol,
         instrument=study.instrument,

@@ -358,20 +358,21 @@ class Study(models.Model):
 
     # columns in groups: name a group rather than repeat its columns
     TEXTS = (
-        "title", "organisation", "contact_email", "headline", "summary", "consent",
-        "instructions", "language", "content_warning", "covers_items",
+        "title", "organisation", "contact_email", "summary", "consent",
+        "instructions", "language", "content_warning", "answers_kept_for",
+        "ethics_approval", "responsible", "complaints", "withdrawable_until", "identity_days",
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
-        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age", "asks_to_share",
+        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "is_check_on", "minimum_age", "asks_to_share", "has_notice",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
-    PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
+    PAY = ("minutes_per_set", "pay_per_set", "bonus", "currency")
     HISTORY = (
-        "is_demo", "expected_participants", "created_at", "revision", "pay_target",
+        "is_demo", "created_at", "revision", "pay_target",
         "pilot_generation", "is_pilot_link_on", "description", "closes_when_full",
         "unused_numbers",
     )  # fmt: skip
@@ -395,14 +396,12 @@ class Study(models.Model):
     # for the team and the datasheet; participants don't see it
     description = models.TextField(blank=True)
     contact_email = models.EmailField(blank=True)
-    headline = models.CharField(max_length=160, blank=True)
     summary = models.TextField(blank=True)
+    # the researcher's own words, before the sentences that follow the settings
     consent = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
-    # what the texts may contain: with it people may skip items
+    # what the texts may contain: with it people may skip items, which are covered until asked for
     content_warning = models.TextField(blank=True)
-    # an item is shown once the person asks for it
-    covers_items = models.BooleanField(default=False)
     language = models.CharField(max_length=35, default="en")
     questions = models.JSONField(default=dict, blank=True)
     # how long a code made from platform ids tells later studies who took part; 0: none is kept
@@ -438,12 +437,8 @@ class Study(models.Model):
     repeat_distance = models.PositiveSmallIntegerField(
         default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
     )
-    expected_participants = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)]
-    )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
-    may_skip_practice = models.BooleanField(default=False)
     # practice items are then asked as a test, without feedback, before any work
     is_qualification_on = models.BooleanField(default=False)
     pass_mark = models.PositiveSmallIntegerField(
@@ -457,6 +452,19 @@ class Study(models.Model):
     )
     # people are asked with the consent whether their answers may be published
     asks_to_share = models.BooleanField(default=False)
+    # agreed to by Start on the first page, instead of a page of its own: for people one knows
+    has_notice = models.BooleanField(default=False)
+    # what people are told about their data; each empty: the sentence goes, or says it of another
+    answers_kept_for = models.CharField(max_length=120, blank=True)
+    ethics_approval = models.CharField(max_length=200, blank=True)
+    responsible = models.CharField(max_length=200, blank=True)
+    complaints = models.CharField(max_length=200, blank=True)
+    # that day included; empty: until the study closes
+    withdrawable_until = models.DateField(null=True, blank=True)
+    # after the study has closed
+    identity_days = models.PositiveSmallIntegerField(
+        default=90, validators=[MinValueValidator(1), MaxValueValidator(180)]
+    )
     is_eligibility_on = models.BooleanField(default=True)
     is_aided = models.BooleanField(default=False)
 
@@ -465,8 +473,7 @@ class Study(models.Model):
     pay_per_set = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
-    # who completes all sets that `max_sets` allows earns a bonus
-    has_bonus = models.BooleanField(default=False)
+    # who completes all sets that `max_sets` allows earns this; empty: there is no bonus
     bonus = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
@@ -537,6 +544,10 @@ class Study(models.Model):
         theirs = Q(user__email__iexact=email) | Q(user__profile__contact_email__iexact=email)
         members = self.memberships.filter(theirs).select_related("user") if email else []
         return next((member.user.get_full_name() for member in members), "")
+
+    @property
+    def has_bonus(self) -> bool:
+        return self.bonus is not None
 
     @property
     def is_launched(self) -> bool:

@@ -7,7 +7,6 @@ from django.db.models import Count
 
 from evalsite.studies.gold import count_asked, find_gold
 from evalsite.studies.models import Item, Study
-from evalsite.studies.versions import shown_content
 
 TRIES = 2
 
@@ -53,7 +52,8 @@ def needed_of(study: Study, asked: int) -> int:
 
 def _count_parts(study: Study, items: list[Item]) -> dict[int, int]:
     """Return how many things the gold of each item asks."""
-    config, options = study.config, shown_content(study)["options"]
+    config = study.config
+    options = config.default_options | study.options
     counted = Item.objects.filter(pk__in=[item.pk for item in items]).order_by()
     outputs = dict(counted.values_list("pk").annotate(Count("outputs")))
     return {

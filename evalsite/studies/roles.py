@@ -42,9 +42,10 @@ ROLE_TABLE = [
     ),
     _row(
         "Set up the study",
-        "Pilot, items, imports and their undo, checks",
+        "Pilot, items, imports and their undo, withdrawing items, checks",
         TeamRole.EDITOR,
         "get study-setup", "post upload-import", "post batch-undo", "get study-pilot",
+        "post item-withdraw", "post item-put-back",
     ),
     _row(
         "Recruit people",
@@ -81,6 +82,12 @@ ROLE_TABLE = [
         "",
         TeamRole.OWNER,
         "post study-launch-start", "post study-close", "post study-archive",
+    ),
+    _row(
+        "Change what is evaluated after launch",
+        "Rename a system, correct an output",
+        TeamRole.OWNER,
+        "post system-rename", "post output-correct",
     ),
     _row(
         "Change the analysis plan after launch",

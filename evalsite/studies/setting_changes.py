@@ -12,9 +12,9 @@ from evalsite.accounts.time_zones import format_local
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job
+from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.settings import SETTINGS
-from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.versions import make_version
 
 # What rules the hand-out of work and the instrument itself: fixed from launch on.
@@ -26,7 +26,6 @@ DESIGN = (
 # What participants read: after launch a change makes the next version.
 SHOWN = tuple(setting.name for setting in SETTINGS.values() if setting.is_shown)
 CONTACT = ("contact_email",)
-WITH_PLACEHOLDERS = tuple(setting.name for setting in SETTINGS.values() if setting.may_hold_marks)
 
 # a page with more would be slow to load and hard to find one's way in
 MOST_ON_A_SHEET = 30
@@ -87,6 +86,8 @@ def change_settings(
     for name in changed:
         setattr(current, name, values[name])
     _refuse_long_sheet(current)
+    if set(changed) & {"has_notice", "answers_kept_for"}:
+        _check_consent(current)
     if current.batches.filter(opened_at__isnull=False).exists():
         _fit_what_is_open(current, changed, by=by)
     current.revision += 1
@@ -96,6 +97,30 @@ def change_settings(
     # names only: the log doesn't hold texts, and the versions keep them
     AuditEntry.objects.record("settings changed", by=by, study_id=study.pk, fields=changed)
     return current
+
+
+def _check_consent(study: Study) -> None:
+    """Have a notice only where nobody comes by a link that is shared, and else a whole page."""
+    if not study.has_notice:
+        if study.is_launched and not study.answers_kept_for:
+            raise ValidationError(
+                "A consent page says how long you keep the answers. Fill in “Answers are kept "
+                "for”.",
+                code="answers_kept_for",
+            )
+        return
+    rounds = study.recruitments.filter(is_on=True)
+    shared = [recruitment for recruitment in rounds if recruitment.has_link]
+    if not study.is_launched:
+        # nobody has come by it: it is on until somebody chooses
+        study.recruitments.filter(number=0).update(is_on=False)
+        shared = [recruitment for recruitment in shared if recruitment.number]
+    if shared:
+        raise ValidationError(
+            f"People come in by {shared[0].adapter.label}, and they agree on a consent page. Keep "
+            "the page, or turn that off first.",
+            code="notice",
+        )
 
 
 def _fit_what_is_open(study: Study, changed: list[str], *, by: Any) -> None:
@@ -142,9 +167,8 @@ def _refuse_after_launch(
             f"“{name_new_version(version)}” above Save, then save again.",
             code="version",
         )
-    for name in set(changed) & set(WITH_PLACEHOLDERS):
-        if marks := find_placeholders(values[name]):
-            raise ValidationError(f"Replace {marks[0]} with your own words.")
+    if marks := find_placeholders(values.get("consent", "")):
+        raise ValidationError(f"Replace {marks[0]} with your own words.", code="placeholder")
 
 
 def describe_last_change(study: Study, reader: Any) -> str:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import format_money
 
 
 class Place(StrEnum):
@@ -30,7 +31,6 @@ class Setting:
     lines: int = 0  # of its box, where it is a text of more than a line
     is_frozen: bool = False  # from launch on
     is_shown: bool = False  # to participants: after launch a change makes the next version
-    may_hold_marks: bool = False  # such as [REPLACE: …], which block the launch
     # its value in the line that stands beside More
     words: Callable[[Study], str] | None = None
 
@@ -42,6 +42,17 @@ PAGES = {
     "work": "Work",
     "quality": "Quality",
     "plan": "Plan",
+}
+
+_ORDERS: dict[str, str] = {
+    Study.ItemOrder.RANDOM: "random and balanced",
+    Study.ItemOrder.UPLOADED: "as uploaded",
+    Study.ItemOrder.BLOCKED: "related items together",
+}
+_GROUPS: dict[str, str] = {
+    Study.Groups.FREE: "to anyone",
+    Study.Groups.TOGETHER: "to one person",
+    Study.Groups.ONCE: "to different people",
 }
 
 FIRST_PAGE, CONSENT, INSTRUCTIONS = "First page", "Consent", "Instructions"
@@ -62,21 +73,34 @@ _READ = (
         place=Place.SIGHT,
     ),
     Setting(
+        name="has_notice",
+        page="read",
+        label="What people agree to",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="answers_kept_for",
+        page="read",
+        label="Answers are kept for",
+        help="For example “10 years”. People have to know it before they agree.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
+        name="ethics_approval",
+        page="read",
+        label="Ethics approval",
+        help="Leave it empty if there is none. The sentence goes too.",
+        place=Place.SIGHT,
+        is_shown=True,
+    ),
+    Setting(
         name="title",
         page="read",
         label="Title",
         group=FIRST_PAGE,
         is_shown=True,
-        may_hold_marks=True,
-    ),
-    Setting(
-        name="headline",
-        page="read",
-        label="Headline",
-        help="One line above the summary on the first page. May be empty.",
-        group=FIRST_PAGE,
-        is_shown=True,
-        may_hold_marks=True,
     ),
     Setting(
         name="summary",
@@ -86,7 +110,6 @@ _READ = (
         group=FIRST_PAGE,
         lines=3,
         is_shown=True,
-        may_hold_marks=True,
     ),
     Setting(
         name="content_warning",
@@ -102,14 +125,6 @@ _READ = (
         words=lambda study: f"content warning: {'yes' if study.content_warning else 'none'}",
     ),
     Setting(
-        name="covers_items",
-        page="read",
-        label="Cover each item",
-        help="People see an item only when they ask for it, or skip it unseen.",
-        group=FIRST_PAGE,
-        is_shown=True,
-    ),
-    Setting(
         name="language",
         page="read",
         label="Language",
@@ -122,25 +137,13 @@ _READ = (
         words=lambda study: f"language: {study.language}",
     ),
     Setting(
-        name="description",
-        page="read",
-        label="Description for colleagues",
-        help="Participants never see it. The datasheet prints it.",
-        group=FIRST_PAGE,
-        lines=3,
-    ),
-    Setting(
         name="consent",
         page="read",
-        label="Consent text",
-        help=(
-            "Markdown. Replace every [REPLACE: …] with your own words: a study can't be launched "
-            "while one is left. Each [SETTINGS: …] is filled in from the settings."
-        ),
+        label="Your own words",
+        help="Markdown. They come before the sentences that follow your settings.",
         group=CONSENT,
-        lines=16,
+        lines=4,
         is_shown=True,
-        may_hold_marks=True,
     ),
     Setting(
         name="minimum_age",
@@ -165,17 +168,50 @@ _READ = (
         is_frozen=True,
     ),
     Setting(
+        name="identity_days",
+        page="read",
+        label="Names and IDs are deleted after",
+        help="Days after the study closes, from 1 to 180.",
+        group=CONSENT,
+        least=1,
+        most=180,
+        is_shown=True,
+    ),
+    Setting(
         name="recognise_days",
         page="read",
-        label="Days to recognise people in later studies",
+        label="People are recognised in later studies for",
         help=(
-            "A code made from the platform ID of everyone who agrees is kept this long, so that "
-            "later studies can keep people out or require them. The consent text must say so. 0 "
-            "keeps none."
+            "Days. A code made from the platform ID of everyone who agrees is kept this long, so "
+            "that later studies can keep people out or require them. 0 keeps none."
         ),
         group=CONSENT,
         most=3650,
         is_frozen=True,
+    ),
+    Setting(
+        name="withdrawable_until",
+        page="read",
+        label="Answers can be withdrawn until",
+        help="That day included. Empty: until the study closes.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="responsible",
+        page="read",
+        label="Responsible for the data",
+        help="Empty: who runs the study.",
+        group=CONSENT,
+        is_shown=True,
+    ),
+    Setting(
+        name="complaints",
+        page="read",
+        label="Complaints go to",
+        help="Empty: the e-mail for questions.",
+        group=CONSENT,
+        is_shown=True,
     ),
     Setting(
         name="instructions",
@@ -188,7 +224,6 @@ _READ = (
         group=INSTRUCTIONS,
         lines=6,
         is_shown=True,
-        may_hold_marks=True,
         words=lambda study: f"instructions: {'own' if study.instructions else 'the instrument’s'}",
     ),
     Setting(
@@ -199,14 +234,6 @@ _READ = (
         group=INSTRUCTIONS,
         is_frozen=True,
         words=lambda study: f"practice: {'on' if study.is_practice_on else 'off'}",
-    ),
-    Setting(
-        name="may_skip_practice",
-        page="read",
-        label="Practice can be skipped",
-        help="Adds a button to the practice pages, for people who know the task already.",
-        group=INSTRUCTIONS,
-        is_frozen=True,
     ),
     Setting(
         name="is_check_on",
@@ -228,29 +255,27 @@ _WORK = (
         name="k",
         page="work",
         label="Answers per item",
-        least=1,
-        most=1000,
-        help="Each by a different person.",
         place=Place.SIGHT,
+        least=1,
+        most=100,
         is_frozen=True,
     ),
     Setting(
         name="set_size",
         page="work",
         label="Items in a set",
-        least=1,
-        most=500,
-        help="What one person gets at a time. Checks and repeats come on top.",
         place=Place.SIGHT,
+        least=1,
+        most=200,
         is_frozen=True,
     ),
     Setting(
         name="minutes_per_set",
         page="work",
         label="Minutes people are told",
-        help="Empty: the instrument's estimate.",
         place=Place.SIGHT,
         least=1,
+        most=480,
         is_shown=True,
     ),
     Setting(
@@ -265,7 +290,6 @@ _WORK = (
         name="currency",
         page="work",
         label="Currency",
-        help="Three letters, such as GBP, EUR or USD.",
         place=Place.SIGHT,
         is_shown=True,
     ),
@@ -273,53 +297,41 @@ _WORK = (
         name="max_sets",
         page="work",
         label="Sets per person",
-        least=1,
         help="Empty: no limit.",
+        least=1,
         is_frozen=True,
         words=lambda study: f"sets per person: {study.max_sets or 'no limit'}",
     ),
     Setting(
         name="max_items",
         page="work",
-        label="Most items per person",
+        label="Most pages per person",
+        help="Empty: no limit. Checks and pages shown twice aren’t counted.",
         least=1,
-        help="Empty: no limit. Checks and repeats come on top, and are not counted.",
         is_frozen=True,
-    ),
-    Setting(
-        name="groups",
-        page="work",
-        label="Items of a group",
-        help="Items that share one input, such as the replies to one review.",
-        is_frozen=True,
-        words=lambda study: f"items of a group: {study.groups}",
+        words=lambda study: f"at most {study.max_items:,} pages" if study.max_items else "",
     ),
     Setting(
         name="item_order",
         page="work",
         label="Order",
         is_frozen=True,
-        words=lambda study: f"order: {study.item_order}",
+        words=lambda study: f"order: {_ORDERS[study.item_order]}",
+    ),
+    Setting(
+        name="groups",
+        page="work",
+        label="Items that share an input",
+        is_frozen=True,
+        words=lambda study: f"pages with one input: {_GROUPS[study.groups]}",
     ),
     Setting(
         name="lease_minutes",
         page="work",
-        label="Minutes a place is kept",
-        least=5,
-        most=10080,
-        help=(
-            "The longest time that unfinished places wait for a person. Each answer in a set keeps "
-            "its places for 15 minutes more, or for longer if items take long, up to this time. "
-            "Until a first answer, places are kept for 15 to 30 minutes at most."
-        ),
-        is_frozen=True,
-    ),
-    Setting(
-        name="expected_participants",
-        page="work",
-        label="Expected participants",
-        least=1,
-        help="If you know it. The checklist then says if this many can finish the design.",
+        label="Minutes a page is kept for a person",
+        help="At most, once they have begun. Then it goes to someone else.",
+        least=10,
+        most=1440,
         is_frozen=True,
     ),
     Setting(
@@ -330,52 +342,34 @@ _WORK = (
         least=Decimal("0.01"),
     ),
     Setting(
-        name="has_bonus",
-        page="work",
-        label="Bonus for all sets",
-        help=(
-            "Annotators who complete the maximum number of sets earn a bonus. They read about it "
-            "before they start. You pay it; the People page shows who has earned it."
-        ),
-        is_frozen=True,
-        words=lambda study: f"bonus: {'yes' if study.has_bonus else 'none'}",
-    ),
-    Setting(
         name="bonus",
         page="work",
-        label="Amount of the bonus",
-        help="In the currency of the pay. Leave empty to promise a bonus without a sum.",
+        label="Bonus for people who finish all their sets",
+        help="Empty: none. It needs a number of sets per person.",
         least=Decimal("0.01"),
         is_frozen=True,
+        words=lambda study: (
+            f"bonus: {format_money(study.bonus, study.currency) if study.bonus else 'none'}"
+        ),
     ),
     Setting(
         name="opens_at",
         page="work",
         label="Opens",
-        help=(
-            "Until then links work, but the first page says when people can start. Leave it empty "
-            "to open at launch."
-        ),
+        help="Empty: at launch.",
         words=lambda study: "opens on a date" if study.opens_at else "opens at launch",
     ),
     Setting(
         name="closes_at",
         page="work",
         label="Closes",
-        help=(
-            "Nobody new can start after it, and the study closes once nobody is at work. You can "
-            "always close it yourself."
-        ),
+        help="Empty: when you close it.",
         words=lambda study: "closes on a date" if study.closes_at else "",
     ),
     Setting(
         name="closes_when_full",
         page="work",
         label="Close when all answers are in",
-        help=(
-            "Otherwise the study stays open: nobody new can start, and you can still ask for more "
-            "answers."
-        ),
         words=lambda study: (
             "closes when all answers are in"
             if study.closes_when_full

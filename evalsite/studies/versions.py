@@ -12,22 +12,22 @@ from django.db.models import Max
 
 import evalsite
 from evalsite.studies.changes import find_former_names
-from evalsite.studies.consent_sentences import count_identity_days, fill_in
+from evalsite.studies.consent_sentences import write_consent
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.version_cache import forget_versions, read_content
 
 _TEXTS = (
-    "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
+    "title", "organisation", "contact_name", "contact_email", "summary", "consent",
     "language",
 )  # fmt: skip
 _SETTINGS = (
     "k", "set_size", "max_sets", "max_items", "has_bonus", "groups", "item_order", "lease_minutes",
     "check_every", "repeat_percent", "repeat_distance",
     "is_practice_on", "is_qualification_on", "pass_mark",
-    "is_eligibility_on", "is_check_on", "minimum_age", "is_aided", "minutes_per_set", "currency",
-    "seed",
+    "is_eligibility_on", "is_check_on", "minimum_age", "is_aided", "has_notice", "minutes_per_set",
+    "currency", "seed",
 )  # fmt: skip
 
 
@@ -48,15 +48,16 @@ def build_content(study: Study) -> dict[str, Any]:
     return {
         "texts": {
             **{name: getattr(study, name) for name in _TEXTS},
-            "consent": fill_in(study, study.config),
+            "consent": write_consent(study, study.config),
             "instructions": study.instructions or protocol_instructions(study),
         },
         "settings": {
             **{name: getattr(study, name) for name in _SETTINGS},
             "pay_per_set": _write_amount(study.pay_per_set),
             "bonus": _write_amount(study.bonus),
-            # what people are promised, whatever the site is set to when the study ends
-            "identity_days": count_identity_days(),
+            # what people are promised, whatever changes before the study ends
+            "identity_days": study.identity_days,
+            "withdrawable_until": study.withdrawable_until and study.withdrawable_until.isoformat(),
         },
         "options": study.config.default_options | study.options,
         "instrument": (
@@ -66,11 +67,7 @@ def build_content(study: Study) -> dict[str, Any]:
         ),
         # only where there are any, so that other contents stay as they were
         **({BACKGROUND: study.questions[BACKGROUND]} if BACKGROUND in study.questions else {}),
-        **(
-            {"content_warning": {"text": study.content_warning, "is_covered": study.covers_items}}
-            if study.content_warning
-            else {}
-        ),
+        **({"content_warning": {"text": study.content_warning}} if study.content_warning else {}),
         **({"asks_to_share": True} if study.asks_to_share else {}),
         **({} if study.version_id is None else _list_renamed(study)),
         "software": evalsite.__version__,
@@ -86,18 +83,21 @@ def _list_renamed(study: Study) -> dict[str, Any]:
 
 
 def get_content_warning(study: Study) -> str:
-    """Return what people read about the texts before they start; "": they can't skip items."""
+    """Return what people read about the texts before they start; "": they can't skip items.
+
+    With it, an item is covered until they ask for it.
+    """
     return str(shown_content(study).get("content_warning", {}).get("text", ""))
 
 
-def covers_items(study: Study) -> bool:
-    """Tell whether people see an item only once they ask for it."""
-    return bool(shown_content(study).get("content_warning", {}).get("is_covered"))
+def has_notice(study: Study) -> bool:
+    """Tell whether Start on the first page agrees to a short notice there."""
+    return bool(shown_content(study)["settings"].get("has_notice"))
 
 
 def get_identity_days(content: Mapping[str, Any]) -> int:
     """Return how many days people who were shown this content were told their ID is kept."""
-    days: int = content["settings"].get("identity_days", count_identity_days())
+    days: int = content["settings"].get("identity_days", 90)
     return days
 
 

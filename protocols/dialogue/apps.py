@@ -7,7 +7,6 @@ class DialogueConfig(ProtocolConfig):
     name = "protocols.dialogue"
     demo_texts = {
         "title": "Replies in a conversation",
-        "headline": "What would you think if someone gave this response?",
         "summary": (
             "You will read what two people, A and B, say to each other, and then one response. "
             "You rate how appropriate it is, how much information it conveys, and whether a human "

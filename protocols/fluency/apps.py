@@ -7,7 +7,6 @@ class FluencyConfig(ProtocolConfig):
     name = "protocols.fluency"
     demo_texts = {
         "title": "Fluency and coherence of the next line",
-        "headline": "Is this line well written, and does it fit the conversation?",
         "summary": (
             "You will read conversations between two people. After each one comes a next line "
             "that a computer wrote. You rate how well the line is written and how well it fits."

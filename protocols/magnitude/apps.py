@@ -7,7 +7,6 @@ class MagnitudeConfig(ProtocolConfig):
     name = "protocols.magnitude"
     demo_texts = {
         "title": "Restaurant descriptions",
-        "headline": "How informative are these restaurant descriptions?",
         "summary": (
             "You will read short descriptions of places to eat, written by a computer. You give "
             "each one a number that says how much of the given information it provides."

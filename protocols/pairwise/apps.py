@@ -7,7 +7,6 @@ class PairwiseConfig(ProtocolConfig):
     name = "protocols.pairwise"
     demo_texts = {
         "title": "Two replies compared",
-        "headline": "Which of two replies is better?",
         "summary": (
             "You will read conversations between a user and a booking system, each with two "
             "replies the system might give next. You say which reply answers the user better, "

@@ -7,7 +7,6 @@ class RrgenConfig(ProtocolConfig):
     name = "protocols.rrgen"
     demo_texts = {
         "title": "Replies to hotel and restaurant reviews",
-        "headline": "How well do these replies answer the reviews?",
         "summary": (
             "You will read reviews of hotels and restaurants, and replies to them that a computer "
             "wrote. You score each reply on four scales and accept or reject it."

@@ -7,8 +7,9 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.participants.models import Answer, Consent, Participant
+from evalsite.participants.services import consent_hash
 from evalsite.studies.models import Item, Study
-from evalsite.studies.versions import hash_text, make_version
+from evalsite.studies.versions import make_version
 from tests.support.annotators import read_fields
 from tests.support.factories import make_annotator, make_participant, mint_link
 from tests.support.tabs import BOXES, Tab, make_live, open_tab, what_became
@@ -323,14 +324,14 @@ def test_nobody_agrees_to_a_text_that_they_were_not_shown():
     client = Tab(me, mint_link(me)).client
     home = mint_link(me)
     study = change_text(study)
-    sent = {"agree": "yes", "go": "agree", "text": hash_text(NEW_TEXT)}
+    sent = {"agree": "yes", "go": "agree", "text": consent_hash(study)}
     change_text(study, "We also sell your scores.")
 
     page = client.post(f"{home}consent/", sent)
 
     assert page.status_code == 422
     assert "sell your scores" in page.text
-    assert not Consent.objects.filter(text_sha256=hash_text(NEW_TEXT)).exists()
+    assert not Consent.objects.filter(text_sha256=sent["text"]).exists()
 
 
 def test_nobody_agrees_by_a_post_that_does_not_say_which_text_was_shown():
@@ -340,7 +341,7 @@ def test_nobody_agrees_by_a_post_that_does_not_say_which_text_was_shown():
     page = client.post(f"{home}consent/", {"agree": "yes", "go": "agree"})
 
     assert page.status_code == 422
-    assert read_fields(page.text)["text"] == hash_text(me.study.consent)
+    assert read_fields(page.text)["text"] == consent_hash(me.study)
     assert not Consent.objects.exists()
     sent = read_fields(page.text) | {"agree": "yes", "go": "agree"}
     assert client.post(f"{home}consent/", sent).status_code == 302

@@ -8,6 +8,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.imports.batches.store import undo_batch
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
+from evalsite.participants.models import Visit
 from evalsite.studies.gold import count_asked, find_gold, right_values
 from evalsite.studies.models import Item, Study
 from tests.support.annotators import read_fields
@@ -21,6 +22,7 @@ from tests.support.factories import (
     mint_link,
     practise_every_gold,
 )
+from tests.support.rounds import make_round
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
@@ -116,9 +118,14 @@ def test_empty_check_is_refused_and_names_what_is_asked():
     assert not Annotation.objects.exists()
 
 
-@pytest.mark.parametrize("may_skip", [False, True])
-def test_practice_is_skipped_only_where_the_study_allows_it(may_skip):
-    one = Learner(launch(make_study(may_skip_practice=may_skip)))
+@pytest.mark.parametrize(
+    ("platform", "may_skip"), [("personal", True), ("prolific", False), ("none", False)]
+)
+def test_practice_is_skipped_only_by_people_whom_the_team_knows(platform, may_skip):
+    study = launch(make_study())
+    one = Learner(study)
+    recruitment = make_round(study, platform)
+    Visit.objects.create(study=study, participant=one.me, recruitment=recruitment)
 
     offered = 'value="skip"' in one.ask().text
     one.client.post(f"{one.home}practice/1/", {"go": "skip"})

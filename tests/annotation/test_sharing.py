@@ -117,10 +117,8 @@ def test_database_refuses_a_choice_of_someone_who_did_not_agree() -> None:
 def test_consent_text_says_so_and_the_setting_is_frozen_at_launch(
     staff_client: Client, researcher: Any
 ) -> None:
-    marks = "[SETTINGS: what we keep]\n\n[SETTINGS: changing your mind]"
     texts = [
-        shown_content(make_study(consent=marks, asks_to_share=asks))["texts"]["consent"]
-        for asks in (False, True)
+        shown_content(make_study(asks_to_share=asks))["texts"]["consent"] for asks in (False, True)
     ]
     study = launch(make_study(asks_to_share=True, by=researcher))
     page = staff_client.get(reverse("admin:setup-read", args=[study.pk])).text
@@ -129,6 +127,6 @@ def test_consent_text_says_so_and_the_setting_is_frozen_at_launch(
         False,
         True,
     ]
-    assert "you can change whether your answers may be shared" in texts[1]
+    assert "you can change whether they may be shared" in texts[1]
     assert shown_content(study)["asks_to_share"] is True
     assert "Ask whether answers may be shared" in page

@@ -98,7 +98,7 @@ def test_skipped_item_can_be_rated_after_all_and_a_rated_one_skipped():
 
 
 def test_draft_that_arrives_after_skipping_changes_nothing():
-    reader = open_reader(make_warned(reviews=1))
+    reader = open_reader(make_warned(reviews=1)).open(1)
     entered = {**read_fields(reader.page.text), "relevance": "4"}
     draft_url = reader.page.context["draft_url"]
     skip(reader, 1)
@@ -112,7 +112,7 @@ def test_draft_that_arrives_after_skipping_changes_nothing():
 
 
 def test_covered_item_is_shown_only_when_it_is_asked_for():
-    reader = open_reader(make_warned(reviews=1, covers_items=True))
+    reader = open_reader(make_warned(reviews=1))
     text = reader.item_at(1).outputs.get().text
 
     shown = reader.client.get(f"{reader.address_of(1)}?shown")
@@ -128,7 +128,7 @@ def test_covered_item_is_shown_only_when_it_is_asked_for():
 
 
 def test_sheet_covers_and_skips_each_item_by_itself():
-    sheet = Sheet(make_sheet(content_warning=WARNING, covers_items=True))
+    sheet = Sheet(make_sheet(content_warning=WARNING))
     response = sheet.client.post(f"{sheet.home}sets/1/items/2/skip/")
 
     page = sheet.client.get(sheet.address)

@@ -67,7 +67,7 @@ def test_search_shows_what_it_finds_above_the_list_of_all(staff):
     pairs = staff.get(reverse("admin:new-all"), {"q": "A/B"})
     nothing = staff.get(reverse("admin:new-all"), {"q": "<b>zebra"})
 
-    assert [entry.config.key for entry in page.context["rows"]] == ["adequacy_fluency"]
+    assert [row["entry"].config.key for row in page.context["rows"]] == ["adequacy_fluency"]
     assert pairs.context["meanings"] == ["two outputs side by side"]
     assert "No instrument for “&lt;b&gt;zebra”" in nothing.text
     assert reverse("admin:instrument-new") in nothing.text
@@ -151,14 +151,14 @@ def test_sources_name_whose_words_are_used_and_under_which_licence(staff):
 
 
 def test_copy_of_a_study_has_its_settings_and_items_and_no_answers(staff, jane):
-    study = launch(make_study(items=3, k=2, by=jane, headline="Score these"))
+    study = launch(make_study(items=3, k=2, by=jane, summary="Score these"))
     given = {"study": study.pk, "title": "Again", "with_items": "on"}
 
     staff.post(reverse("admin:study-copy"), given)
     staff.post(reverse("admin:study-copy"), given | {"title": "Without", "with_items": ""})
 
     again, without = Study.objects.get(title="Again"), Study.objects.get(title="Without")
-    assert (again.k, again.headline, again.state) == (2, "Score these", "draft")
+    assert (again.k, again.summary, again.state) == (2, "Score these", "draft")
     assert again.seed != study.seed
     mains = Item.objects.main()
     assert mains.filter(study=without).count() == 0

@@ -61,8 +61,8 @@ def remove_batch(folder: ProtocolConfig) -> None:
     folder.example_batch.unlink()
 
 
-def leave_placeholder(folder: ProtocolConfig) -> None:
-    folder.demo_texts = {"summary": "[REPLACE: what people do]"}
+def leave_bonus_open(folder: ProtocolConfig) -> None:
+    folder.demo_texts = {"has_bonus": True, "max_sets": None}
 
 
 def run_demo(*arguments: str) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def test_demo_is_live_with_the_protocols_own_words_where_it_has_no_texts_for_it(
         (remove_batch, "example_batch.csv"),
         (spoil_practice, "practice.0.outputs is required"),
         (spoil_json, "JSONDecodeError"),
-        (leave_placeholder, "[REPLACE: …]"),
+        (leave_bonus_open, "needs a number of sets"),
     ],
 )
 def test_demo_that_fails_leaves_nothing_behind_and_the_others_are_made(

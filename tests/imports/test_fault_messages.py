@@ -16,6 +16,7 @@ from django.urls import reverse
 
 import evalsite
 from evalsite.data.tables.faults import Fault, group_faults
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, check_source
 from evalsite.imports.metrics.importer import store_scores
@@ -45,7 +46,12 @@ def check_items(study: Study) -> Iterator[Checked]:
     known: set[str] = set()
     for name, expected in CASES.items():
         options = expected.get("options", {})
-        checked = check_source(ITEMS, read_case(name), target=aim_at_study(study), options=options)
+        checked = check_source(
+            ITEMS,
+            read_case(name),
+            target=aim_at_study(study),
+            mapping=FileMapping.read({}, options),
+        )
         known |= {one.code for one in (*checked.faults, *checked.remarks)}
         yield checked
     for file in HOSTILE:
@@ -67,7 +73,12 @@ def check_items(study: Study) -> Iterator[Checked]:
         yield check_source(ITEMS, io.BytesIO(data), target=aim_at_study(study))
     not_western = with_text("A@B").encode().replace(b"@", b"\x81")
     options = {"encoding": "windows-1252"}
-    yield check_source(ITEMS, io.BytesIO(not_western), target=aim_at_study(study), options=options)
+    yield check_source(
+        ITEMS,
+        io.BytesIO(not_western),
+        target=aim_at_study(study),
+        mapping=FileMapping.read({}, options),
+    )
 
 
 def check_later_items(pairs: Study, replies: Study) -> Iterator[Checked]:

@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
 from evalsite.imports.models import Upload
@@ -36,7 +37,9 @@ def read_case(name: str) -> io.BytesIO:
 
 
 def check(study: Study, source: Any, options: dict[str, Any] | None = None) -> Any:
-    return check_source(ITEMS, source, target=aim_at_study(study), options=options or {})
+    return check_source(
+        ITEMS, source, target=aim_at_study(study), mapping=FileMapping.read({}, options or {})
+    )
 
 
 def test_every_number_of_the_list_has_its_files() -> None:

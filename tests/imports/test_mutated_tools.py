@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
 from evalsite.imports.ratings.importer import RATINGS as RATING_FILES
@@ -124,8 +125,8 @@ def check_broken(study: Study, name: str, number: int) -> None:
             importer,
             io.BytesIO(broken),
             target=aim_at_study(study),
-            options=options,
             file_name=f"run/{name}.x",
+            mapping=FileMapping.read({}, options),
         )
 
         assert checked.faults or checked.is_importable, (name, seed)

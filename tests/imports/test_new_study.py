@@ -11,20 +11,21 @@ import time_machine
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.batches.new_study import create_study_from, find_fit, map_inputs
+from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.batches.open_inputs import find_kind
 from evalsite.imports.core import Report
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check, find_report, read_report
 from evalsite.imports.uploads import keep_upload, open_upload, prune_uploads
-from evalsite.instruments.checks import read_instrument as parse_instrument
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job
 from evalsite.lib.clock import now
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Batch, Item, Output, Study, System
+from evalsite.studies.services import create_study
 from tests.support.factories import make_user
 from tests.support.instruments import read_instrument
 from tests.support.queues import run_waiting_jobs
@@ -50,6 +51,7 @@ TRIPLES = "A | capital | B\nA | founded | 1200"
 DATA = json.dumps(
     [{"id": "d1", "data": TRIPLES, "alpha": "B is A's capital.", "beta": "A has B as its capital."}]
 )
+SOURCE = {"source": "source"}
 ODD = """\
 nr,die_frage,model,answer
 1,Wie hoch ist der Turm?,alpha,90 Meter hoch.
@@ -154,7 +156,7 @@ def test_what_outputs_are_is_measured() -> None:
 
 def test_what_was_chosen_beats_every_guess_without_an_instrument() -> None:
     kept = upload(TRANSLATIONS)
-    kept.mapping = {"source": "", "domain": "input_of_this_name"}
+    kept.mapping = FileMapping(fields={"source": "", "domain": "input_of_this_name"})
     kept.save(update_fields=["mapping"])
 
     begin_check(kept, by=None)
@@ -172,59 +174,27 @@ def test_faults_and_questions_are_found_without_an_instrument() -> None:
     assert [one["key"] for one in asked.decisions] == ["outputs_reasoning"]
 
 
-# --- whether an instrument fits -----------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "key", "inputs", "missing"),
-    [
-        (TRANSLATIONS, "da_sqm", {"source": ("source", "name")}, []),
-        (TRANSLATIONS, "summeval", {"source": ("document", "alias")}, []),
-        (TRANSLATIONS, "webnlg", {}, ["data"]),
-        (CHATS, "helpsteer2", {"messages": ("prompt", "alias")}, []),
-        (ODD, "arena_preference", {"die_frage": ("prompt", "only")}, []),
-        (ODD, "webnlg", {}, ["data"]),
-        (DATA, "webnlg", {"data": ("data", "name")}, []),
-    ],
-)
-def test_an_instrument_fits_if_its_inputs_are_found(
-    text: str, key: str, inputs: dict[str, Any], missing: list[str]
-) -> None:
-    instrument = parse_instrument(read_instrument(key))
-
-    fit = find_fit(report_of(upload(text)), instrument)
-
-    assert (fit.inputs, fit.missing) == (inputs, missing)
-
-
-def test_an_instrument_for_more_systems_than_there_are_does_not_fit() -> None:
-    instrument = parse_instrument(read_instrument("arena_preference"))
-
-    assert find_fit(report_of(upload(ODD)), instrument).problem
-    assert not find_fit(report_of(upload(CHATS)), instrument).problem
-    without_ids = "prompt,system,output\nWhat?,alpha,A tower.\nWhat?,beta,A bridge.\n"
-    assert find_fit(report_of(upload(without_ids)), instrument).problem
-
-
 # --- making the study ---------------------------------------------------------------------
 
 
 def test_a_study_is_made_with_all_items_under_the_instruments_names() -> None:
     kept, jane = upload(TRANSLATIONS), make_user()
 
-    study = create_study_from(kept, by=jane, title="MT", instrument=adopt("summeval"))
+    study = create_study_from(
+        kept, by=jane, inputs={"document": "source"}, title="MT", instrument=adopt("summeval")
+    )
 
     assert study is not None
     items = Item.objects.filter(study=study).main()
     assert items.count() == 4
-    assert items.first().inputs == {"document": "Der Hund schläft."}  # type: ignore[union-attr]
+    assert items.first().inputs == {"document": "Der Hund schläft."}
     # what the instrument doesn't show stays with the items
-    assert items.first().extra["reference"] == "The dog is sleeping."  # type: ignore[union-attr]
+    assert items.first().extra["reference"] == "The dog is sleeping."
     assert Batch.objects.get().study == study
     assert study.seed == kept.seed
     kept.refresh_from_db()
     assert (kept.study, kept.batch) == (study, Batch.objects.get())
-    assert kept.mapping["source"] == "document"
+    assert kept.mapping.fields["source"] == "document"
     assert not kept.path.exists()
 
 
@@ -232,9 +202,9 @@ def test_two_clicks_make_one_study() -> None:
     kept, jane, version = upload(TRANSLATIONS), make_user(), adopt("da_sqm")
     same = Upload.objects.get(pk=kept.pk)
 
-    first = create_study_from(kept, by=jane, title="MT", instrument=version)
+    first = create_study_from(kept, by=jane, inputs=SOURCE, title="MT", instrument=version)
     kept.path.write_bytes(TRANSLATIONS.encode())  # the second click had opened it already
-    second = create_study_from(same, by=jane, title="MT", instrument=version)
+    second = create_study_from(same, by=jane, inputs=SOURCE, title="MT", instrument=version)
 
     assert first == second
     assert Study.objects.count() == Batch.objects.count() == 1
@@ -248,7 +218,7 @@ def test_two_clicks_at_one_moment_make_one_study() -> None:
 
     def click() -> Any:
         return create_study_from(
-            Upload.objects.get(pk=kept.pk), by=jane, title="MT", instrument=version
+            Upload.objects.get(pk=kept.pk), by=jane, inputs=SOURCE, title="MT", instrument=version
         )
 
     studies = at_once([click, click])
@@ -262,7 +232,9 @@ def test_a_file_with_faults_makes_no_study_and_waits() -> None:
     kept = upload(TRANSLATIONS.replace("A dog is asleep.", ""))
 
     with pytest.raises(ValidationError) as refused:
-        create_study_from(kept, by=make_user(), title="MT", instrument=adopt("da_sqm"))
+        create_study_from(
+            kept, by=make_user(), inputs=SOURCE, title="MT", instrument=adopt("da_sqm")
+        )
 
     assert refused.value.messages[0].startswith("line 3")
     assert not Study.objects.exists()
@@ -277,7 +249,7 @@ def test_what_breaks_while_storing_leaves_no_study(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(ITEMS, "store", fail)
     with pytest.raises(OSError, match="full"):
-        create_study_from(kept, by=make_user(), title="MT", instrument=version)
+        create_study_from(kept, by=make_user(), inputs=SOURCE, title="MT", instrument=version)
 
     kept.refresh_from_db()
     assert not Study.objects.exists()
@@ -291,18 +263,20 @@ def test_ids_of_practice_items_are_taken() -> None:
     kept = upload(text)
 
     with pytest.raises(ValidationError):
-        create_study_from(kept, by=make_user(), title="R", protocol="magnitude")
+        create_study_from(
+            kept, by=make_user(), inputs={"mr": "mr"}, title="R", protocol="magnitude"
+        )
 
     assert not Study.objects.exists()
 
 
 def test_decisions_hold_for_the_study() -> None:
     kept = upload(TRANSLATIONS.replace("The dog sleeps.", "<think>Hm.</think>The dog sleeps."))
-    kept.options = {"outputs_reasoning": "leave-out"}
-    kept.save(update_fields=["options"])
+    kept.mapping = FileMapping(decisions={"outputs_reasoning": "leave-out"})
+    kept.save(update_fields=["mapping"])
     begin_check(kept, by=None)
 
-    create_study_from(kept, by=make_user(), title="MT", instrument=adopt("da_sqm"))
+    create_study_from(kept, by=make_user(), inputs=SOURCE, title="MT", instrument=adopt("da_sqm"))
 
     texts = Output.objects.filter(item__kind="main").values_list("text", flat=True)
     assert "The dog sleeps." in texts
@@ -310,7 +284,11 @@ def test_decisions_hold_for_the_study() -> None:
 
 def test_the_mapping_serves_the_next_file_of_the_study() -> None:
     study = create_study_from(
-        upload(ODD), by=make_user(), title="Q", instrument=adopt("helpsteer2")
+        upload(ODD),
+        by=make_user(),
+        inputs={"prompt": "die_frage"},
+        title="Q",
+        instrument=adopt("helpsteer2"),
     )
     assert study is not None
     later = ODD.replace("alpha", "gamma").replace("1,", "3,").replace("2,", "4,")
@@ -318,7 +296,7 @@ def test_the_mapping_serves_the_next_file_of_the_study() -> None:
 
     begin_check(kept, by=None)
 
-    assert kept.mapping["die_frage"] == "prompt"
+    assert kept.mapping.fields["die_frage"] == "prompt"
     assert report_of(kept).is_importable
 
 
@@ -329,7 +307,9 @@ def test_a_large_file_becomes_a_study_by_one_job(settings: Any) -> None:
     kept.refresh_from_db()
 
     for _ in range(2):
-        assert create_study_from(kept, by=jane, title="MT", instrument=version) is None
+        assert (
+            create_study_from(kept, by=jane, inputs=SOURCE, title="MT", instrument=version) is None
+        )
     assert Job.objects.filter(kind=ITEMS.create_kind).count() == 1
     run_waiting_jobs()
 
@@ -338,6 +318,24 @@ def test_a_large_file_becomes_a_study_by_one_job(settings: Any) -> None:
     assert job.result == {"study": str(Study.objects.get().pk)}
     assert Item.objects.main().count() == 4
     assert System.objects.count() == 2
+
+
+def test_a_large_study_whose_worker_was_killed_is_finished(settings: Any) -> None:
+    settings.UPLOAD_JOB_BYTES = 1
+    kept, jane, version = upload(TRANSLATIONS), make_user(), adopt("da_sqm")
+    run_waiting_jobs()
+    kept.refresh_from_db()
+    create_study_from(kept, by=jane, inputs=SOURCE, title="MT", instrument=version)
+    study = create_study(by=jane, title="MT", instrument=version, seed=kept.seed)
+    fields = kept.mapping.change(fields=report_of(kept).mapping | {"source": "source"})
+    fields = fields.change(fields=fields.fields | {"reference": ""})
+    Upload.objects.filter(pk=kept.pk).update(study=study, mapping=fields)
+
+    run_waiting_jobs()
+
+    assert Job.objects.get(kind=ITEMS.create_kind).state == Job.State.DONE
+    assert Study.objects.get() == study
+    assert Item.objects.main().filter(study=study).count() == 4
 
 
 @pytest.mark.both_databases
@@ -410,4 +408,3 @@ def test_a_study_hears_nothing_of_other_peoples_files(make_study: Callable[..., 
     upload(ODD)
 
     assert not study.uploads.exists()
-    assert not map_inputs(report_of(upload(ODD)), study.config)["die_frage"]

@@ -13,6 +13,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Rating
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS, import_file
 from evalsite.imports.core import check_source
 from evalsite.imports.target import aim_at_study
@@ -96,8 +97,7 @@ def test_a_file_as_people_have_it_has_no_faults(own_file: OwnFile) -> None:
             ITEMS,
             source,
             target=aim_at_study(study),
-            mapping=own_file.mapping,
-            options=own_file.options,
+            mapping=FileMapping.read(own_file.mapping, own_file.options),
         )
 
     assert [str(fault) for fault in checked.faults] == []

@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping
 from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.items import CheckedItems
@@ -197,7 +198,10 @@ def test_what_was_confirmed_is_kept_with_the_batch(tmp_path: Any) -> None:
     path.write_text(LONG.replace("Text 2 of b.", ""))
 
     batch = import_file(
-        study=make_study(items=0), path=path, by=None, options={"leave_out_faulty": True}
+        study=make_study(items=0),
+        path=path,
+        by=None,
+        mapping=FileMapping.read({}, {"leave_out_faulty": True}),
     )
 
     assert [note["code"] for note in batch.import_notes] == ["rows_left_out"]
@@ -232,9 +236,9 @@ def test_choice_on_the_page_is_kept_can_be_undone_and_is_stored(staff_client: Cl
     decide = address("upload-preview", study, upload.pk)
 
     staff_client.post(decide, {"decision-leave_out_faulty": "True"})
-    made = Upload.objects.get().options
+    made = Upload.objects.get().mapping.options
     staff_client.post(decide, {"decision-leave_out_faulty": ""})
-    undone = Upload.objects.get().options
+    undone = Upload.objects.get().mapping.options
     staff_client.post(decide, {"decision-leave_out_faulty": "True"})
     page = staff_client.get(address("upload-preview", study, upload.pk)).content.decode()
     press_import(staff_client, study, upload)
@@ -257,7 +261,7 @@ def test_choice_that_is_not_offered_changes_nothing(
         address("upload-preview", study, Upload.objects.get().pk), {f"decision-{key}": value}
     )
 
-    assert Upload.objects.get().options == {}
+    assert Upload.objects.get().mapping.options == {}
 
 
 def test_new_mapping_asks_again_which_rows_are_left_out(staff_client: Client) -> None:
@@ -270,7 +274,7 @@ def test_new_mapping_asks_again_which_rows_are_left_out(staff_client: Client) ->
 
     staff_client.post(address("upload-preview", study, upload.pk), {"column-1": "group"})
 
-    assert Upload.objects.get().options == {}
+    assert Upload.objects.get().mapping.options == {}
 
 
 # --- the command ----------------------------------------------------------------------------

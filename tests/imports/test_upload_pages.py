@@ -445,7 +445,7 @@ def test_with_items_the_page_leads_on_to_what_is_lacking_or_to_the_launch(
         study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None
     ))  # fmt: skip
     ready = go_on()
-    Study.objects.filter(pk=study.pk).update(summary="[REPLACE: what it is about]")
+    Study.objects.filter(pk=study.pk).update(consent="[what it is about]")
 
     assert without == []
     assert ready == [address("study-launch", study)]

@@ -34,7 +34,7 @@ from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import Approval, Note
 from evalsite.quality.notes import add_notes
 from evalsite.quality.pay import approve_sets, list_payable
-from evalsite.studies.models import Membership
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.versions import build_content, make_version
 from tests.quality.test_pay import begin, work
 from tests.support.experts import invite
@@ -86,19 +86,17 @@ def test_identities_are_kept_90_days_after_the_last_decision_and_never_more_than
 
 
 @pytest.mark.both_databases
-def test_everyone_is_forgotten_when_the_text_they_agreed_to_said_whatever_the_site_says(settings):
-    settings.IDENTITY_DAYS = 30
+def test_everyone_is_forgotten_when_the_text_they_agreed_to_said_whatever_the_study_says_later():
     recruitment = begin(checks=0)
     study = recruitment.study
-    change_texts(study, consent="[SETTINGS: who sees your ID]")
+    change_texts(study, identity_days=30)
     early, both, declined = (Person(recruitment, number, number) for number in range(3))
     early.start().choose("agree")
     both.start().choose("agree")
-    settings.IDENTITY_DAYS = 7
-    change_texts(study)
+    change_texts(study, identity_days=7)
     both.choose("agree")
     declined.start().choose("decline")
-    settings.IDENTITY_DAYS = 365
+    Study.objects.filter(pk=study.pk).update(identity_days=180)
     closed_at = close(study)
     names = {early.me.pk: "early", both.me.pk: "both", declined.me.pk: "declined"}
 
@@ -114,10 +112,11 @@ def test_everyone_is_forgotten_when_the_text_they_agreed_to_said_whatever_the_si
     assert [entry.detail["people"] for entry in log] == [2, 1]
 
 
-def test_person_reads_the_days_they_were_promised(settings):
-    settings.IDENTITY_DAYS = 30
-    person = work(begin(checks=0))
-    settings.IDENTITY_DAYS = 7
+def test_person_reads_the_days_they_were_promised():
+    recruitment = begin(checks=0)
+    change_texts(recruitment.study, identity_days=30)
+    person = work(recruitment)
+    Study.objects.update(identity_days=7)
 
     for page in (person.open(), person.client.get(f"{person.home}work/")):
         assert page.context["kept_id"]["days"] == 30
@@ -136,15 +135,23 @@ def test_decision_on_pay_keeps_nobody_longer_who_was_told_of_the_end_of_the_stud
     assert find_expiries(study)[study.version_id] == closed_at + 90 * DAY
 
 
-@pytest.mark.parametrize(("days", "most"), [(0, 0), (180, 180), (365, 180)])
-def test_text_promises_at_most_180_days_whatever_the_site_says(settings, days, most):
-    settings.IDENTITY_DAYS = days
-    study = make_study(consent="[SETTINGS: who sees your ID]")
+@pytest.mark.parametrize(("site", "days"), [(30, 30), (180, 180), (365, 180)])
+def test_new_study_keeps_identities_as_long_as_the_site_says_and_180_days_at_most(
+    settings, site, days
+):
+    settings.IDENTITY_DAYS = site
+    study = make_study()
 
     content = build_content(study)
 
-    assert f"delete it {most} days after the study closes" in content["texts"]["consent"]
-    assert content["settings"]["identity_days"] == most
+    assert f"delete it {days} days after the study closes" in content["texts"]["consent"]
+    assert content["settings"]["identity_days"] == days
+
+
+@pytest.mark.parametrize("days", [0, 181])
+def test_nobody_is_promised_less_than_a_day_or_more_than_180(days):
+    with pytest.raises(ValidationError, match="identity_days"):
+        make_study(identity_days=days).full_clean()
 
 
 def test_what_names_people_is_gone_then_and_all_that_they_did_stays():

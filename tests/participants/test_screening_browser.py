@@ -55,7 +55,7 @@ def shoot(page: Page, name: str) -> None:
 
 @pytest.mark.torture
 def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Page, live_server):
-    study = make_reviews(reviews=1, content_warning="Some reviews swear.", covers_items=True)
+    study = make_reviews(reviews=1, content_warning="Some reviews swear.")
     study.refresh_from_db()
     watch = Watch(page)
     take_a_set(page, str(live_server), study)

@@ -65,7 +65,7 @@ def test_every_tab_has_a_place_and_every_other_page_a_tab():
 
 
 def test_set_up_says_its_values_and_what_blocks_the_launch_until_then(staff_client):
-    study = make_study(items=2, consent="[REPLACE: all]", pay_per_set="1.50")
+    study = make_study(items=2, consent="[all]", pay_per_set="1.50")
     opened = staff_client.get(url("study-setup", study))
     draft = staff_client.get(url("setup-work", study))
     Study.objects.update(consent="Agree?")
@@ -106,7 +106,7 @@ def test_page_of_set_up_takes_few_queries_however_many_items(
     counts = []
     for items in (2, 60):
         study = make_study(items=items, groups="once", is_qualification_on=True)
-        with django_assert_max_num_queries(15) as queries:
+        with django_assert_max_num_queries(14) as queries:
             staff_client.get(url(name, study))
         counts.append(len(queries))
 

@@ -92,6 +92,7 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
     store_figures(study)
     parts["batch_id"] = study.batches.first().pk
     parts["item_id"] = study.items.main()[0].pk
+    parts["system_id"] = study.systems.all()[0].pk
     return parts | {
         "file": "ratings",
         "part": "raters",

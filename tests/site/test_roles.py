@@ -41,7 +41,8 @@ ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
 # the page is in BOTH as well.
 READ = {
     ALL: [
-        "study-overview", "study-progress", "study-design", "study-people", "study-person",
+        "study-overview", "study-progress", "study-item", "study-design", "study-people",
+        "study-person",
         "study-exclusions", "study-results", "study-analysis-plan", "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
@@ -61,6 +62,7 @@ READ = {
         "person-stop", "study-people-act",
         "setup-read", "setup-work", "setup-quality",
         "setup-preview", "study-setup", "check-new", "study-pilot", "study-launch", "study-held",
+        "item-withdraw", "item-put-back",
         "study-questions", "study-question", "study-quotas", "study-earlier",
         "background-question", "check-question",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
@@ -68,7 +70,7 @@ READ = {
         "metrics-undo-confirm",
     ],
     OWNERS: [
-        "study-close-confirm", "study-rules",
+        "study-close-confirm", "study-rules", "output-correct", "system-rename",
         "study-delete-confirm", "study-hand-over", "team-invitation",
         "study-member", "person-erase",
     ],
@@ -95,7 +97,7 @@ POST = {
         "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-joining", "study-one-place", "study-unanswered-take-back",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
-        "study-people-act", "note-delete", "item-note",
+        "study-people-act", "note-delete", "item-note", "item-withdraw", "item-put-back",
         "study-exclude", "exclusion-take-back", "exclusions-take-back",
         "study-results-compute", "study-repeat-choose",
         "study-planner", "study-plan-keep",
@@ -103,7 +105,7 @@ POST = {
         "batch-undo", "ratings-undo", "metrics-undo", "metrics-take", "job-restart",
     ],
     OWNERS: [
-        "study-rules", "study-results-reveal",
+        "study-rules", "study-results-reveal", "output-correct", "system-rename",
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
         "study-unarchive", "study-delete", "study-analysis-plan", "study-hand-over",
         "team-invite", "invitation-renew", "invitation-revoke", "member-role", "person-erase",
@@ -125,7 +127,7 @@ ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
     "exclusion_id", "member_id", "invitation_id", "expert_id",
-    "approval_id", "note_id", "comment_id",
+    "approval_id", "note_id", "comment_id", "system_id",
 }  # fmt: skip
 KINDS = (
     OWNERS,
@@ -159,6 +161,7 @@ def find_parts(study: Study) -> dict[str, Any]:
     return {
         "batch_id": study.batches.get().pk,
         "item_id": study.items.main()[0].pk,
+        "system_id": study.systems.all()[0].pk,
         "upload_id": upload.pk,
         "file_id": load(study, rows_for(study)).pk,
         "job_id": bundle.pk,

@@ -114,7 +114,7 @@ def test_study_that_must_stay_says_why_and_what_to_do(staff_client, researcher, 
 def test_settings_of_a_launched_study_offer_no_deleting(staff_client, researcher):
     study = launch(make_study(by=researcher))
 
-    assert "Delete" not in staff_client.get(url("setup-read", study)).text
+    assert url("study-delete", study) not in staff_client.get(url("setup-read", study)).text
 
 
 def test_only_owners_delete(researcher):

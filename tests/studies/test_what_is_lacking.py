@@ -16,8 +16,7 @@ def test_page_says_what_it_lacks_and_where(staff_client):
     study = make_study(
         items=1,
         contact_email="",
-        summary="Rate. [REPLACE: what people do]",
-        consent="[REPLACE: all]",
+        answers_kept_for="",
     )
 
     read = staff_client.get(address(study, "read")).text
@@ -25,11 +24,8 @@ def test_page_says_what_it_lacks_and_where(staff_client):
 
     problem = "Enter an e-mail address that participants can write to"
     assert f'<a href="#id_contact_email">{problem}</a>' in read
-    for place, mark in (
-        ("id_summary", "[REPLACE: what people do]"),
-        ("id_consent", "[REPLACE: all]"),
-    ):
-        assert f'<a href="#{place}" data-find="{mark}">{mark}</a>' in read
+    missing = "How long you keep the answers is missing"
+    assert f'<a href="#id_answers_kept_for">{missing}</a>' in read
     assert work.context["lacking"] == []
 
 

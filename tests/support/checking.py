@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.table import Limits
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
@@ -28,10 +29,9 @@ def check_file(
         ITEMS,
         source,
         target=aim_at_study(study),
-        mapping=mapping,
-        options=options,
         limits=limits,
         tell=tell,
+        mapping=FileMapping.read(mapping, options),
     )
     return checked
 
@@ -45,7 +45,7 @@ def check_scores(
 ) -> CheckedScores:
     """What a file of scores contains for this study."""
     checked: CheckedScores = check_source(
-        METRICS, source, target=aim_at_study(study), mapping=mapping, options=options
+        METRICS, source, target=aim_at_study(study), mapping=FileMapping.read(mapping, options)
     )
     return checked
 
@@ -60,6 +60,10 @@ def check_ratings(
 ) -> CheckedRatings:
     """What a file of ratings contains for this study."""
     checked: CheckedRatings = check_source(
-        RATINGS, source, target=aim_at_study(study), mapping=mapping, options=options, limits=limits
+        RATINGS,
+        source,
+        target=aim_at_study(study),
+        limits=limits,
+        mapping=FileMapping.read(mapping, options),
     )
     return checked

@@ -51,6 +51,7 @@ def make_study(
         **{
             "consent": "We keep your scores.\n\nYou may stop at any time.",
             "contact_email": "jane@example.org",
+            "answers_kept_for": "10 years",
             "organisation": "Language Lab",
             "summary": "You score short descriptions.",
             **fields,

@@ -111,7 +111,7 @@ def make_hostile(config: Instrument, *, is_short: bool = False, **fields: Any) -
         kind="practice",
         gold_why=dress(EVERYTHING, "why"),
     )
-    texts = {"title": TITLE, "headline": TITLE, "summary": TITLE, "organisation": TITLE}
+    texts = {"title": TITLE, "summary": TITLE, "organisation": TITLE}
     given = {"items": 0, "set_size": 100, "k": 1, "max_sets": None, **texts, **fields}
     study = make_study(protocol=config.key, **given)
     import_rows(study, rows, file_name=TITLE)

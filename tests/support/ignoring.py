@@ -62,7 +62,8 @@ class Reader:
         return Item.objects.get(pk=self.me.item_sets.get(number=1).item_ids[place - 1])
 
     def open(self, place: int) -> "Reader":
-        return self.show(self.client.get(self.address_of(place)))
+        # also where a warning covers it
+        return self.show(self.client.get(f"{self.address_of(place)}?shown"))
 
     def rate(self, place: int, **changes: str):
         """What the server answers to these scores of this place."""

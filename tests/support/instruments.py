@@ -38,6 +38,7 @@ def make_built_study(content: dict[str, Any], *, by: Any = None, **fields: Any) 
     version, _ = import_instrument(data=content, by=owner)
     given = {
         "title": "A study", "consent": "You may stop.", "summary": "You rate texts.",
-        "contact_email": "jane@example.org", "organisation": "Language Lab",
+        "contact_email": "jane@example.org", "answers_kept_for": "10 years",
+        "organisation": "Language Lab",
     }  # fmt: skip
     return create_study(instrument=version, by=owner, **{**given, **fields})

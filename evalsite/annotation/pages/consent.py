@@ -1,5 +1,8 @@
 """Agreeing to the consent text or declining it, and what becomes of work already done."""
 
+from datetime import date
+from typing import Any
+
 from django.db import transaction
 
 from evalsite.annotation.allocation.leases import lock_participant, release_places
@@ -15,6 +18,8 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
 from evalsite.participants.services import Withdrawn, has_agreed, record_consent
+from evalsite.studies.version_cache import read_content
+from evalsite.studies.versions import shown_content
 
 
 @transaction.atomic
@@ -66,6 +71,25 @@ def _count_awaiting(me: Participant) -> None:
         leave_to_others(me, answer.item, answer.outcome)
     if me.has_reported:
         judge_again(me)
+
+
+def describe_deletion(me: Participant) -> dict[str, Any]:
+    """Return whether this person may have their answers deleted, and until when.
+
+    It is what they were promised; if several texts say it, the longest.
+    """
+    agreed = me.consents.filter(is_given=True, version__isnull=False)
+    contents = [
+        read_content(me.study_id, pk) for pk in agreed.values_list("version", flat=True)
+    ] or [shown_content(me.study)]
+    days = [content["settings"].get("withdrawable_until") for content in contents]
+    last = max((date.fromisoformat(day) for day in days if day), default=None)
+    is_until_closing = None in days
+    return {
+        "may_delete": bool(last and now().date() <= last)
+        or (is_until_closing and not me.study.has_ended),
+        "delete_until": None if is_until_closing else last,
+    }
 
 
 @transaction.atomic

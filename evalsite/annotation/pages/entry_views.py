@@ -32,6 +32,7 @@ from evalsite.annotation.pages.next_step import (
     step_in,
 )
 from evalsite.annotation.pages.saving import Saved
+from evalsite.annotation.pages.stopping import stop_if_emptied
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rate_limits import client_address
@@ -58,8 +59,9 @@ from evalsite.participants.services import (
 from evalsite.participants.visits import find_visit, find_way_out, name_platform
 from evalsite.platforms import Outcome
 from evalsite.studies.bonus import cap_in_words
-from evalsite.studies.models import Item
+from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import format_money
+from evalsite.studies.versions import has_notice
 
 NOT_AGREED = _("Choose whether you want to take part.")
 TEXT_NOT_SHOWN = _("Please read this text before you agree to it.")
@@ -87,7 +89,7 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
     if request.method == "POST":
         choice = request.POST.get("go")
         is_declined = choice == "decline"
-        error = _fault_of_consent(request, me, is_given=choice == "agree")
+        error = find_consent_fault(request, me.study) if choice == "agree" else str(NOT_AGREED)
         is_later = me.later_visit_id is not None and bool(me.consented_to)
         if is_declined and is_later:
             return refuse_later_visit(request, me)
@@ -99,13 +101,10 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
                 return begin_set(request, me)
             return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
-        "consent_html": render_markdown(consent_text(me.study)),
-        "text_hash": consent_hash(me.study),
+        **describe_consent(request, me.study),
         "is_changed": bool(me.consented_to),
-        "minimum_age": me.study.minimum_age,
-        "asks_to_share": me.study.asks_to_share,
-        "may_share": request.POST.get("share") == "yes",
-        "is_of_age": request.POST.get("age") == "yes",
+        # who tries the study comes here first
+        "has_notice": has_notice(me.study),
         "cap": cap_in_words(me.study),
         "personal_link": personal_link(request),
         "study_id": me.study_id,
@@ -115,16 +114,27 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "participants/consent.html", context, status=422 if error else 200)
 
 
-def _fault_of_consent(request: HttpRequest, me: Participant, *, is_given: bool) -> str:
-    if not is_given:
-        return str(NOT_AGREED)
-    if me.study.minimum_age and request.POST.get("age") != "yes":
-        return _("Confirm that you are %(age)s or older.") % {"age": me.study.minimum_age}
+def describe_consent(request: HttpRequest, study: Study) -> dict[str, Any]:
+    """Return the text that people agree to, and what they tick with it."""
+    return {
+        "consent_html": render_markdown(consent_text(study)),
+        "text_hash": consent_hash(study),
+        "minimum_age": study.minimum_age,
+        "asks_to_share": study.asks_to_share,
+        "may_share": request.POST.get("share") == "yes",
+        "is_of_age": request.POST.get("age") == "yes",
+    }
+
+
+def find_consent_fault(request: HttpRequest, study: Study) -> str:
+    """Return why this isn't an agreement to the text that is shown now; "" if it is."""
+    if study.minimum_age and request.POST.get("age") != "yes":
+        return _("Confirm that you are %(age)s or older.") % {"age": study.minimum_age}
     # nobody agrees to a text that they were not shown
     shown = request.POST.get("text")
     if shown is None:
         return str(TEXT_NOT_SHOWN)
-    return "" if shown == consent_hash(me.study) else str(TEXT_CHANGED)
+    return "" if shown == consent_hash(study) else str(TEXT_CHANGED)
 
 
 @participant_page
@@ -270,6 +280,8 @@ def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
             item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me, network=network)
     except NetworkIsFull as error:
         return _refuse_network(request, me, error)
+    if item_set is None and stop_if_emptied(me):
+        return redirect(address(request, "participant-stopped"))
     if item_set is None:
         end_without_place(me)
         return _go_waiting(request)

@@ -21,7 +21,13 @@ from evalsite.annotation.allocation.claims import (
 from evalsite.annotation.allocation.network_places import NetworkIsFull, check_network
 from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Slot
-from evalsite.annotation.pages.entry_views import NOTHING_LEFT, describe_waiting
+from evalsite.annotation.pages.consent import answer_consent
+from evalsite.annotation.pages.entry_views import (
+    NOTHING_LEFT,
+    describe_consent,
+    describe_waiting,
+    find_consent_fault,
+)
 from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
@@ -67,7 +73,7 @@ from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
-from evalsite.studies.versions import get_content_warning, shown_content
+from evalsite.studies.versions import get_content_warning, has_notice, shown_content
 
 
 @csrf_exempt
@@ -103,13 +109,23 @@ def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
 
 def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     recruitment, study = link.recruitment, link.recruitment.study
-    is_new_expert = link.participant_id is not None and not link.is_used
+    is_used = link.participant_id is not None and link.is_used
+    is_new_expert = link.participant_id is not None and not is_used
     # all their items were reassigned
     if study.is_open and is_new_expert and not _count_assigned(link):
         return render(request, "participants/closed.html", _shut_context(study) | NOTHING_LEFT)
-    is_known = link.participant_id is not None and (study.is_open or link.is_used)
-    if request.method == "POST" and (is_known or (study.is_open and _has_free_place(recruitment))):
-        use_personal_link(link)
+    is_known = link.participant_id is not None and (study.is_open or is_used)
+    may_start = is_known or (study.is_open and _has_free_place(recruitment))
+    is_starting = request.method == "POST" and may_start
+    # whoever has started agrees, if need be, on a page of their own
+    is_agreeing = has_notice(study) and not is_used
+    error = find_consent_fault(request, study) if is_starting and is_agreeing else ""
+    if is_starting and not error:
+        me = use_personal_link(link)
+        if is_agreeing:
+            me.study = study
+            may_share = request.POST.get("share") == "yes"
+            answer_consent(participant=me, is_given=True, may_share=may_share)
         return redirect("participant-home", token)
     if _is_shut(study):
         return render(request, "participants/closed.html", _shut_context(study))
@@ -121,7 +137,10 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     }
     if link.participant_id is not None:
         context |= _describe_assigned(link)
-    return render(request, "participants/landing.html", context)
+    if is_agreeing:
+        context |= describe_consent(request, study) | {"has_notice": True, "error": error}
+    status = 422 if error else 200
+    return render(request, "participants/landing.html", context, status=status)
 
 
 def _count_assigned(link: PersonalLink) -> int:

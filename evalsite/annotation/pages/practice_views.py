@@ -23,6 +23,7 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
+from evalsite.participants.visits import find_visit
 from evalsite.studies.models import Item
 
 
@@ -40,7 +41,7 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     is_for_practice = step is None or step.name == "participant-practice"
     if me.study.is_qualification_on or not is_for_practice:
         return redirect(address(request, "participant-home"))
-    if request.POST.get("go") == "skip" and me.study.may_skip_practice:
+    if request.POST.get("go") == "skip" and _may_skip(me):
         _end_practice(me)
         return redirect(address(request, "participant-home"))
     item = items[number - 1]
@@ -60,6 +61,12 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     return _ask(request, me, screen, frame)
 
 
+def _may_skip(me: Participant) -> bool:
+    """Return whether this person is somebody whom the team knows, and may know the task."""
+    visit = find_visit(me)
+    return visit is not None and visit.recruitment.adapter.has_personal_links
+
+
 def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
     is_last = number == total
     config = me.study.config
@@ -68,7 +75,7 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "highlight_hint": config.highlight,
         "frame": "annotation/practice.html",
         "is_checked": False,
-        "may_skip": me.study.may_skip_practice,
+        "may_skip": _may_skip(me),
         "next_url": "" if is_last else address(request, "participant-practice", number + 1),
         "start_url": address(request, "participant-start"),
         "next_label": _("Start rating") if is_last else _("Next item"),

@@ -75,7 +75,7 @@ from evalsite.participants.services import Agreement, agreement_of, has_agreed, 
 from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import minutes_per_item
-from evalsite.studies.versions import covers_items, get_content_warning, has_sheet
+from evalsite.studies.versions import get_content_warning, has_sheet
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     until = kept_until(me, screen, item_set, times)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         return render_away(request, me)
-    if item_id not in times and "shown" not in request.GET and covers_items(me.study):
+    if item_id not in times and "shown" not in request.GET and get_content_warning(me.study):
         return _cover(request, me, item_set, place)
     shown = as_shown(me, screen, item_set, place)
     view = page.view(screen, values)

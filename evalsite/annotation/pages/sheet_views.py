@@ -59,7 +59,7 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed
-from evalsite.studies.versions import covers_items, has_sheet, shown_content
+from evalsite.studies.versions import get_content_warning, has_sheet, shown_content
 
 # of several outcomes of one press, the page says the first that occurs
 _TELLING = (Saved.ENDED, Saved.FINAL, Saved.EARLIER, Saved.REPLACED, Saved.CHANGED, Saved.SAVED,
@@ -406,7 +406,7 @@ class _Sheet(SetPage):
             "is_answered": answer is not None,
             "is_reported": answer is not None and answer.outcome == Annotation.Outcome.REPORTED,
             "is_skipped": is_skipped(part.screen),
-            "is_covered": answer is None and covers_items(me.study),
+            "is_covered": answer is None and bool(get_content_warning(me.study)),
             "skip_url": skip_address(self.request, me, number, part.place),
             "report_url": address(self.request, "rating-report", number, part.place),
             "problems": problems if problems and problems[0]["place"] == part.place else [],

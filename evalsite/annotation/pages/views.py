@@ -16,7 +16,7 @@ from evalsite.annotation.allocation.leases import answered_items, prolong_reserv
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.answer_table import tabulate_answers
 from evalsite.annotation.pages.bonus import due_bonus
-from evalsite.annotation.pages.consent import withdraw
+from evalsite.annotation.pages.consent import describe_deletion, withdraw
 from evalsite.annotation.pages.entry_views import begin_set, describe_place, go_to
 from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.item_status import ignored_before
@@ -251,7 +251,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "is_paid": codes["way_out"].is_paid,
         "may_share": me.may_share,
         "work_url": _work_url(request, me),
-        "until": me.study.closes_at,
+        **describe_deletion(me),
         # others have no ID, and need not be asked for
         **(describe_kept_id(me) if codes["way_out"].platform else {}),
         "progress": Progress(done, done),
@@ -313,13 +313,13 @@ def leave(request: HttpRequest, me: Participant) -> HttpResponse:
     if me.withdrawn_at is not None:
         return redirect(address(request, "participant-withdrawn"))
     choice = request.POST.get("keep", "")
-    error = ""
+    deletion, error = describe_deletion(me), ""
     if request.method == "POST":
-        if choice in ("keep", "delete"):
+        if choice == "keep" or (choice == "delete" and deletion["may_delete"]):
             withdraw(participant=me, is_kept=choice == "keep")
             return redirect(address(request, "participant-withdrawn"))
         error = str(_("Choose what should happen to your answers"))
-    context = page_context(request, me) | {"error": error}
+    context = page_context(request, me) | deletion | {"error": error}
     return render(request, "participants/withdraw.html", context, status=422 if error else 200)
 
 

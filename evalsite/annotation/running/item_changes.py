@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q
 
+from evalsite.annotation.allocation.claims import has_work
 from evalsite.annotation.allocation.controls import has_controls
 from evalsite.annotation.allocation.leases import (
     answered_items,
@@ -29,6 +30,7 @@ from evalsite.annotation.pages.held_items import (
     lock_reports,
 )
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
+from evalsite.annotation.pages.stopping import stop_if_emptied
 from evalsite.annotation.running.launch import insist_on_editor, insist_on_owner
 from evalsite.annotation.running.live_changes import KIND, lock_running
 from evalsite.audit.models import AuditEntry
@@ -76,7 +78,8 @@ def correct_output(
     """Change the text of an output: in place while nobody has answered its item.
 
     Otherwise the item is withdrawn, and the corrected text is in a new item of the same group.
-    `seen`: the text that the person changed. None, and nothing changed, if the text is the same.
+    `seen`: the digest of the text that the person changed. None, and nothing changed, if the text
+    is the same.
     """
     insist_on_owner(output.study, by)
     return _retry_for_holders(partial(_correct, output, text, clean_reason(reason), by, seen))
@@ -194,6 +197,8 @@ def _take_from_sets(item: Item, holders: Collection[Participant]) -> None:
         end = find_end(holder, study)
         if has_controls(study) and end is not None and end > now():
             hold_again(open_set, holder, study)
+        if not has_work(holder, study):
+            stop_if_emptied(holder)
 
 
 def _judge_all_reports(study: Study) -> None:
@@ -211,9 +216,9 @@ def _correct(output: Output, text: str, reason: str, by: Any, seen: str | None) 
     current = item.outputs.get(pk=output.pk)
     _insist_on_main(item)
     text = _clean_text(text, current.text)
-    if text == normalise_line_ends(current.text):
+    if text == _normalise_line_ends(current.text):
         return None
-    if seen is not None and normalise_line_ends(seen) != normalise_line_ends(current.text):
+    if seen is not None and seen != digest_text(current.text):
         raise ValidationError(
             "Someone corrected this text while you had it open. Nothing was overwritten. Copy "
             "your text, reload the page, and enter it again.",
@@ -243,14 +248,19 @@ def is_answered(item: Item) -> bool:
     return answers.exclude(outcome__in=LEFT_TO_OTHERS).exists()
 
 
-def normalise_line_ends(text: str) -> str:
+def _normalise_line_ends(text: str) -> str:
     """Return the text with the line ends that a form of the browser gives back as others."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def digest_text(text: str) -> str:
+    """Return what is equal for texts that differ in their line ends only."""
+    return sha256(_normalise_line_ends(text).encode()).hexdigest()
+
+
 def _clean_text(text: str, before: str) -> str:
     """Return the text as it is stored; ValidationError if people couldn't be shown it."""
-    text = normalise_line_ends(text)
+    text = _normalise_line_ends(text)
     if not text.strip():
         raise ValidationError(
             "Enter the text. To show nothing of this output, withdraw the item.", code="text_empty"

@@ -16,7 +16,7 @@ from evalsite.participants.access import language_of
 from evalsite.participants.models import Participant, Recruitment
 from evalsite.participants.views import describe_opening, study_facts
 from evalsite.studies.bonus import cap_in_words
-from evalsite.studies.consent_sentences import fill_in
+from evalsite.studies.consent_sentences import write_consent
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.versions import protocol_instructions
@@ -63,21 +63,28 @@ def _make_landing(study: Study) -> str:
             "plan": plan_qualification(study) if study.is_qualification_on else None,
             "tries": TRIES,
             "is_personal": True,
+            **(_describe_consent(study) if study.has_notice else {}),
         },
     )
 
 
 def _make_consent(study: Study) -> str:
+    """Return the page on which people agree; "" where Start on the first page does."""
+    if study.has_notice:
+        return ""
     return render_to_string(
         "participants/consent.html",
-        _frame(study)
-        | {
-            "consent_html": render_markdown(fill_in(study, study.config)),
-            "minimum_age": study.minimum_age,
-            "asks_to_share": study.asks_to_share,
-            "cap": cap_in_words(study),
-        },
+        _frame(study) | _describe_consent(study) | {"cap": cap_in_words(study)},
     )
+
+
+def _describe_consent(study: Study) -> dict[str, Any]:
+    return {
+        "consent_html": render_markdown(write_consent(study, study.config)),
+        "has_notice": study.has_notice,
+        "minimum_age": study.minimum_age,
+        "asks_to_share": study.asks_to_share,
+    }
 
 
 def _make_instructions(study: Study) -> str:

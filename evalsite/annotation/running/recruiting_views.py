@@ -320,7 +320,14 @@ def _steer(
 
 def _switch(recruitment: Recruitment, request: HttpRequest) -> None:
     if request.POST.get("do") == "on":
+        had_notice = recruitment.study.has_notice
         turn_on(recruitment=recruitment, by=request.user)
+        if had_notice and not recruitment.study.has_notice:
+            messages.info(
+                request,
+                "People who come by this link agree on a consent page, so the study has one now "
+                "instead of the short notice. What people read asks how long you keep the answers.",
+            )
     else:
         turn_off(recruitment=recruitment, by=request.user)
 

@@ -13,6 +13,8 @@ from evalsite.lib.words import count_of
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
 _INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
+# texts to translate, which instruments don't call prompts
+_SOURCES = re.compile(r"(sources?|src|test\.src)", re.IGNORECASE)
 _REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
 
 # .txt, or a language: .en, .deu
@@ -75,7 +77,9 @@ def count_lines(file: SourceFile) -> int:
 
 
 def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
-    return ["item", "prompt", "system", "output", *(["reference"] if REFERENCE in roles else [])]
+    is_source = _SOURCES.fullmatch(_LANGUAGE.sub("", roles[INPUTS].stem))
+    name = "source" if is_source else "prompt"
+    return ["item", name, "system", "output", *(["reference"] if REFERENCE in roles else [])]
 
 
 def read_items(roles: Mapping[str, SourceFile], systems: Sequence[str]) -> Iterator[list[str]]:

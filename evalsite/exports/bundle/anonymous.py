@@ -54,8 +54,9 @@ ARCHIVE, WORDS, FOUND = "anonymous.zip", "words.json", "replaced.json"
 # where researchers' words are kept; inputs, outputs and ids are what people rated
 _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
-        "title", "organisation", "contact_email", "headline", "summary", "consent",
+        "title", "organisation", "contact_email", "summary", "consent",
         "instructions", "content_warning", "description", "questions", "options",
+        "answers_kept_for", "ethics_approval", "responsible", "complaints",
     ),
     System: ("name",),
     Change: ("before", "after", "reason"),

@@ -1,7 +1,7 @@
 """Read plain data of a bundle as the fields of a model, strictly; no database is asked."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from math import isfinite
@@ -139,6 +139,8 @@ _KINDS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (
     (models.FloatField, _read_number),
     ((models.CharField, models.TextField), read_text),
     (models.DateTimeField, _read_time),
+    # those with a time are among the dates, and come first
+    (models.DateField, lambda value: date.fromisoformat(read_text(value))),
     (models.DecimalField, lambda value: Decimal(read_text(value))),
     (models.UUIDField, lambda value: UUID(read_text(value))),
     (models.JSONField, _read_json),

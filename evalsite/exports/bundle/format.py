@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -100,19 +100,23 @@ def hash_columns(study: Study) -> str:
 
 STUDY_FIELDS = (
     "protocol", "options", "state", "is_demo", "seed", "title", "organisation",
-    "contact_email", "headline", "summary", "consent", "instructions", "language", "k", "set_size",
+    "contact_email", "summary", "consent", "instructions", "language", "k", "set_size",
     "max_sets", "max_items", "groups", "item_order", "lease_minutes", "check_every",
-    "repeat_percent", "repeat_distance", "expected_participants", "break_every", "is_practice_on",
-    "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-    "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at",
+    "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+    "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+    "minutes_per_set", "pay_per_set", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
-    "is_check_on", "minimum_age", "content_warning", "covers_items",
+    "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
+    "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
+    "withdrawable_until", "identity_days",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
-    "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning", "covers_items",
+    "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
+    "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
+    "withdrawable_until", "identity_days",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"
@@ -296,6 +300,8 @@ def to_plain(value: Any) -> Any:
     """Return the value of a field as JSON holds it."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds")
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, UUID | Decimal):
         return str(value)
     return value

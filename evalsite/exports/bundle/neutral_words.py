@@ -103,6 +103,9 @@ def find_words(study: Study) -> dict[str, str]:
 def _list_names(study: Study) -> Iterator[tuple[str, str]]:
     """List how people, institutions and sites may be named."""
     yield study.organisation.strip(), INSTITUTION
+    yield study.responsible.strip(), INSTITUTION
+    yield study.ethics_approval.strip(), INSTITUTION
+    yield study.complaints.strip(), EMAIL
     yield study.contact_email.strip(), EMAIL
     members = Membership.objects.filter(study=study).select_related("user").order_by("id")
     for member in members:
@@ -134,7 +137,8 @@ def _is_distinct(part: str) -> bool:
 def _read_texts(study: Study) -> Iterator[str]:
     """Read what researchers wrote, apart from inputs and outputs."""
     yield from (study.title, study.organisation, study.contact_email)
-    yield from (study.headline, study.summary, study.consent, study.instructions)
+    yield from (study.summary, study.consent, study.instructions)
+    yield from (study.responsible, study.complaints, study.ethics_approval)
     yield from (study.content_warning, _write(study.questions), _write(study.options))
     if study.instrument is not None:
         yield _write(study.instrument.content)

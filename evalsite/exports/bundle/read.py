@@ -349,7 +349,6 @@ def _list_needed(about: Plain) -> set[str]:
 def _complete(about: Plain) -> None:
     """Add what study.json of today's format has and older ones, or most bundles, leave out."""
     study = about["study"]
-    study.setdefault("may_skip_practice", False)
     study.setdefault(BUILT, None)
     empty = Study()
     for name in STUDY_FIELDS_IF_ANY:

@@ -51,7 +51,7 @@ def write_instructions(content: Mapping[str, Any]) -> str:
 def write_texts(content: Mapping[str, Any]) -> str:
     """What else participants of a version read before they began: the start and the consent."""
     texts = content["texts"]
-    parts = [f"# {texts['title']}", texts["headline"], texts["summary"]]
+    parts = [f"# {texts['title']}", texts["summary"]]
     parts += ["# Consent", texts["consent"]]
     return "\n\n".join(part for part in parts if part) + "\n"
 

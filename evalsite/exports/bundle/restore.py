@@ -238,6 +238,7 @@ class Loader:
             self.study.unused_numbers = []
             self.study.launched_at = self.study.closed_at = None
             self.study.opens_at = self.study.closes_at = None
+            self.study.withdrawable_until = None
             self.study.instructions = self._find_instructions()
         # `save` alone would overwrite a study with this id
         store_rows([(Row(STUDY, 1, {}), self.study)])

@@ -23,8 +23,6 @@ _LISTED = 100
 TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS = "take_once", "empty_outputs", "clusters"
 # answers about outputs without a text, beside “show”
 LEAVE_OUT, NONE = "leave-out", "none"
-# what systems are called instead, by their names in the file
-SYSTEM_NAMES = "system_names"
 
 
 class Repeats:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
-from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -23,7 +23,7 @@ from evalsite.imports.batches.columns import (
     name_inputs,
 )
 from evalsite.imports.batches.item_builder import ItemBuilder
-from evalsite.imports.batches.items import CheckedItem, CheckedItems
+from evalsite.imports.batches.items import CheckedItem, CheckedItems, CheckedOutput, Items
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.names import SOURCE_ID
@@ -170,6 +170,44 @@ class ItemImporter(Importer):
         }
         return summary | (summarise_open(checked) if target.is_open else {})
 
+    def write_head(self, checked: CheckedItems) -> dict[str, Any]:
+        return {
+            "rows": checked.rows,
+            "left_out": checked.left_out,
+            "import_notes": checked.import_notes,
+            "items": len(checked.items),
+            "outputs": checked.outputs,
+            "systems": checked.systems,
+        }
+
+    def write_rows(self, checked: CheckedItems) -> Iterator[Any]:
+        for item in checked.items:
+            outputs = [(output.system, output.text) for output in item.outputs]
+            yield (
+                item.key, item.group, item.line, item.record, outputs, item.inputs, item.kind,
+                item.cluster, item.extra, item.gold,
+            )  # fmt: skip
+
+    def read_kept(
+        self, head: Mapping[str, Any], read_rows: Callable[[], Iterator[Any]]
+    ) -> CheckedItems:
+        def read_items() -> Iterator[CheckedItem]:
+            for key, group, line, record, outputs, *rest in read_rows():
+                texts = tuple(CheckedOutput(*output) for output in outputs)
+                yield CheckedItem(key, group, line, record, texts, *rest)
+
+        return CheckedItems(
+            rows=head["rows"],
+            left_out=head["left_out"],
+            import_notes=head["import_notes"],
+            items=Items(
+                read_items,
+                count=head["items"],
+                outputs=head["outputs"],
+                systems=head["systems"],
+            ),
+        )
+
     def store(
         self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
     ) -> Batch:
@@ -295,11 +333,8 @@ def import_file(
     study: Study,
     path: Path,
     by: Any,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
+    mapping: FileMapping | None = None,
 ) -> Batch:
     """Import the file at this path as a batch. Raise ValidationError with its faults."""
-    batch: Batch = import_path(
-        ITEMS, study=study, path=path, by=by, mapping=mapping, options=options
-    )
+    batch: Batch = import_path(ITEMS, study=study, path=path, by=by, mapping=mapping)
     return batch

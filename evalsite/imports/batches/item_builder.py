@@ -7,11 +7,11 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.data.tables.faults import Fault, Remarks, find_difference
+from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (
-    SYSTEM_NAMES,
     Clusters,
     EmptyOutputs,
     FaultyRows,
@@ -33,7 +33,6 @@ from evalsite.imports.batches.names import (
     Names,
     ShortIds,
     check_id,
-    check_system,
     find_known,
     find_last_row_number,
 )
@@ -42,6 +41,7 @@ from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.batches.texts import Texts
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
+from evalsite.imports.system_names import check_system
 from evalsite.imports.target import Target
 from evalsite.instruments.schema import Column
 from evalsite.studies.models import Item

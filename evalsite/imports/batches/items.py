@@ -94,11 +94,18 @@ class CheckedItem:
 class Items(Sequence[CheckedItem]):
     """The items of a file, made of its drafts whenever they are gone through."""
 
-    def __init__(self, make: Callable[[], Iterator[CheckedItem]] = lambda: iter(())) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Iterator[CheckedItem]] = lambda: iter(()),
+        *,
+        count: int = 0,
+        outputs: int = 0,
+        systems: Iterable[str] = (),
+    ) -> None:
         self._make = make
-        self._count = 0
-        self.outputs = 0
-        self.systems: set[str] = set()
+        self._count = count
+        self.outputs = outputs
+        self.systems = set(systems)
         # of the file, before its outputs are shown one by one or in pairs
         self.records = 0
         self.of_systems: Counter[str] = Counter()

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import chain, count
 
 from evalsite.data.tables.faults import Remark
+from evalsite.imports.system_names import fold
 from evalsite.imports.target import Target
 from evalsite.studies.summary_lines import count_of
 
@@ -13,7 +14,6 @@ from evalsite.studies.summary_lines import count_of
 ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 ROW_KEY = re.compile(r"row-([0-9]{4,})")
 MAX_KEY = 128
-MAX_SYSTEM = 200
 _RESERVED = re.compile(r"practice-[0-9]+", re.I)
 
 
@@ -99,29 +99,6 @@ def _may_shorten(text: str) -> bool:
 def is_reserved(text: str) -> bool:
     """Return whether this is the id of a practice item that comes with a protocol."""
     return _RESERVED.fullmatch(text) is not None
-
-
-def check_system(text: str) -> str:
-    """Say what is wrong with this name of a system; "" if it may be used."""
-    if not text.strip():
-        return "The system is empty. Name what produced this output."
-    if len(text) > MAX_SYSTEM:
-        return f"The name of a system may have {MAX_SYSTEM} characters; this has {len(text):,}."
-    if text != text.strip() or not text.isprintable():
-        return (
-            f"The name of the system, “{_shorten(text)}”, has a space around it or an "
-            "invisible character. Remove it."
-        )
-    if text.casefold() == "tie":
-        return "“tie” can't name a system: results use it for a tie. Choose another name."
-    return ""
-
-
-def fold(name: str) -> str:
-    """Equal for names that differ only in case, spaces or Unicode form."""
-    if not name.isascii():
-        name = unicodedata.normalize("NFKC", name)
-    return "".join(name.casefold().split())
 
 
 class Names:

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.imports.core import Report
@@ -102,6 +103,7 @@ def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
         "metrics": [Coverage(name, of_metric[name], total) for name in sorted(of_metric)],
         "form": UploadForm(None),
         "purpose": Upload.Purpose.METRICS,
+        "to": reverse("admin:upload-new", args=[study.pk]),
         "can_upload": may_edit,
         "has_items": total > 0,
         "kept": list_kept_scores(study) if may_edit else [],

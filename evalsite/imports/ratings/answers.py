@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks
 from evalsite.data.tables.table import Row
-from evalsite.imports.batches.names import fold
 from evalsite.imports.core import Checked
 from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
 from evalsite.imports.ratings.items import (
@@ -24,6 +23,7 @@ from evalsite.imports.ratings.items import (
     read_order,
 )
 from evalsite.imports.ratings.values import ValueReader
+from evalsite.imports.system_names import fold
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import (
     NumberedText,

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation, RatingsFile
@@ -142,6 +143,7 @@ def _show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "files": [(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
         "form": UploadForm(None),
         "purpose": Upload.Purpose.RATINGS,
+        "to": reverse("admin:upload-new", args=[study.pk]),
         "can_upload": may_edit,
         **_describe_new(study),
     }

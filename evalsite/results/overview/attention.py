@@ -20,7 +20,6 @@ from evalsite.quality.top_up import find_shortage
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import mains_per_set
-from evalsite.studies.starter_texts import find_placeholders
 
 # more than so many sets, and this part of what is free or of all places, held by people who have
 # answered nothing or by one network
@@ -82,7 +81,7 @@ def _before_launch(study: Study, progress: Progress) -> list[Task]:
     # answers that were collected elsewhere are there before any launch
     if progress.done >= progress.target:
         return []
-    needs_texts = not study.contact_email or find_placeholders(study.consent + study.summary)
+    needs_texts = not study.contact_email or not (study.has_notice or study.answers_kept_for)
     return [*([Task(key="texts")] if needs_texts else []), Task(key="pilot"), Task(key="launch")]
 
 

@@ -40,9 +40,9 @@ from evalsite.results.progress import (
     progress_by_system,
     progress_of,
 )
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.set_size import items_per_set
-from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
+from evalsite.studies.staff_pages import StudyView, has_role, may_edit, may_see_identities
 from evalsite.studies.summary_lines import format_money
 
 PAGE = 50
@@ -172,6 +172,9 @@ def show_progress(request: HttpRequest, study: Study) -> HttpResponseBase:
             "progress": progress_of(study),
             "activity": activity,
             "systems": progress_by_system(study),
+            "can_rename": may_edit(request, study)
+            and has_role(request, study, Membership.Role.OWNER),
+            "withdrawn": study.items.filter(kind=Item.Kind.WITHDRAWN),
             "batches": batches,
             "batch_id": batch_id,
             "items": Paginator(items_by_progress(study, batch_id), PAGE).get_page(

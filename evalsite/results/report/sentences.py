@@ -1986,7 +1986,6 @@ _SETTINGS = {
     "item_order": "order of items",
     "is_aided": "aids",
     "is_practice_on": "practice",
-    "may_skip_practice": "skipping practice",
     "is_qualification_on": "qualification",
     "is_eligibility_on": "questions at entry",
     "is_check_on": "check of the instructions",
@@ -2696,6 +2695,24 @@ def work_dealt(k: int, set_size: int, has_imported: bool) -> str:
     )
 
 
+_SHOWN_AS = {"text": "plain text", "markdown": "Markdown", "code": "code", "table": "a table",
+             "conversation": "a conversation", "dialogue": "a dialogue"}  # fmt: skip
+
+
+@sentence
+def instrument_changed(note: bool, inputs: Sequence[str], kinds: Mapping[str, str]) -> str:
+    """`inputs` that were shown as well; `kinds`: as what an input or "output" was shown."""
+    changes = [f"the input “{name}” was shown as well" for name in inputs]
+    changes += [
+        "outputs were shown as " + _SHOWN_AS[kind]
+        if name == "output"
+        else f"the input “{name}” was shown as {_SHOWN_AS[kind]}"
+        for name, kind in sorted(kinds.items())
+    ]
+    changes += ["a box for comments was added"] if note else []
+    return f"For this study, {list_of(changes)}."
+
+
 @sentence
 def page_of_set(has_sheet: bool) -> str:
     if has_sheet:
@@ -2725,11 +2742,11 @@ def items_ordered(order: str) -> str:
 
 
 @sentence
-def practice_done(is_test: bool, pass_mark: int, may_skip: bool) -> str:
+def practice_done(is_test: bool, pass_mark: int) -> str:
     if is_test:
         return f"Before rating, participants took a test with a pass mark of {pass_mark}%."
-    did = "could do" if may_skip else "did"
-    return f"Before rating, participants {did} practice items with feedback."
+    # people whom the team knows may skip them
+    return "Before rating, participants were given practice items with feedback."
 
 
 @sentence

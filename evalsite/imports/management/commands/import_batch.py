@@ -11,10 +11,11 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.options import FILE_HELP, add_answers, find_named, read_answers, read_file
 from evalsite.data.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.data.tables.roles import WORDS
-from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, SYSTEM_NAMES, TAKE_ONCE
+from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS

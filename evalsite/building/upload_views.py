@@ -1,0 +1,146 @@
+"""Pages that begin a study with files: a box for them, and what is in them."""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.imports.changes import make_forms
+from evalsite.imports.forms import UploadForm
+from evalsite.imports.models import Upload
+from evalsite.imports.steps import begin_check, find_report
+from evalsite.imports.upload_page import describe_upload
+from evalsite.imports.uploads import drop_upload, keep_upload, list_waiting_uploads, open_upload
+from evalsite.imports.views import change_upload, correct_file, send_faults, take_files
+from evalsite.imports.waiting import find_job, name_job
+from evalsite.jobs.live_page import keep_watching
+
+_EXPIRED = "This upload has expired, or it isn’t yours. Drop the files once more."
+_ADDRESSES = {
+    "preview": "new-upload",
+    "import": "new-upload-continue",
+    "correct": "new-upload-correct",
+    "cancel": "new-upload-cancel",
+    "faults": "new-upload-faults",
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def start_study(request: HttpRequest) -> HttpResponseBase:
+    """Take the files that a study begins with, or show the other ways to begin it."""
+    is_post = request.method == "POST"
+    form = UploadForm(
+        request.POST if is_post else None, request.FILES if is_post else None, several=True
+    )
+    if is_post and form.is_valid():
+        upload = take_files(form, partial(keep_upload, study=None, by=request.user))
+        if upload is not None:
+            begin_check(upload, by=request.user)
+            return redirect("admin:new-upload", upload.pk)
+    uploads = Upload.objects.filter(created_by=request.user.pk, study=None)
+    context = {
+        "form": form,
+        "purpose": Upload.Purpose.ITEMS,
+        "to": reverse("admin:study-new"),
+        "waiting": list_waiting_uploads(uploads),
+        "title": "New study",
+    }
+    status = form.get_status() if is_post else 200
+    return TemplateResponse(request, "building/new.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    """Show what the files of a new study contain; a post changes how they are read."""
+    upload = open_upload(upload_id, by=request.user)
+    if upload is not None and upload.study is not None:
+        return redirect("admin:batch-list", upload.study.pk)
+    if upload is None or not upload.path.exists():
+        return start_again(request)
+    if request.method == "POST":
+        change_upload(request, upload)
+        return redirect("admin:new-upload", upload.pk)
+    job = find_job(upload)
+    report = find_report(upload) if job is None or (job.has_stopped and upload.checked_at) else None
+    context: dict[str, Any] = {
+        "upload": upload,
+        "job": job,
+        "job_title": name_job(job, upload) if job else "",
+        "report": report,
+        "urls": {name: reverse(f"admin:{at}", args=[upload.pk]) for name, at in _ADDRESSES.items()},
+        "title": "Your outputs",
+    }
+    if report is not None:
+        forms = make_forms(upload, report, None, None)
+        context |= describe_upload(upload, report, forms, request.GET.get("item", ""))
+        context["can_continue"] = report.is_importable
+        context["applies_at_once"] = True
+        if report.fault_count:
+            context["form"] = UploadForm(None, several=True)
+    return keep_watching(TemplateResponse(request, "building/outputs.html", context), job)
+
+
+@require_POST
+def continue_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    """Go on to the instrument, unless something was changed or still has to be."""
+    upload = _open(request, upload_id)
+    if upload is None:
+        return start_again(request)
+    is_changed = change_upload(request, upload)
+    report = find_report(upload)
+    if is_changed or report is None or not report.is_importable:
+        return redirect("admin:new-upload", upload.pk)
+    return redirect("admin:new-instrument", upload.pk)
+
+
+@require_POST
+def correct_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    """Take a corrected file in place of one with faults; the other files of the upload stay."""
+    upload = _open(request, upload_id)
+    if upload is None:
+        return start_again(request)
+    form = UploadForm(request.POST, request.FILES, several=True)
+    keep = partial(keep_upload, study=None, by=request.user)
+    corrected = correct_file(form, upload, keep) if form.is_valid() else None
+    if corrected is None:
+        messages.error(request, " ".join(form.list_errors()))
+        return redirect("admin:new-upload", upload.pk)
+    begin_check(corrected, by=request.user)
+    return redirect("admin:new-upload", corrected.pk)
+
+
+@require_POST
+def cancel_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    upload = _open(request, upload_id)
+    if upload is not None:
+        drop_upload(upload)
+    return redirect("admin:study-new")
+
+
+@require_safe
+def show_new_faults(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    """Send all faults, to work through them in a spreadsheet."""
+    upload = _open(request, upload_id)
+    if upload is None:
+        raise Http404("No such upload.")
+    return send_faults(upload)
+
+
+def _open(request: HttpRequest, upload_id: UUID) -> Upload | None:
+    """Return this person's upload while it waits; None once it is gone or a study was made."""
+    upload = open_upload(upload_id, by=request.user)
+    is_waiting = upload is not None and upload.study is None and upload.path.exists()
+    return upload if is_waiting else None
+
+
+def start_again(request: HttpRequest) -> HttpResponseBase:
+    """Lead to the first step from one whose files are gone."""
+    messages.warning(request, _EXPIRED)
+    return redirect("admin:study-new")
