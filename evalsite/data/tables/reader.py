@@ -21,6 +21,8 @@ from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Table
 
 # packed once more, which may hide outputs
+# whether files of tools are read as the tables they are, as ratings are
+AS_TABLE = "as_table"
 _PACKED = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz", ".zst")
 
 
@@ -42,7 +44,7 @@ def open_table(
     source.seek(0)
     head = source.read(8)
     if head.startswith(ZIP):
-        table = open_outputs(source, limits, options)
+        table = None if options.get(AS_TABLE) else open_outputs(source, limits, options)
         if isinstance(table, Table):
             return table
         archive = Archive(source, limits)
@@ -63,7 +65,7 @@ def _open_single(
     source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]
 ) -> Table:
     """Open what isn't packed: a tool's file, or else a table, which a tool's file may be, too."""
-    opened = open_outputs(source, limits, options)
+    opened = None if options.get(AS_TABLE) else open_outputs(source, limits, options)
     if isinstance(opened, Table):
         return opened
     try:
