@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
+from evalsite.data.tables.appended import TAKES_ALIKE
 from evalsite.data.tables.faults import (
     Fault,
     Question,
@@ -225,6 +226,8 @@ class Importer(ABC):
     record: type[models.Model]
     link: str = ""
     checked: type[Checked] = Checked
+    # whether several files with the same columns are read one after another
+    takes_alike: bool = False
     # larger files are undone, or stored, by a job
     rows_undone_at_once: int = 20_000
     rows_stored_at_once: int | None = None
@@ -372,7 +375,12 @@ def check_source(
     """
     checked, table = importer.checked(), None
     mapping = mapping or FileMapping()
-    options = {SEED: target.study.seed, CHOSEN: mapping.fields, **mapping.options}
+    options = {
+        SEED: target.study.seed,
+        CHOSEN: mapping.fields,
+        TAKES_ALIKE: importer.takes_alike,
+        **mapping.options,
+    }
     checked.system_name = name_system(file_name, options)
     checked.file_name = PurePosixPath(file_name).name
     try:

@@ -16,6 +16,7 @@ _ANSWERS = {
     "reasoning": "reasoning in <think> before an output: leave-out or keep",
     "system-prompts": "system prompts of conversations: leave-out or keep",
     "turns": "questions of several turns: first or joined",
+    "join": "how several files are joined: id, input, line, or append (one after another)",
 }
 
 
