@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
+from evalsite.data.tables.appended import TAKES_ALIKE
 from evalsite.data.tables.faults import (
     Fault,
     Question,
@@ -227,6 +228,8 @@ class Importer(ABC):
     checked: type[Checked] = Checked
     # whether what tools write is read as outputs
     takes_outputs: bool = True
+    # whether several files with the same columns are read one after another
+    takes_alike: bool = False
     # larger files are undone, or stored, by a job
     rows_undone_at_once: int = 20_000
     rows_stored_at_once: int | None = None
@@ -378,8 +381,13 @@ def check_source(
     """
     checked, table = importer.checked(), None
     mapping = mapping or FileMapping()
-    options = {SEED: target.study.seed, CHOSEN: mapping.fields, **mapping.options}
-    options[AS_TABLE] = not importer.takes_outputs
+    options = {
+        SEED: target.study.seed,
+        CHOSEN: mapping.fields,
+        AS_TABLE: not importer.takes_outputs,
+        TAKES_ALIKE: importer.takes_alike,
+        **mapping.options,
+    }
     checked.system_name = name_system(file_name, options)
     checked.file_name = PurePosixPath(file_name).name
     try:

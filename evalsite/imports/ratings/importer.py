@@ -57,7 +57,7 @@ class RatingImporter(Importer):
     record = RatingsFile
     link = "ratings_file"
     checked = CheckedRatings
-    takes_outputs = False
+    takes_outputs, takes_alike = False, True
     # longer files are stored and undone outside web requests
     rows_undone_at_once = rows_stored_at_once = 5_000
 
