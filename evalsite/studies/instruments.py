@@ -224,8 +224,8 @@ def adopt_instrument(
     if beside is not None and may(by, beside.instrument, InstrumentMember.Role.EDITOR):
         instrument = lock_instrument(beside.instrument, by)
         # the other of two clicks may have stored it while this one waited
-        same = instrument.versions.filter(sha256=digest).first()
-        return same or _store_version(instrument, data, by=by)
+        stored = instrument.versions.filter(sha256=digest).first()
+        return stored or _store_version(instrument, data, by=by)
     instrument = create_instrument(key=data["key"], title=data["title"], by=by)
     return _store_version(instrument, data, by=by)
 
