@@ -42,8 +42,8 @@ from evalsite.studies.staff_pages import (
 from evalsite.studies.summary_lines import describe_study
 
 APPS_WITH_PAGES = (
-    "results", "operations", "imports", "exports", "quality", "annotation", "participants",
-    "studies",
+    "results", "operations", "building", "imports", "exports", "quality", "annotation",
+    "participants", "studies",
 )  # fmt: skip
 MACHINERY = ("django_tasks_database",)
 ARCHIVED = (

@@ -1,7 +1,6 @@
 // Shows on the preview what is being typed, before it is saved. Without scripts a button does it.
 
 const form = document.querySelector("form[data-live]");
-const button = document.querySelector("[data-live-button]");
 let waiting = 0;
 let newest = 0;
 
@@ -84,7 +83,7 @@ form?.addEventListener("pointerdown", () => {
 });
 
 document.getElementById("problem")?.focus();
-if (button) button.hidden = true;
+for (const button of document.querySelectorAll("[data-live-button]")) button.hidden = true;
 form?.addEventListener("input", (event) => {
   if (event.target.name === "as") return;
   clearTimeout(waiting);

@@ -19,7 +19,7 @@ from evalsite.annotation.pages.held_items import (
     release_item,
     reports_by_item,
 )
-from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.checklist import check_people
 from evalsite.annotation.running.crowd_views import crowd_views
 from evalsite.annotation.running.earlier_studies_views import earlier_views
 from evalsite.annotation.running.expert_views import expert_views
@@ -37,6 +37,7 @@ from evalsite.annotation.running.read_views import show_read  # noqa: F401 (regi
 from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views
+from evalsite.annotation.running.work_page import show_work  # noqa: F401 (a page by itself)
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.staff_pages import StudyView
@@ -51,7 +52,7 @@ PAGE = 50
 def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save a setting with which, by the checklist, the expected people can finish."""
     revision = request.POST.get("revision", "")
-    offers = {offer.key: offer for check in check_launch(study) for offer in check.offers}
+    offers = {offer.key: offer for offer in check_people(study).offers}
     offer = offers.get(request.POST.get("offer", ""))
     if offer is None or revision != str(study.revision):
         messages.error(request, "The settings were changed meanwhile. Look at the list again.")

@@ -5,6 +5,7 @@ from typing import Any
 
 from evalsite.building.builder_views import build
 from evalsite.building.bundle_views import show_bundle, upload_bundle
+from evalsite.building.choice_views import choose_instrument
 from evalsite.building.copy_views import show_copy
 from evalsite.building.instrument_views import (
     choose_question,
@@ -37,6 +38,7 @@ PAGES: list[tuple[str, str, Callable[..., Any]]] = [
     ("studies/new/<uuid:upload_id>/faults.csv", "new-upload-faults", show_new_faults),
     ("studies/new/instruments/", "new-all", list_all),
     ("studies/new/from/", "new-from", new_from_instrument),
+    ("studies/new/<uuid:upload_id>/instrument/", "new-instrument", choose_instrument),
     ("studies/copy/", "study-copy", show_copy),
     ("studies/import/", "bundle-upload", upload_bundle),
     ("studies/import/<uuid:bundle_id>/", "bundle", show_bundle),

@@ -31,8 +31,9 @@ class FileInput:
 class FirstItem:
     """The first item of a file or of a draft, and the size of all of it.
 
-    `outputs` are by system. `sizes`: the number of items by their number of outputs. `words` of a
-    page that shows the inputs and two outputs. `columns` are named that no page shows.
+    Inputs are by a name that an instrument may have, outputs by system. `sizes`: the number of
+    items by their number of outputs. `words` of a page that shows the inputs and two outputs.
+    `columns` name what no page shows. Before there are items, every instrument fits.
     """
 
     inputs: Mapping[str, FileInput]
@@ -41,10 +42,12 @@ class FirstItem:
     output_kind: str = "text"
     words: int = 0
     columns: Sequence[str] = ()
+    # whether it is known which outputs are of one input
+    has_ids: bool = True
 
     @property
-    def most_outputs(self) -> int:
-        return max(self.sizes, default=0)
+    def is_empty(self) -> bool:
+        return not self.sizes
 
     def describe_work(self, config: Instrument) -> str:
         """Say how much there is to rate: "120 outputs", "60 pairs"."""
@@ -90,6 +93,8 @@ def propose(first: FirstItem, entries: Iterable[Entry]) -> list[Fit]:
 
 def fit_entry(entry: Entry, first: FirstItem) -> Fit:
     """Say how well an instrument fits, and what it lacks."""
+    if first.is_empty:
+        return Fit(entry=entry, points=0, inputs={})
     config = entry.config
     sources, points = _match_inputs(config, first)
     if config.item.outputs.kind == "markdown" and first.output_kind == "markdown":
@@ -157,7 +162,7 @@ def _find_missing(config: Instrument, first: FirstItem, sources: Mapping[str, st
 
 def _find_wrong_outputs(entry: Entry, first: FirstItem) -> list[str]:
     outputs = entry.config.item.outputs
-    size = first.most_outputs
+    size = max(first.sizes, default=0)
     # of more than two outputs, pairs are made
     is_too_many = size > outputs.most > 1 and not entry.config.layout.is_pair
     lacks = []
@@ -166,6 +171,14 @@ def _find_wrong_outputs(entry: Entry, first: FirstItem) -> list[str]:
         shown = f"{outputs.least} to {outputs.most}" if is_range else f"{outputs.least}"
         has = count_of(size, "output")
         lacks.append(f"It shows {shown} outputs at a time, and your items have {has}.")
+    elif few := sum(items for number, items in first.sizes.items() if number < outputs.least):
+        needed = f"{outputs.least} outputs at a time"
+        lacks.append(f"It shows {needed}, and {count_of(few, 'item')} of yours have fewer.")
+    if outputs.most > 1 and not first.has_ids:
+        lacks.append(
+            "It shows several outputs of an input at once, and no column says which belong "
+            "together. Go back and choose the column with the id of the input."
+        )
     if entry.config.layout.is_pair and "tie" in map(str.casefold, first.outputs):
         lacks.append("A system is called “tie”, which is an answer here. Rename it first.")
     is_conversation = first.output_kind == "conversation"

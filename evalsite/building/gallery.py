@@ -152,6 +152,9 @@ def list_own(user: Any) -> list[Entry]:
             config = read_built(newest.pk, "")
         except ValidationError:  # no study can be made of it yet
             continue
+        # adapted to a study's file
+        if config.based_on and config.based_on.key == config.key:
+            continue
         entries.append(Entry(value=f"version:{newest.pk.hex}", config=config, note=note))
     return entries
 

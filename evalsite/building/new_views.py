@@ -1,6 +1,7 @@
 """Pages that begin a study with an instrument: all of them, one with a title, their sources."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django import forms
 from django.contrib import messages
@@ -10,8 +11,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evalsite.building.choice_views import find_aim
+from evalsite.building.fitting import fit_entry
 from evalsite.building.gallery import (
     TASKS,
+    Entry,
     choose,
     find_entry,
     list_bundles,
@@ -61,11 +65,20 @@ def list_all(request: HttpRequest) -> HttpResponseBase:
 def _show_all(request: HttpRequest, problem: str = "") -> HttpResponseBase:
     query = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
     sections = _list_sections(request.user)
+    aim = find_aim(request)
+    for section in sections:
+        section["rows"] = [_describe_row(entry, aim) for entry in section["entries"]]
     entries = [entry for section in sections for entry in section["entries"]]
     asked = read_search(query)
     context = {
         "query": query,
-        "rows": [entry for entry in entries if asked.matches(entry)] if query else [],
+        "rows": [
+            row
+            for section in sections
+            for row in section["rows"]
+            if query and asked.matches(row["entry"])
+        ],
+        "aim": aim,
         "meanings": sorted({synonyms.meaning for _word, synonyms in asked.known}),
         "sections": sections,
         "count": len(entries),
@@ -74,6 +87,13 @@ def _show_all(request: HttpRequest, problem: str = "") -> HttpResponseBase:
     }
     status = INVALID if problem else 200
     return TemplateResponse(request, "building/new_all.html", context, status=status)
+
+
+def _describe_row(entry: Entry, aim: dict[str, Any]) -> dict[str, Any]:
+    """Return an instrument with what it lacks for the items at hand, and where it is chosen."""
+    lacks = fit_entry(entry, aim["first"]).lacks if aim["first"] is not None else []
+    address = f"{aim['url']}?instrument={quote(entry.value, safe='')}"
+    return {"entry": entry, "lacks": lacks, "url": address}
 
 
 def _list_sections(user: Any) -> list[dict[str, Any]]:

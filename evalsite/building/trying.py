@@ -61,6 +61,18 @@ def render_preview(config: Instrument, number: int = 1) -> str:
     return render_to_string(list(config.item_template), context)
 
 
+def render_pick(config: Instrument, sample: Sample) -> str:
+    """Return a page of this item, small enough to be compared with others."""
+    context = {
+        "frame": "annotation/preview.html",
+        "item": _view(config, sample),
+        "layout": config.layout,
+        "texts": {"language": config.language},
+        "is_pick": True,
+    }
+    return render_to_string(list(config.item_template), context)
+
+
 def render_instructions(config: Instrument) -> SafeString:
     return render_markdown(config.instructions_for(config.design))
 

@@ -63,7 +63,7 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     if upload is not None and upload.study is not None:
         return redirect("admin:batch-list", upload.study.pk)
     if upload is None or not upload.path.exists():
-        return _start_again(request)
+        return start_again(request)
     if request.method == "POST":
         change_upload(request, upload)
         return redirect("admin:new-upload", upload.pk)
@@ -92,7 +92,7 @@ def continue_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     """Go on to the instrument, unless something was changed or still has to be."""
     upload = _open(request, upload_id)
     if upload is None:
-        return _start_again(request)
+        return start_again(request)
     is_changed = change_upload(request, upload)
     report = find_report(upload)
     if is_changed or report is None or not report.is_importable:
@@ -105,7 +105,7 @@ def correct_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBas
     """Take a corrected file in place of one with faults; the other files of the upload stay."""
     upload = _open(request, upload_id)
     if upload is None:
-        return _start_again(request)
+        return start_again(request)
     form = UploadForm(request.POST, request.FILES, several=True)
     keep = partial(keep_upload, study=None, by=request.user)
     corrected = correct_file(form, upload, keep) if form.is_valid() else None
@@ -140,6 +140,7 @@ def _open(request: HttpRequest, upload_id: UUID) -> Upload | None:
     return upload if is_waiting else None
 
 
-def _start_again(request: HttpRequest) -> HttpResponseBase:
+def start_again(request: HttpRequest) -> HttpResponseBase:
+    """Lead to the first step from one whose files are gone."""
     messages.warning(request, _EXPIRED)
     return redirect("admin:study-new")

@@ -841,9 +841,17 @@ class Hooks(Part):
 
 
 class BasedOn(Part):
+    """What was copied, and how its pages were changed when a study was made of it.
+
+    `inputs` are shown as well; `kinds` are those that a study's files have, by input or "output".
+    """
+
     key: str | None = None
     version: int | None = Field(None, ge=1, le=LARGEST_NUMBER)
     sha256: str | None = None
+    note: bool = False
+    inputs: Names = []
+    kinds: dict[str, TextKind] = {}
 
 
 class Instrument(Part):
@@ -952,6 +960,14 @@ class Instrument(Part):
         """Return the score that magnitudes of this item relate to, where there is one."""
         score: int | None = self._call("standard_score", None, self._complete(options), inputs)
         return score
+
+    @property
+    def unit_name(self) -> str:
+        """Name what one page shows and answers are counted of: an output, an item or a pair."""
+        outputs = self.item.outputs
+        if outputs.most == 1:
+            return "output"
+        return "pair" if outputs.least == outputs.most == 2 else "item"
 
     def instructions_for(self, design: Design) -> str:
         """Return the instructions of a study that hands work out so."""

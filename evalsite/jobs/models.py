@@ -52,7 +52,9 @@ class Job(models.Model):
             models.UniqueConstraint(
                 fields=["kind", "subject"],
                 condition=models.Q(state__in=["waiting", "running"], study_id=None)
-                & ~models.Q(subject=""),
+                # a bundle may become the whole study and a draft at once
+                & ~models.Q(subject="")
+                & ~models.Q(kind="bundle import"),
                 name="one_open_job_of_a_kind_and_subject_without_a_study",
             ),
         ]

@@ -208,16 +208,24 @@ def save_version(*, instrument: Instrument, revision: int, by: Any) -> Instrumen
 
 
 @transaction.atomic
-def adopt_instrument(*, data: Plain, by: Any) -> InstrumentVersion:
+def adopt_instrument(
+    *, data: Plain, by: Any, beside: InstrumentVersion | None = None
+) -> InstrumentVersion:
     """Return the version with this content that this person may use; make one if there is none.
 
-    What a bundle brings is kept as it is there, with its SHA-256.
+    What a bundle brings is kept as it is there, with its SHA-256. `beside`: of whose instrument it
+    becomes the next version, if this person may change that one.
     """
     mine = Instrument.objects.visible_to(by).filter(key=data["key"])
     digest = digest_content(data)
     known = InstrumentVersion.objects.filter(instrument__in=mine, sha256=digest).first()
     if known is not None:
         return known
+    if beside is not None and may(by, beside.instrument, InstrumentMember.Role.EDITOR):
+        instrument = lock_instrument(beside.instrument, by)
+        # the other of two clicks may have stored it while this one waited
+        stored = instrument.versions.filter(sha256=digest).first()
+        return stored or _store_version(instrument, data, by=by)
     instrument = create_instrument(key=data["key"], title=data["title"], by=by)
     return _store_version(instrument, data, by=by)
 

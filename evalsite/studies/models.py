@@ -370,9 +370,9 @@ class Study(models.Model):
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
-    PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
+    PAY = ("minutes_per_set", "pay_per_set", "bonus", "currency")
     HISTORY = (
-        "is_demo", "expected_participants", "created_at", "revision", "pay_target",
+        "is_demo", "created_at", "revision", "pay_target",
         "pilot_generation", "is_pilot_link_on", "description", "closes_when_full",
         "unused_numbers",
     )  # fmt: skip
@@ -437,9 +437,6 @@ class Study(models.Model):
     repeat_distance = models.PositiveSmallIntegerField(
         default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
     )
-    expected_participants = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)]
-    )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
     # practice items are then asked as a test, without feedback, before any work
@@ -476,8 +473,7 @@ class Study(models.Model):
     pay_per_set = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
-    # who completes all sets that `max_sets` allows earns a bonus
-    has_bonus = models.BooleanField(default=False)
+    # who completes all sets that `max_sets` allows earns this; empty: there is no bonus
     bonus = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
@@ -548,6 +544,10 @@ class Study(models.Model):
         theirs = Q(user__email__iexact=email) | Q(user__profile__contact_email__iexact=email)
         members = self.memberships.filter(theirs).select_related("user") if email else []
         return next((member.user.get_full_name() for member in members), "")
+
+    @property
+    def has_bonus(self) -> bool:
+        return self.bonus is not None
 
     @property
     def is_launched(self) -> bool:

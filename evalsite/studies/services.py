@@ -23,30 +23,13 @@ def create_study(
     **fields: Any,
 ) -> Study:  # fmt: skip
     """Create a draft with its instrument's defaults and practice items, owned by who made it."""
-    if instrument is None:
-        config, built_fields = get_protocol(protocol), dict[str, Any]()
-    else:
-        config = read_built(instrument.pk, "")
-        # without practice items practice could not be done
-        built_fields = {"language": config.language, "is_practice_on": bool(config.practice)}
-    design = config.design
-    # without comments and what else may stay open
-    asked = sum(criterion.is_always_answered for criterion in config.criteria)
+    config = get_protocol(protocol) if instrument is None else read_built(instrument.pk, "")
     study = Study.objects.create(
         protocol=config.key,
         instrument=instrument,
         title=title,
         **{
-            **built_fields,
-            "options": config.default_options,
-            "k": design.k,
-            "set_size": design.set_size,
-            "max_sets": design.max_sets,
-            "has_bonus": design.has_bonus,
-            "groups": design.groups,
-            "summary": write_summary(
-                asked or len(config.criteria), is_one=config.item.outputs.most == 1
-            ),
+            **list_defaults(config, is_built=instrument is not None),
             "recognise_days": RECOGNISE_DAYS,
             "identity_days": count_identity_days(),
             **describe_contact(by),
@@ -57,6 +40,27 @@ def create_study(
     add_practice_items(study, study.config)
     AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=config.key)
     return study
+
+
+def list_defaults(config: Instrument, *, is_built: bool) -> dict[str, Any]:
+    """Return the settings that a study of this instrument starts with, by field."""
+    design = config.design
+    # without comments and what else may stay open
+    asked = sum(criterion.is_always_answered for criterion in config.criteria)
+    defaults = {
+        "options": config.default_options,
+        "k": design.k,
+        "set_size": design.set_size,
+        "max_sets": design.max_sets,
+        "groups": design.groups,
+        "summary": write_summary(
+            asked or len(config.criteria), is_one=config.item.outputs.most == 1
+        ),
+    }
+    if is_built:
+        # without practice items practice could not be done
+        defaults |= {"language": config.language, "is_practice_on": bool(config.practice)}
+    return defaults
 
 
 def add_practice_items(study: Study, instrument: Instrument) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import format_money
 
 
 class Place(StrEnum):
@@ -41,6 +42,17 @@ PAGES = {
     "work": "Work",
     "quality": "Quality",
     "plan": "Plan",
+}
+
+_ORDERS: dict[str, str] = {
+    Study.ItemOrder.RANDOM: "random and balanced",
+    Study.ItemOrder.UPLOADED: "as uploaded",
+    Study.ItemOrder.BLOCKED: "related items together",
+}
+_GROUPS: dict[str, str] = {
+    Study.Groups.FREE: "to anyone",
+    Study.Groups.TOGETHER: "to one person",
+    Study.Groups.ONCE: "to different people",
 }
 
 INSTRUCTIONS, FIRST_PAGE, CONSENT = "Instructions", "First page", "Words of the consent"
@@ -227,29 +239,27 @@ _WORK = (
         name="k",
         page="work",
         label="Answers per item",
-        least=1,
-        most=1000,
-        help="Each by a different person.",
         place=Place.SIGHT,
+        least=1,
+        most=100,
         is_frozen=True,
     ),
     Setting(
         name="set_size",
         page="work",
         label="Items in a set",
-        least=1,
-        most=500,
-        help="What one person gets at a time. Checks and repeats come on top.",
         place=Place.SIGHT,
+        least=1,
+        most=200,
         is_frozen=True,
     ),
     Setting(
         name="minutes_per_set",
         page="work",
         label="Minutes people are told",
-        help="Empty: the instrument's estimate.",
         place=Place.SIGHT,
         least=1,
+        most=480,
         is_shown=True,
     ),
     Setting(
@@ -264,7 +274,6 @@ _WORK = (
         name="currency",
         page="work",
         label="Currency",
-        help="Three letters, such as GBP, EUR or USD.",
         place=Place.SIGHT,
         is_shown=True,
     ),
@@ -272,53 +281,41 @@ _WORK = (
         name="max_sets",
         page="work",
         label="Sets per person",
-        least=1,
         help="Empty: no limit.",
+        least=1,
         is_frozen=True,
         words=lambda study: f"sets per person: {study.max_sets or 'no limit'}",
     ),
     Setting(
         name="max_items",
         page="work",
-        label="Most items per person",
+        label="Most pages per person",
+        help="Empty: no limit. Checks and pages shown twice aren’t counted.",
         least=1,
-        help="Empty: no limit. Checks and repeats come on top, and are not counted.",
         is_frozen=True,
-    ),
-    Setting(
-        name="groups",
-        page="work",
-        label="Items of a group",
-        help="Items that share one input, such as the replies to one review.",
-        is_frozen=True,
-        words=lambda study: f"items of a group: {study.groups}",
+        words=lambda study: f"at most {study.max_items:,} pages" if study.max_items else "",
     ),
     Setting(
         name="item_order",
         page="work",
         label="Order",
         is_frozen=True,
-        words=lambda study: f"order: {study.item_order}",
+        words=lambda study: f"order: {_ORDERS[study.item_order]}",
+    ),
+    Setting(
+        name="groups",
+        page="work",
+        label="Items that share an input",
+        is_frozen=True,
+        words=lambda study: f"pages with one input: {_GROUPS[study.groups]}",
     ),
     Setting(
         name="lease_minutes",
         page="work",
-        label="Minutes a place is kept",
-        least=5,
-        most=10080,
-        help=(
-            "The longest time that unfinished places wait for a person. Each answer in a set keeps "
-            "its places for 15 minutes more, or for longer if items take long, up to this time. "
-            "Until a first answer, places are kept for 15 to 30 minutes at most."
-        ),
-        is_frozen=True,
-    ),
-    Setting(
-        name="expected_participants",
-        page="work",
-        label="Expected participants",
-        least=1,
-        help="If you know it. The checklist then says if this many can finish the design.",
+        label="Minutes a page is kept for a person",
+        help="At most, once they have begun. Then it goes to someone else.",
+        least=10,
+        most=1440,
         is_frozen=True,
     ),
     Setting(
@@ -329,52 +326,34 @@ _WORK = (
         least=Decimal("0.01"),
     ),
     Setting(
-        name="has_bonus",
-        page="work",
-        label="Bonus for all sets",
-        help=(
-            "Annotators who complete the maximum number of sets earn a bonus. They read about it "
-            "before they start. You pay it; the People page shows who has earned it."
-        ),
-        is_frozen=True,
-        words=lambda study: f"bonus: {'yes' if study.has_bonus else 'none'}",
-    ),
-    Setting(
         name="bonus",
         page="work",
-        label="Amount of the bonus",
-        help="In the currency of the pay. Leave empty to promise a bonus without a sum.",
+        label="Bonus for people who finish all their sets",
+        help="Empty: none. It needs a number of sets per person.",
         least=Decimal("0.01"),
         is_frozen=True,
+        words=lambda study: (
+            f"bonus: {format_money(study.bonus, study.currency) if study.bonus else 'none'}"
+        ),
     ),
     Setting(
         name="opens_at",
         page="work",
         label="Opens",
-        help=(
-            "Until then links work, but the first page says when people can start. Leave it empty "
-            "to open at launch."
-        ),
+        help="Empty: at launch.",
         words=lambda study: "opens on a date" if study.opens_at else "opens at launch",
     ),
     Setting(
         name="closes_at",
         page="work",
         label="Closes",
-        help=(
-            "Nobody new can start after it, and the study closes once nobody is at work. You can "
-            "always close it yourself."
-        ),
+        help="Empty: when you close it.",
         words=lambda study: "closes on a date" if study.closes_at else "",
     ),
     Setting(
         name="closes_when_full",
         page="work",
         label="Close when all answers are in",
-        help=(
-            "Otherwise the study stays open: nobody new can start, and you can still ask for more "
-            "answers."
-        ),
         words=lambda study: (
             "closes when all answers are in"
             if study.closes_when_full

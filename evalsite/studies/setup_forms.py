@@ -1,5 +1,6 @@
 """Set up: the forms of its pages, made from the settings of a study as they are declared."""
 
+from copy import copy
 from typing import Any, ClassVar, cast
 from zoneinfo import ZoneInfo
 
@@ -21,6 +22,7 @@ from evalsite.studies.setting_changes import (
     name_new_version,
 )
 from evalsite.studies.settings import SETTINGS, Place, list_settings
+from evalsite.studies.summary_lines import minutes_per_set, name_unit
 
 UTC = ZoneInfo("UTC")
 _MINUTES = "%Y-%m-%dT%H:%M"
@@ -247,16 +249,43 @@ class WorkForm(SettingsForm):
     currency = forms.CharField(
         validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
         label=SETTINGS["currency"].label,
-        help_text=SETTINGS["currency"].help,
+        widget=forms.TextInput(attrs={"list": "currencies", "size": 4}),
+    )
+    groups = forms.ChoiceField(
+        label=SETTINGS["groups"].label,
+        choices=[
+            (Study.Groups.FREE, "may go to different people"),
+            (Study.Groups.TOGETHER, "go to the same person, one after another"),
+            (Study.Groups.ONCE, "never go to the same person"),
+        ],
+    )
+    item_order = forms.ChoiceField(
+        label=SETTINGS["item_order"].label,
+        choices=[
+            (Study.ItemOrder.RANDOM, "Random and balanced"),
+            (Study.ItemOrder.UPLOADED, "As uploaded"),
+            (Study.ItemOrder.BLOCKED, "Related items one after another"),
+        ],
     )
     Meta = describe_fields("work")
 
     def fit_to_study(self) -> None:
-        study = self.instance
-        if study.config.design.checks_take_places:
-            self.fields[
-                "set_size"
-            ].help_text = "What one person gets at a time. Checks and repeats are among them."
+        study, fields = self.instance, self.fields
+        unit, design = name_unit(study), study.config.design
+        fields["k"].label = f"Answers per {unit}"
+        fields[
+            "k"
+        ].help_text = f"Each by a different person. {design.k} is the instrument’s default."
+        fields["set_size"].label = f"{unit.capitalize()}s in a set"
+        checks = "Checks are among them." if design.checks_take_places else "Checks come on top."
+        fields["set_size"].help_text = f"What one person gets at a time. {checks}"
+        estimate = copy(study)
+        estimate.minutes_per_set = None
+        fields[
+            "minutes_per_set"
+        ].help_text = f"Empty: {minutes_per_set(estimate)}, by the instrument’s estimate."
+        if unit != "item":
+            fields["groups"].label = f"{unit.capitalize()}s of the same item"
         local = now().astimezone(self.zone)
         note = f"In {name_zone(self.zone)}, where it is {local:%H:%M} now: your account’s."
         for name in ("opens_at", "closes_at"):
@@ -269,15 +298,11 @@ class WorkForm(SettingsForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        if cleaned.get("has_bonus") and "max_sets" in cleaned and cleaned["max_sets"] is None:
+        if cleaned.get("bonus") and "max_sets" in cleaned and cleaned["max_sets"] is None:
             self.add_error(
                 "max_sets",
                 "A bonus for all sets needs a number of sets. Enter how many a person may "
-                "complete, or untick the bonus.",
-            )
-        if cleaned.get("bonus") is not None and not cleaned.get("has_bonus"):
-            self.add_error(
-                "bonus", "Tick “Bonus for all sets”, or leave its amount empty: none is promised."
+                "complete, or leave the bonus empty.",
             )
         opens_at, closes_at = cleaned.get("opens_at"), cleaned.get("closes_at")
         if opens_at and closes_at and closes_at <= opens_at:

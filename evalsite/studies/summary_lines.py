@@ -47,6 +47,12 @@ def name_of_instrument(study: Study) -> str:
     return study.instrument.title
 
 
+def name_unit(study: Study) -> str:
+    """Return what answers are counted of; a pair of the only two systems is the whole item."""
+    unit = study.config.unit_name
+    return "item" if unit == "pair" and study.systems.count() <= 2 else unit
+
+
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
     """Return the facts of the line beside a study's title."""
     facts = [name_of_instrument(study)]
@@ -140,20 +146,10 @@ def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Es
     )
 
 
-def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> str:
-    """Return the sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
-    if not items:
-        return "Upload items first. Then this says how many answers, sets and hours they take."
-    sum_ = estimate_work(study, items, groups)
-    hours = f"{sum_.hours:,.1f}".removesuffix(".0")
-    line = (
-        f"{count_of(items, 'item')} × {study.k} = {count_of(sum_.answers, 'answer')} = "
-        f"{count_of(sum_.sets, 'set')} ≈ {hours} {'hour' if hours == '1' else 'hours'}"
-    )
-    if sum_.cost is not None and sum_.hourly is not None:
-        cost = format_money(sum_.cost, study.currency)
-        line += f" ≈ {cost} at {format_money(sum_.hourly, study.currency)} an hour"
-    return line + _describe_groups(study, groups) + _describe_set(study, items, groups)
+def describe_sets(study: Study, items: int, groups: MetOnce | None = None) -> str:
+    """Return in a sentence or two what a set holds besides its pages, and why it may be shorter."""
+    sentences = [_describe_groups(study, groups), _describe_set(study, items, groups)]
+    return " ".join(filter(None, sentences)) if items else ""
 
 
 def _describe_groups(study: Study, groups: MetOnce | None) -> str:
@@ -163,7 +159,7 @@ def _describe_groups(study: Study, groups: MetOnce | None) -> str:
     count = groups.groups
     words = "is 1 group" if count == 1 else f"are {count:,} groups"
     most = count_of(count, "item")
-    return f". A person meets a group once, and there {words}: a set has at most {most}"
+    return f"A person meets a group once, and there {words}: a set has at most {most}."
 
 
 def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
@@ -175,4 +171,4 @@ def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
     if not more:
         return ""
     shown = items_per_set(study, mains)
-    return f". A set shows up to {shown} items: {list_of([str(mains), *more])}"
+    return f"A set shows up to {shown} pages: {list_of([str(mains), *more])}."

@@ -39,7 +39,7 @@ YOURS = "bonus of £2.00 is yours."
 
 
 def make_live(*, items: int = 6, **fields) -> Study:
-    given = {"k": 1, "set_size": 2, "max_sets": 2, "has_bonus": True, "bonus": "2.00", **fields}
+    given = {"k": 1, "set_size": 2, "max_sets": 2, "bonus": "2.00", **fields}
     study = launch(make_study(items=items, **given))
     study.refresh_from_db()
     return study
@@ -95,9 +95,8 @@ def test_cap_and_bonus_are_told_before_the_work_and_beside_it():
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"bonus": None}, "You can complete at most 2 sets. Completing all 2 earns a bonus."),
         ({"max_sets": 1}, "at most 1 set. Completing it earns a bonus of £2.00."),
-        ({"has_bonus": False, "bonus": None}, "You can complete at most 2 sets.</b>"),
+        ({"bonus": None}, "You can complete at most 2 sets.</b>"),
         ({"bonus": "5.50", "currency": "CHF"}, "earns a bonus of 5.50 CHF."),
     ],
 )
@@ -110,7 +109,7 @@ def test_what_is_told_fits_the_design(fields, told):
 
 
 def test_without_a_cap_nothing_is_told_of_sets():
-    study = make_live(max_sets=None, has_bonus=False, bonus=None)
+    study = make_live(max_sets=None, bonus=None)
 
     page = Client().get(reverse("study-join", args=[study.pk])).content.decode()
 
@@ -283,7 +282,7 @@ def test_item_that_waits_for_the_researcher_puts_the_bonus_off_until_the_end():
 
 
 def test_study_without_a_bonus_owes_none():
-    study = make_live(has_bonus=False, bonus=None)
+    study = make_live(bonus=None)
     me = make_annotator(study)
     take_set(me)
     take_set(me)
@@ -348,19 +347,20 @@ def test_lists_of_people_take_the_same_queries_however_many_came(
 def test_bonus_without_a_number_of_sets_is_refused():
     study = make_study(items=0)
 
-    errors = settings_errors(study, has_bonus="on", max_sets="")
+    errors = settings_errors(study, bonus="2.00", max_sets="")
 
     assert list(errors) == ["max_sets"]
-    assert "Enter how many a person may complete, or untick the bonus." in errors["max_sets"][0]
+    assert (
+        "Enter how many a person may complete, or leave the bonus empty." in errors["max_sets"][0]
+    )
 
 
-def test_amount_without_a_bonus_or_below_a_penny_is_refused():
+def test_amount_below_a_penny_is_refused():
     study = make_study(items=0)
 
-    assert "Tick “Bonus for all sets”" in settings_errors(study, bonus="2.00")["bonus"][0]
-    wrong = settings_errors(study, has_bonus="on", max_sets="5", bonus="0")
+    wrong = settings_errors(study, max_sets="5", bonus="0")
     assert wrong["bonus"] == ["Enter 0.01 or more."]
-    assert not settings_errors(study, has_bonus="on", max_sets="5", bonus="2.00")
+    assert not settings_errors(study, max_sets="5", bonus="2.00")
 
 
 def settings_errors(study: Study, **changes: str) -> dict:
@@ -381,7 +381,6 @@ def test_cap_and_bonus_are_fixed_since_launch_and_part_of_the_version():
 
     form = WorkForm(instance=study)
 
-    assert form.fields["has_bonus"].disabled
     assert form.fields["bonus"].disabled
     settings = study.version.content["settings"]
     assert (settings["max_sets"], settings["has_bonus"], settings["bonus"]) == (2, True, "2.00")
@@ -395,7 +394,7 @@ def test_other_sets_than_the_documents_are_remarked_on_and_not_refused(staff_cli
     study = make_study(items=0, protocol="dialogue", bonus="2.00")
     assert (checked(study).problem, checked(study).remark) == ("", "")
 
-    study.max_sets, study.has_bonus, study.bonus = 3, False, None
+    study.max_sets, study.bonus = 3, None
     study.save()
     own = checked(study).remark
     page = staff_client.get(reverse("admin:study-launch", args=[study.pk])).content.decode()
@@ -411,7 +410,7 @@ def test_other_sets_than_the_documents_are_remarked_on_and_not_refused(staff_cli
 
 
 def test_other_sets_are_remarked_on_and_told_to_participants():
-    study = make_study(items=0, protocol="dialogue", set_size=12, max_sets=2, has_bonus=False)
+    study = make_study(items=0, protocol="dialogue", set_size=12, max_sets=2)
     assert "this study has at most 2 sets of 12 and no bonus" in checked(study).remark
 
     told = shown_content(study)["texts"]["instructions"]
@@ -420,22 +419,15 @@ def test_other_sets_are_remarked_on_and_told_to_participants():
     assert "THERE ARE A MAXIMUM OF 2 SETS YOU CAN COMPLETE.**\n\n" in told
 
 
-def test_bonus_in_a_study_without_any_money_is_remarked_on():
-    study = make_study(items=0, protocol="dialogue")
-    assert "People are promised a bonus, but neither" in checked(study).remark
-
-    study.pay_per_set = 3
-    assert checked(study).remark == ""
-
-
 def test_bonus_without_a_cap_is_not_launched():
-    study = make_study(items=0, has_bonus=True)
+    study = make_study(items=0, bonus="2.00", max_sets=None)
 
     assert not checked(study).is_met
 
 
-def test_new_study_takes_cap_and_bonus_from_its_protocol():
+def test_new_study_takes_the_cap_of_its_protocol_and_promises_no_bonus_without_an_amount():
     study = make_study(items=0, protocol="dialogue")
 
-    assert (study.max_sets, study.has_bonus, study.bonus) == (5, True, None)
+    assert (study.max_sets, study.has_bonus, study.bonus) == (5, False, None)
     assert not Annotation.objects.exists()
+    assert "no bonus" in checked(study).remark

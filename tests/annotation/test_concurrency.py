@@ -81,7 +81,6 @@ def test_people_with_two_tabs_on_sheets_rate_every_item_exactly_three_times(make
         options={"screen": "sheet"},
         set_size=4,
         max_sets=None,
-        has_bonus=False,
         add_items=lambda study: import_rows(study, make_rows(study.config, 8)),
     )
     crowd = make_crowd(study)

@@ -16,7 +16,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study, StudyVersion
 from evalsite.studies.set_size import items_per_set
-from evalsite.studies.summary_lines import describe_work
+from evalsite.studies.summary_lines import describe_sets, estimate_work
 from evalsite.studies.versions import forget_versions
 from tests.support.checks import (
     add_checks,
@@ -89,8 +89,8 @@ def test_design_of_a_study_with_checks_among_its_questions_adds_up():
     study = make_study(protocol="dialogue", items=45, k=1, check_every=5)
     add_checks(study, 10, outputs=1)
 
-    assert describe_work(study, 45).startswith("45 items × 1 = 45 answers = 5 sets")
-    assert "A set shows up to 11 items: 9 and 2 checks" in describe_work(study, 45)
+    assert estimate_work(study, 45).sets == 5
+    assert "A set shows up to 11 pages: 9 and 2 checks." in describe_sets(study, 45)
     assert [one.problem for one in check_launch(study) if "design" in one.label] == [""]
 
 

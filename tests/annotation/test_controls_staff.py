@@ -17,7 +17,7 @@ from evalsite.quality.people_figures import store_figures
 from evalsite.results.progress import items_by_progress, progress_by_system, progress_of
 from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Study
-from evalsite.studies.summary_lines import describe_work
+from evalsite.studies.summary_lines import describe_sets, estimate_work
 from tests.support.checks import add_checks, do_sets, make_checked, make_repeated
 from tests.support.exports import export, read
 from tests.support.factories import answer_item, launch, make_annotator, make_study
@@ -115,20 +115,20 @@ def test_too_few_answers_of_a_person_to_find_careless_work_are_remarked_on(field
 def test_the_sum_says_what_a_set_shows_with_its_checks_and_repeats():
     study = make_study(items=0, set_size=10, k=3, check_every=5, repeat_percent=10)
 
-    told = describe_work(study, items=100)
+    told = describe_sets(study, items=100)
 
-    assert told.endswith(". A set shows up to 13 items: 10, 2 checks and 1 repeat")
-    assert "= 30 sets" in told
+    assert told == "A set shows up to 13 pages: 10, 2 checks and 1 repeat."
+    assert estimate_work(study, items=100).sets == 30
     study.check_every, study.repeat_percent = None, 0
-    assert "A set shows" not in describe_work(study, items=100)
+    assert describe_sets(study, items=100) == ""
 
 
 def test_a_set_that_shows_more_takes_longer():
     study = make_study(items=0, set_size=10, k=1)
-    without = describe_work(study, items=10)
+    without = estimate_work(study, items=10).hours
     study.check_every = 2
 
-    assert without.partition("≈")[2] != describe_work(study, items=10).partition("≈")[2]
+    assert estimate_work(study, items=10).hours > without
 
 
 def test_participants_are_told_how_many_items_a_set_shows():

@@ -26,6 +26,7 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_pages import sign_in, url
 from tests.support.factories import launch, make_annotator, make_study, make_user
+from tests.support.rounds import make_round
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -227,19 +228,21 @@ def test_a_group_met_once_by_too_few_is_offered_fewer_answers_or_to_be_met_again
 # --- the launch page --------------------------------------------------------------------------
 
 
-def make_refused() -> Study:
+def make_short() -> Study:
     """Thirty answers, one set of two each, and fourteen people: it takes fifteen."""
-    return make_study(items=10, k=3, set_size=2, max_sets=1, expected_participants=14)
+    study = make_study(items=10, k=3, set_size=2, max_sets=1)
+    make_round(study, "panel", places=14)
+    return study
 
 
 def test_launch_offers_what_would_do_and_an_editor_takes_it(staff_client):
-    study = make_refused()
+    study = make_short()
     page = staff_client.get(url("study-launch", study))
     offered = {"offer": "max_sets=2", "revision": study.revision}
 
     after = staff_client.post(url("study-launch-offer", study), offered, follow=True)
 
-    assert "Expect at least 15 people." in page.text
+    assert "Invite at least 15 people." in page.text
     assert "Let each participant take 2 sets</button>" in page.text
     study.refresh_from_db()
     assert study.max_sets == 2
@@ -248,8 +251,9 @@ def test_launch_offers_what_would_do_and_an_editor_takes_it(staff_client):
     assert AuditEntry.objects.filter(study_id=study.pk, action="settings changed").exists()
 
 
-def test_an_order_that_must_be_lucky_is_refused_and_said(staff_client):
-    study = make_study(items=10, k=3, set_size=2, max_sets=2, expected_participants=8)
+def test_an_order_that_must_be_lucky_is_said(staff_client):
+    study = make_study(items=10, k=3, set_size=2, max_sets=2)
+    make_round(study, "panel", places=8)
 
     page = staff_client.get(url("study-launch", study))
 
@@ -269,7 +273,7 @@ def test_an_order_that_must_be_lucky_is_refused_and_said(staff_client):
     ],
 )
 def test_what_was_not_offered_is_not_set(staff_client, posted):
-    study = make_refused()
+    study = make_short()
 
     after = staff_client.post(url("study-launch-offer", study), posted, follow=True)
 
@@ -279,7 +283,7 @@ def test_what_was_not_offered_is_not_set(staff_client, posted):
 
 @pytest.mark.parametrize(("role", "status"), [("editor", 302), ("viewer", 403), ("", 404)])
 def test_offers_are_for_editors_of_this_study(role, status):
-    study = make_refused()
+    study = make_short()
     person = make_user("somebody")
     if role:
         Membership.objects.create(study=study, user=person, role=role)
@@ -294,9 +298,9 @@ def test_offers_are_for_editors_of_this_study(role, status):
 
 
 def test_nothing_is_offered_while_a_launch_is_on_its_way(staff_client):
-    study = make_study(expected_participants=9)
+    study = make_study()
     staff_client.post(url("study-launch-start", study))
-    Study.objects.filter(pk=study.pk).update(expected_participants=1)
+    make_round(study, "panel", is_on=False, places=1)
 
     page = staff_client.get(url("study-launch", study))
 

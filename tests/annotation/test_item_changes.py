@@ -17,11 +17,18 @@ from evalsite.annotation.running.item_changes import (
 )
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import ItemSet
+from evalsite.participants.models import ItemSet, Visit
 from evalsite.quality.plan_commitment import hash_plan
 from evalsite.studies.models import Change, Item, Membership, Study
 from tests.annotation.test_changing_k import answer_all, change
-from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_study,
+    make_user,
+    set_completion,
+)
 from tests.support.queues import run_waiting_jobs
 from tests.support.tabs import Tab, make_live, open_tab, what_became
 
@@ -536,3 +543,63 @@ def test_the_line_of_the_plan_stays_that_of_the_texts_at_its_moment():
         correct(second)
 
     assert hash_plan(study, number=1, content={}, at=moment) == before
+
+
+# --- pay ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.both_databases
+def test_whoever_loses_all_of_a_set_gets_what_finished_work_gets():
+    study = make_live(items=1, k=1)
+    tab = open_tab(study)
+    visit = Visit.objects.create(
+        study=study, participant=tab.me, recruitment=set_completion(study, code="DONE-1"),
+        item_set=ItemSet.objects.get(),
+    )  # fmt: skip
+
+    withdraw(tab.item)
+
+    page = tab.client.get(tab.home, follow=True)
+    assert page.redirect_chain[-1][0] == f"{tab.home}stopped/"
+    assert "DONE-1" in page.text
+    visit.refresh_from_db()
+    assert visit.outcome == "completed"
+
+
+def test_whoever_loses_all_of_a_set_is_given_other_items_if_there_are_any():
+    study = make_live(items=2, k=1, set_size=1)
+    tab = open_tab(study)
+
+    withdraw(tab.item)
+    tab.client.post(f"{tab.home}start/")
+
+    tab.me.refresh_from_db()
+    assert tab.me.stopped_at is None
+    assert ItemSet.objects.get().total == 1
+    tab.open(2).save()
+    assert Annotation.objects.counted().count() == 1
+
+
+def test_when_the_last_other_place_goes_too_the_next_click_ends_the_work():
+    study = make_live(items=2, k=1, set_size=1)
+    tab = open_tab(study)
+    withdraw(tab.item)
+    claim_set(make_annotator(study))
+
+    answer = tab.client.post(f"{tab.home}start/")
+
+    assert answer.headers["Location"] == f"{tab.home}stopped/"
+
+
+def test_an_open_set_with_answers_is_finished_and_paid_as_a_whole():
+    study = make_live(items=3, k=1)
+    tab = open_tab(study)
+    tab.save()
+    for item in Item.objects.main().filter(annotations=None):
+        withdraw(item)
+
+    page = tab.client.get(tab.home, follow=True)
+    assert page.redirect_chain[-1][0] == f"{tab.home}sets/1/review/"
+    tab.client.post(f"{tab.home}sets/1/review/")
+
+    assert ItemSet.objects.get().code != ""

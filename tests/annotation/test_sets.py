@@ -8,13 +8,14 @@ from django.test import Client
 from evalsite.annotation.allocation.claims import claim_set, has_work
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.annotation.pages.consent import withdraw
-from evalsite.annotation.running.checklist import check_launch, people_needed
+from evalsite.annotation.running.checklist import check_people, people_needed
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
 from tests.support.designs import make_designed, one_each
 from tests.support.factories import answer_item, launch, make_annotator, make_learner, make_study
+from tests.support.rounds import make_round
 from tests.support.standing import give_standing
 from tests.support.tabs import BOXES, SCORES, Tab, after_the_lease, make_live, open_tab
 
@@ -292,7 +293,8 @@ def test_groups_that_are_met_once_are_dealt_one_item_at_a_time():
 
 
 def test_a_design_of_groups_met_once_needs_a_person_for_each_item_of_a_group_and_answer():
-    study = make_study(items=6, k=2, groups="once", expected_participants=7)
+    study = make_study(items=6, k=2, groups="once")
+    make_round(study, "panel", places=7)
     Item.objects.main().filter(key__in=["item-001", "item-002", "item-003", "item-004"]).update(
         group="g"
     )
@@ -300,4 +302,4 @@ def test_a_design_of_groups_met_once_needs_a_person_for_each_item_of_a_group_and
     needed, _ = people_needed(study)
 
     assert needed == 8
-    assert [check.problem for check in check_launch(study) if "7 people" in check.problem]
+    assert "7 people" in check_people(study).remark

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.urls import reverse
 
 from evalsite.annotation.models import Slot
-from evalsite.annotation.running.checklist import check_launch, people_needed
+from evalsite.annotation.running.checklist import check_launch, check_people, people_needed
 from evalsite.annotation.running.launch import (
     close_study,
     launch_study,
@@ -24,6 +24,7 @@ from evalsite.studies.models import Item, Membership, Output, Study
 from tests.support.browsing import is_watched
 from tests.support.factories import make_participant, make_study, make_user
 from tests.support.queues import run_waiting_jobs
+from tests.support.rounds import make_round
 
 
 def url(name: str, study: Study) -> str:
@@ -86,7 +87,6 @@ def test_first_sentence_counts_what_the_list_below_it_holds(staff_client):
         ({"contact_email": ""}, "Enter an e-mail address"),
         ({"options": {"standard_score": 0}}, "must be 1 or more"),
         ({"closes_at": now() - timedelta(hours=1)}, "The closing date is past."),
-        ({"expected_participants": 2}, "You expect 2 people"),
     ],
 )
 def test_launch_is_refused_with_the_reason(staff_client, fields, problem):
@@ -128,12 +128,15 @@ def test_fewest_people_who_can_finish_a_design(db, fields, needed):
 
 
 def test_launch_says_how_many_people_would_do(db):
-    study = make_study(items=10, set_size=2, max_sets=1, expected_participants=14)
+    study = make_study(items=10, set_size=2, max_sets=1)
+    panel = make_round(study, "panel", places=14)
 
-    assert "Expect at least 15 people." in problems(study)
-
-    study.expected_participants = 15
+    assert "Invite at least 15 people." in check_people(study).remark
     assert not problems(study)
+
+    panel.places = 15
+    panel.save()
+    assert not check_people(study).remark
 
 
 # --- what a launch leaves behind ------------------------------------------------------------

@@ -67,7 +67,7 @@ def test_search_shows_what_it_finds_above_the_list_of_all(staff):
     pairs = staff.get(reverse("admin:new-all"), {"q": "A/B"})
     nothing = staff.get(reverse("admin:new-all"), {"q": "<b>zebra"})
 
-    assert [entry.config.key for entry in page.context["rows"]] == ["adequacy_fluency"]
+    assert [row["entry"].config.key for row in page.context["rows"]] == ["adequacy_fluency"]
     assert pairs.context["meanings"] == ["two outputs side by side"]
     assert "No instrument for “&lt;b&gt;zebra”" in nothing.text
     assert reverse("admin:instrument-new") in nothing.text

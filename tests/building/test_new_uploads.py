@@ -130,7 +130,7 @@ def test_name_that_systems_cannot_have_is_refused_and_changes_nothing(
     page = staff_client.post(find("new-upload"), {"name-1": name}, follow=True)
 
     assert 'class="note problem"' in page.text
-    assert Upload.objects.get().options == {}
+    assert Upload.objects.get().mapping.options == {}
 
 
 def test_system_of_a_file_is_renamed_beside_it(staff_client: Client) -> None:

@@ -12,7 +12,7 @@ from evalsite.data.tables.files import SourceFile, find_files
 from evalsite.data.tables.formats import find_ratings, load_formats
 from evalsite.data.tables.options import find_named
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.rows import recognise
+from evalsite.data.tables.rows import read_run, recognise
 from evalsite.data.tables.table import peek
 from evalsite.data.tables.texts import write_last_answer
 
@@ -336,3 +336,19 @@ def test_files_without_outputs_are_refused(tmp_path):
     with pytest.raises(Refused, match="imported on its own") as refused:
         convert(files)
     assert refused.value.code == "no_system"
+
+
+@pytest.mark.parametrize(
+    ("path", "run"),
+    [
+        ("promptfoo/results.json", "Reading shared"),
+        ("promptfoo/results.jsonl", ""),
+        *((f"inspect/{path.name}", "reading") for path in sorted(FOLDER.glob("inspect/*"))),
+    ],
+)
+def test_what_a_tool_calls_its_run_is_read(path: str, run: str) -> None:
+    (file,) = find_files(FOLDER / path)
+    known = recognise(file, load_formats())
+
+    assert known is not None
+    assert read_run(known) == run

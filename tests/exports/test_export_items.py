@@ -113,6 +113,20 @@ def test_rows_of_repeats_are_left_out(config: Instrument) -> None:
     assert any("repeats" in one.message and one.count == len(rows) for one in checked.remarks)
 
 
+def test_rows_of_withdrawn_items_are_left_out(config: Instrument) -> None:
+    study = make_study(items=0, protocol=config.key)
+    import_rows(study, make_rows(config, items=2))
+    Item.objects.filter(study=study, key="item-2").update(kind="withdrawn")
+    rows = read(export(study, "items"))
+    assert {row["kind"] for row in rows if row["item"] == "item-2"} == {"withdrawn"}
+
+    checked = check_rows(make_study(items=0, protocol=config.key), rows)
+
+    assert told(checked) == []
+    assert [item.key for item in checked.items] == ["item-1"]
+    assert any("withdrawn" in one.message for one in checked.remarks)
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"batch": "7"}, {"kind": "main"}, {"kind": "gold"}, {"batch": None}],

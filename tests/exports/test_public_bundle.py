@@ -35,7 +35,7 @@ def pack_shared() -> SimpleNamespace:
     That person has answers, and one of the two reports for which an item is held.
     """
     with transaction.atomic():
-        bonus = {"has_bonus": True, "max_sets": 2, "set_size": 2}
+        bonus = {"bonus": "2.00", "max_sets": 2, "set_size": 2}
         study = close(make_full_study("fluency", asks_to_share=True, **bonus))
         counted = Annotation.objects.filter(study=study, status="counted")
         item = counted.order_by("-id")[0].item

@@ -13,13 +13,12 @@ from django.db import IntegrityError, transaction
 
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.batches.new_study import create_study_from, find_inputs
+from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.batches.open_inputs import find_kind
 from evalsite.imports.core import Report
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check, find_report, read_report
 from evalsite.imports.uploads import keep_upload, open_upload, prune_uploads
-from evalsite.instruments.checks import read_instrument as parse_instrument
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job
@@ -199,25 +198,6 @@ def test_a_study_is_made_with_all_items_under_the_instruments_names() -> None:
     assert not kept.path.exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "inputs"),
-    [
-        (TRANSLATIONS, "da_sqm", {"source": "source"}),
-        (TRANSLATIONS, "summeval", {"document": "source"}),
-        (TRANSLATIONS, "webnlg", {}),
-        (CHATS, "helpsteer2", {"prompt": "messages"}),
-        (ODD, "arena_preference", {"prompt": "die_frage"}),
-        (DATA, "webnlg", {"data": "data"}),
-    ],
-)
-def test_inputs_are_found_by_name_by_alias_or_as_the_only_text(
-    text: str, key: str, inputs: dict[str, str]
-) -> None:
-    instrument = parse_instrument(read_instrument(key))
-
-    assert find_inputs(report_of(upload(text)), instrument) == inputs
-
-
 def test_two_clicks_make_one_study() -> None:
     kept, jane, version = upload(TRANSLATIONS), make_user(), adopt("da_sqm")
     same = Upload.objects.get(pk=kept.pk)
@@ -283,7 +263,9 @@ def test_ids_of_practice_items_are_taken() -> None:
     kept = upload(text)
 
     with pytest.raises(ValidationError):
-        create_study_from(kept, by=make_user(), title="R", protocol="magnitude")
+        create_study_from(
+            kept, by=make_user(), inputs={"mr": "mr"}, title="R", protocol="magnitude"
+        )
 
     assert not Study.objects.exists()
 
@@ -294,7 +276,7 @@ def test_decisions_hold_for_the_study() -> None:
     kept.save(update_fields=["mapping"])
     begin_check(kept, by=None)
 
-    create_study_from(kept, by=make_user(), title="MT", instrument=adopt("da_sqm"))
+    create_study_from(kept, by=make_user(), inputs=SOURCE, title="MT", instrument=adopt("da_sqm"))
 
     texts = Output.objects.filter(item__kind="main").values_list("text", flat=True)
     assert "The dog sleeps." in texts
@@ -325,7 +307,9 @@ def test_a_large_file_becomes_a_study_by_one_job(settings: Any) -> None:
     kept.refresh_from_db()
 
     for _ in range(2):
-        assert create_study_from(kept, by=jane, title="MT", instrument=version) is None
+        assert (
+            create_study_from(kept, by=jane, inputs=SOURCE, title="MT", instrument=version) is None
+        )
     assert Job.objects.filter(kind=ITEMS.create_kind).count() == 1
     run_waiting_jobs()
 

@@ -4,12 +4,15 @@ import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
 from evalsite.annotation.allocation.slots import count_strays
+from evalsite.annotation.running.item_changes import withdraw_item
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_commitment import hash_plan
 from evalsite.quality.system_names import rename_system
 from evalsite.studies.models import Change, Membership, System
+from tests.annotation.test_changing_k import answer_all
+from tests.support.exports import export, read
 from tests.support.factories import make_study, make_user
 from tests.support.tabs import make_live
 
@@ -127,3 +130,18 @@ def test_editors_rename_in_a_draft_and_owners_after_the_launch(make, may):
     else:
         with pytest.raises(PermissionDenied):
             rename(study, "GPT-4", by=editor)
+
+
+def test_files_have_the_new_name_and_withdrawn_answers_their_status():
+    study = make_live(items=2, k=1)
+    answer_all(study)
+    rename(study, "GPT-4")
+    withdraw_item(item=study.items.main().first(), reason="Cut off.", by=make_user())
+
+    rows = read(export(study, "ratings"))
+
+    assert {row["system"] for row in rows} == {"baseline", "GPT-4", "template"}
+    assert {(row["item"], row["kind"], row["status"]) for row in rows} == {
+        ("item-001", "withdrawn", "withdrawn"),
+        ("item-002", "main", "counted"),
+    }

@@ -18,6 +18,7 @@ from tests.site.test_staff_pages import HOSTILE, answer, member, sign_in, url
 from tests.support.browsing import is_watched
 from tests.support.factories import launch, make_study, make_user
 from tests.support.queues import run_waiting_jobs
+from tests.support.rounds import make_round
 
 pytestmark = pytest.mark.django_db
 
@@ -78,11 +79,12 @@ def test_a_draft_shows_what_will_be_planned_and_how_many_people_it_takes(staff_c
 
 
 def test_a_design_that_cannot_be_finished_is_said_with_the_way_to_what_would_do(staff_client):
-    study = make_study(items=10, k=3, set_size=2, max_sets=1, expected_participants=14)
+    study = make_study(items=10, k=3, set_size=2, max_sets=1)
+    make_round(study, "panel", places=14)
 
     page = staff_client.get(url("study-design", study))
 
-    assert "Expect at least 15 people." in page.text
+    assert "Invite at least 15 people." in page.text
     assert f'<a href="{url("study-launch", study)}">What would do instead</a>' in page.text
 
 
@@ -114,13 +116,14 @@ def test_every_member_sees_the_design_and_its_tab(role):
 
 
 def test_a_viewer_is_not_sent_to_a_page_that_is_closed_to_viewers():
-    study = make_study(items=10, k=3, set_size=2, max_sets=1, expected_participants=14)
+    study = make_study(items=10, k=3, set_size=2, max_sets=1)
+    make_round(study, "panel", places=14)
     viewer = make_user("viewer")
     Membership.objects.create(study=study, user=viewer, role="viewer")
 
     page = sign_in(viewer).get(url("study-design", study))
 
-    assert "Expect at least 15 people." in page.text
+    assert "Invite at least 15 people." in page.text
     assert url("study-launch", study) not in page.text
 
 

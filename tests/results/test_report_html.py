@@ -138,6 +138,24 @@ def test_figures_stand_without_and_with_what_is_excluded(study: Study, report: R
     assert f">{write_value(with_all)}<" in page
 
 
+def test_what_was_changed_after_launch_is_listed_with_both_texts(
+    study: Study, report: Report
+) -> None:
+    assert "Changes after the launch" not in write_page(study, report)
+    corrected = {
+        "kind": "corrected", "item": "item-001", "output": 2, "before": "<b>A slip",
+        "after": "Mended", "reason": "A tag was left in.", "answers": 0, "at": "2026-05-03T10:00Z",
+    }  # fmt: skip
+    withdrawn = corrected | {"kind": "withdrawn", "before": "", "after": "", "reason": "Cut off."}
+    report.content["changes"] = [corrected, withdrawn]
+
+    page = unescape(write_page(study, report))
+
+    assert "1 item withdrawn (“Cut off.”); 1 output corrected (“A tag was left in.”)" in page
+    for text in ("Changes after the launch", "Output 2 of item-001", "<b>A slip", "Mended"):
+        assert text in page
+
+
 def test_nobody_is_named_with_a_flag(study: Study, report: Report) -> None:
     report.content["kept"]["raters"]["rows"][0]["flags"] = [
         {"code": "speeder", "facts": {"share": 0.5, "is_under_floor": False}}

@@ -42,6 +42,7 @@ from evalsite.analysis.report.replication import warn_of_both
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import START
+from evalsite.instruments.schema import BasedOn
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
@@ -559,6 +560,9 @@ def record_sentences(write: Callable[[], Any]) -> list[dict[str, Any]]:
     return notes
 
 
+DEPARTURES = BasedOn(note=True, inputs=["source"], kinds={"output": "markdown"})
+
+
 def make_facts(**known: Any) -> Facts:
     """Facts of a study, with these changes to its settings, data and other parts."""
     settings = {
@@ -575,8 +579,8 @@ def make_facts(**known: Any) -> Facts:
     }  # fmt: skip
     return Facts(
         title="Study", organisation="", protocol="Likert", origin="A paper; licence", language="en",
-        version="1", criteria=(), data=data | known.get("data", {}),
-        texts={"consent": ""} | known.get("texts", {}),
+        departures=known.get("departures"), version="1", criteria=(),
+        data=data | known.get("data", {}), texts={"consent": ""} | known.get("texts", {}),
         settings=settings | known.get("settings", {}), has_practice=True,
         has_sheet=known.get("has_sheet", False), offers_sheet=False,
         exclusions=known.get("exclusions", ()), import_notes=(), plan=known.get("plan", {}),
@@ -989,6 +993,7 @@ STUDIES |= {
     "study, changed": lambda: describe_study(
         changes=({"kind": "withdrawn", "reason": "Cut off.", "before": "", "after": ""},)
     ),
+    "study, instrument changed": lambda: describe_study(departures=DEPARTURES),
     "methods of difference": lambda: describe_methods("difference"),
     "methods without a model": lambda: describe_methods("ranks part"),
     "methods of one rater": lambda: describe_methods("one rater"),
@@ -1209,6 +1214,7 @@ CASES |= {
     "pay_for_set": ("study, paid", "study"),
     "sharing_of_answers": ("study, asked to share", "study"),
     "exclusion_reasons": ("study, excluded", "study"),
+    "instrument_changed": ("study, instrument changed", "study"),
     "changes_after_launch": ("study, changed", "study"),
     "inputs_rated": ("study", "finished"),
     "ratings_given": ("study", "finished"),

@@ -12,7 +12,7 @@ from evalsite.lib.clock import now
 from evalsite.results.progress import activity_of
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.settings import SETTINGS
-from evalsite.studies.summary_lines import describe_work
+from evalsite.studies.summary_lines import estimate_work
 from evalsite.studies.versions import shown_content
 from tests.support.factories import launch, make_study, make_user
 
@@ -196,7 +196,7 @@ def test_saving_without_a_change_changes_nothing(staff_client):
         ("title", "", "This can&#x27;t be empty."),
         ("k", "0", "Enter 1 or more."),
         ("k", "three", "whole number"),
-        ("set_size", "501", "Enter 500 or less."),
+        ("set_size", "201", "Enter 200 or less."),
         ("currency", "pounds", "capital letters"),
         ("currency", "gbp", "capital letters"),
         ("pay_per_set", "-1", "Enter 0 or more."),
@@ -205,7 +205,8 @@ def test_saving_without_a_change_changes_nothing(staff_client):
         ("language", "en_GB", "Enter a language code"),
         ("minutes_per_set", "0", "Enter 1 or more."),
         ("k", "-1", "Enter 1 or more."),
-        ("lease_minutes", "4", "Enter 5 or more."),
+        ("lease_minutes", "9", "Enter 10 or more."),
+        ("k", "101", "Enter 100 or less."),
         ("check_every", "1", "Enter 2 or more."),
         ("repeat_percent", "51", "Enter 50 or less."),
         ("repeat_percent", "-1", "Enter 0 or more."),
@@ -320,13 +321,20 @@ def test_settings_page_shows_the_sum_of_the_design(staff_client):
 
     page = staff_client.get(address(study))
 
-    assert "100 items × 3 = 300 answers = 30 sets ≈ 5 hours ≈ £52.50 at £10.50 an hour" in page.text
+    assert "300 answers from 30 people, for £52.50" in page.text
+    assert (
+        "100 items × 3 = <strong>300 answers</strong> · 30 sets of 10 · 10 minutes each, 5 hours "
+        "in all · £1.75 each is £10.50 an hour, before fees" in page.text
+    )
 
 
 def test_sum_of_a_study_without_pay_ends_with_its_hours(db):
     study = make_study(items=0, set_size=3)
 
-    assert describe_work(study, items=1) == "1 item × 3 = 3 answers = 3 sets ≈ 0.1 hours"
+    total = estimate_work(study, items=1)
+
+    assert (total.answers, total.sets, total.cost) == (3, 3, None)
+    assert round(total.hours, 1) == 0.1
 
 
 def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
@@ -334,8 +342,8 @@ def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
 
     set_of_all = make_study(items=0, k=3, set_size=100)
 
-    assert "= 300 answers = 3 sets" in describe_work(study, items=100)
-    assert describe_work(study, items=100) == describe_work(set_of_all, items=100)
+    assert estimate_work(study, items=100) == estimate_work(set_of_all, items=100)
+    assert estimate_work(study, items=100).sets == 3
 
 
 def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client):
@@ -343,10 +351,11 @@ def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client)
     for number, item in enumerate(study.items.main()):
         Item.objects.filter(pk=item.pk).update(group=f"input-{number // 3}")
 
-    told = staff_client.get(address(study)).context["work"]
+    page = staff_client.get(address(study))
 
-    assert "24 items × 3 = 72 answers = 9 sets" in told
-    assert "A person meets a group once, and there are 8 groups: a set has at most 8 items" in told
+    assert (page.context["total"].answers, page.context["total"].sets) == (72, 9)
+    words = "A person meets a group once, and there are 8 groups: a set has at most 8 items."
+    assert words in page.text
     activity = activity_of(launch(study))
     assert activity.needed_sets == 9
 
@@ -356,14 +365,17 @@ def test_group_of_many_items_needs_a_set_for_each_of_their_answers(staff_client)
     twenty = study.items.main().order_by("pk")[:20]
     Item.objects.filter(pk__in=[item.pk for item in twenty]).update(group="large")
 
-    told = staff_client.get(address(study)).context["work"]
+    total = staff_client.get(address(study)).context["total"]
 
     # nobody meets two of its 20 items: 20 x 3 sets
-    assert "30 items × 3 = 90 answers = 60 sets" in told
+    assert (total.answers, total.sets) == (90, 60)
 
 
-def test_sum_of_a_study_without_items_says_to_upload_them(db):
-    assert describe_work(make_study(items=0), items=0).startswith("Upload items first.")
+def test_sum_of_a_study_without_items_says_to_upload_them(staff_client):
+    page = staff_client.get(address(make_study(items=0))).text
+
+    assert '<span id="live-headline">No items yet</span>' in page
+    assert "Upload items first." in page
 
 
 # --- after launch -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_participants_and_researchers_are_told_the_same_pay(staff_client, curren
     settings = staff_client.get(reverse("admin:setup-work", args=[study.pk])).text
     landing = landing_page(study)
 
-    assert f"≈ {pay} at {hourly}" in settings
+    assert f"{pay} each is {hourly}" in settings
     assert pay in landing
     assert hourly in landing
 

@@ -32,6 +32,7 @@ from evalsite.annotation.pages.next_step import (
     step_in,
 )
 from evalsite.annotation.pages.saving import Saved
+from evalsite.annotation.pages.stopping import stop_if_emptied
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rate_limits import client_address
@@ -279,6 +280,8 @@ def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
             item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me, network=network)
     except NetworkIsFull as error:
         return _refuse_network(request, me, error)
+    if item_set is None and stop_if_emptied(me):
+        return redirect(address(request, "participant-stopped"))
     if item_set is None:
         end_without_place(me)
         return _go_waiting(request)

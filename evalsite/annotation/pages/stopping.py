@@ -2,7 +2,11 @@
 
 from django.db import transaction
 
-from evalsite.annotation.allocation.leases import lock_participant, release_places
+from evalsite.annotation.allocation.leases import (
+    answered_items,
+    lock_participant,
+    release_places,
+)
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
     ItemSet,
@@ -13,6 +17,7 @@ from evalsite.participants.models import (
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.participants.visits import find_visit
 from evalsite.platforms import Outcome
+from evalsite.studies.models import Item
 
 
 @transaction.atomic
@@ -34,6 +39,18 @@ def stop_person(participant: Participant, kind: StopKind, message: str = "") -> 
         )
         ItemSet.objects.filter(pk=visit.item_set_id, code="").update(code=make_completion_code())
     return True
+
+
+def stop_if_emptied(me: Participant) -> bool:
+    """End the work of a person whose set was withdrawn before they could answer any of it.
+
+    They had a place, so they get what finished work gets; False for everyone else.
+    """
+    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    if me.is_expert or open_set is None or open_set.total or answered_items(open_set):
+        return False
+    withdrawn = Item.objects.filter(pk__in=open_set.lost_ids, kind=Item.Kind.WITHDRAWN)
+    return withdrawn.exists() and stop_person(me, StopKind.OURS)
 
 
 def lost_place_to_end(me: Participant) -> bool:

@@ -16,6 +16,7 @@ from evalsite.annotation.allocation.feasibility import (
     find_offers,
     most_each,
 )
+from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
@@ -34,7 +35,7 @@ from evalsite.studies.summary_lines import count_of, minutes_per_set
 from evalsite.studies.versions import protocol_instructions
 
 _NO_END = 10**9
-_READ, _WORDS_A_MINUTE = 30, 238
+_READ, WORDS_A_MINUTE = 30, 238
 # answers and attention checks of a person from which flags can find careless work
 _FEWEST_TO_JUDGE, _FEWEST_PAGES, _CHECKS_TO_JUDGE = 12, 4, 2
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
@@ -130,7 +131,7 @@ def check_launch(
         *_check_order(study),
         _check_bonus(study),
         _check_closing_date(study),
-        check_people(study, work),
+        _check_limits(work),
     ]
 
 
@@ -159,12 +160,8 @@ def _check_consent(study: Study) -> Check:
     )
 
 
-def check_reading_time(study: Study) -> Check:
-    """People are told of as much time as reading alone takes; a remark if it is less.
-
-    By the first items. At 238 words a minute: the mean of silent reading in English (Brysbaert
-    2019, Journal of Memory and Language 109).
-    """
+def count_words(study: Study) -> float:
+    """Return how many words people read on a page, by the first items."""
     items = study.items.main().order_by("pk")[:_READ].prefetch_related("outputs")
     words = [
         len(text.split())
@@ -174,10 +171,24 @@ def check_reading_time(study: Study) -> Check:
             *(output.text for output in item.outputs.all()),
         )
     ]
+    return sum(words) / max(len(items), 1)
+
+
+def estimate_reading(study: Study, words: float) -> int:
+    """Return how many minutes it takes to read a set, with so many words on a page.
+
+    At 238 words a minute: the mean of silent reading in English (Brysbaert 2019, Journal of Memory
+    and Language 109).
+    """
+    return ceil(words * items_per_set(study) / WORDS_A_MINUTE)
+
+
+def check_reading_time(study: Study) -> Check:
+    """People are told of as much time as reading alone takes; a remark if it is less."""
     minutes = minutes_per_set(study)
-    takes = ceil(sum(words) * items_per_set(study) / max(len(items), 1) / _WORDS_A_MINUTE)
+    takes = estimate_reading(study, count_words(study))
     remark = (
-        f"People are told less time than reading takes. At {_WORDS_A_MINUTE} words a minute, the "
+        f"People are told less time than reading takes. At {WORDS_A_MINUTE} words a minute, the "
         f"texts of a set take about {count_of(takes, 'minute')}; people are told about "
         f"{minutes:,}. Enter the minutes of a set, or make sets smaller."
     )
@@ -355,16 +366,16 @@ def _check_bonus(study: Study) -> Check:
     if study.has_bonus and study.max_sets is None:
         return Check(
             label="Cap and bonus match what participants read",
-            problem="A bonus for all sets needs a number of sets. Enter it, or untick the bonus.",
+            problem=(
+                "A bonus for all sets needs a number of sets. Enter it, or leave the bonus empty."
+            ),
         )
     design = study.config.design
     phrases = _describe_sets(design.set_size, design.max_sets, has_bonus=design.has_bonus)
     planned = _describe_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
     if design.max_sets is None or phrases == planned:
-        return Check(
-            label="Sets, cap and bonus match what participants read", remark=_unpaid(study)
-        )
+        return Check(label="Sets, cap and bonus match what participants read")
     if study.instructions:
         instructions = "Make sure that your own instructions say this."
     elif protocol_instructions(study) != study.config.instructions:
@@ -376,18 +387,7 @@ def _check_bonus(study: Study) -> Check:
         )
     return Check(
         label="Sets, cap or bonus differ from the document's",
-        remark=f"The document says {phrases}; this study has {planned}. {instructions} "
-        f"{_unpaid(study)}".strip(),
-    )
-
-
-def _unpaid(study: Study) -> str:
-    """Said where a bonus is promised in a study that names no money at all."""
-    if not study.has_bonus or study.bonus is not None or study.pay_per_set is not None:
-        return ""
-    return (
-        "People are promised a bonus, but neither pay nor an amount is set. If you pay none, "
-        "untick “Bonus for all sets”."
+        remark=f"The document says {phrases}; this study has {planned}. {instructions}",
     )
 
 
@@ -407,34 +407,41 @@ def _check_closing_date(study: Study) -> Check:
     )
 
 
-def check_people(study: Study, work: Workload | None = None) -> Check:
-    """Whether the people who are expected can finish the design; if not, with what they could."""
-    work, expected = work or measure_work(study), study.expected_participants
-    if not can_be_finished(work):
-        return Check(
-            label="The design can be finished",
-            problem=(
-                f"Nobody may be given more than {count_of(work.max_items or 0, 'item')}, but a "
-                f"group has {work.largest:,} and stays together. Set a higher limit, or none."
-            ),
-            offers=tuple(find_offers(work, expected or _NO_END)),
-        )
+def _check_limits(work: Workload) -> Check:
+    """Any number of people would do, unless a limit keeps everybody from the largest group."""
+    if can_be_finished(work):
+        return Check(label="The design can be finished")
+    problem = (
+        f"Nobody may be given more than {count_of(work.max_items or 0, 'item')}, but a group has "
+        f"{work.largest:,} and stays together. Set a higher limit, or none."
+    )
+    offers = tuple(find_offers(work, _NO_END))
+    return Check(label="The design can be finished", problem=problem, offers=offers)
+
+
+def check_people(study: Study, work: Workload | None = None, expected: int | None = None) -> Check:
+    """Whether the people invited or wanted can finish the design; if not, what they could."""
+    work = work or measure_work(study)
+    limits = _check_limits(work)
+    if limits.problem:
+        return limits
+    expected = expected or count_expected(study)
     needed, why = people_needed(study, work)
     if expected is None or expected >= needed:
         return Check(
             label=f"The design can be finished: it takes {count_of(needed, 'person', 'people')} "
             "or more"
         )
-    you = f"You expect {count_of(expected, 'person', 'people')}"
+    you = f"You invite {count_of(expected, 'person', 'people')}"
     if expected >= fewest_people(work):
         you += ". They can finish only if they come in a lucky order"
         why = f"the last answers may be left to people who have met those {_met(work)} already"
-        problem = f"{you}: {why}. With {needed:,} the order does not matter."
+        remark = f"{you}: {why}. With {needed:,} the order does not matter."
     else:
-        problem = f"{you}, but {why}. Expect at least {count_of(needed, 'person', 'people')}."
+        remark = f"{you}, but {why}. Invite at least {count_of(needed, 'person', 'people')}."
     return Check(
-        label="The design can be finished by the people you expect",
-        problem=problem,
+        label="The design can be finished by the people you invite",
+        remark=remark,
         offers=tuple(find_offers(work, expected, has_bonus=study.has_bonus)),
     )
 

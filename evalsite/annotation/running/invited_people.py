@@ -57,6 +57,23 @@ def find_if_alone(study: Study) -> QuerySet[Study]:
     return Study.objects.filter(alone, pk=study.pk)
 
 
+def count_expected(study: Study) -> int | None:
+    """Return how many people are invited or wanted; None where nobody is, or anyone may come."""
+    rounds = Recruitment.objects.filter(study=study).annotate(
+        link_count=Count("personal_links"),
+        has_visits=Exists(Visit.objects.filter(recruitment=OuterRef("pk"))),
+    )
+    people = 0
+    for round_ in rounds:
+        is_open_link = round_.number == 0
+        if is_open_link and not round_.has_visits:
+            continue
+        if is_open_link or (round_.has_link and round_.places is None):
+            return None
+        people += (round_.places or 0) if round_.has_link else round_.link_count
+    return people or None
+
+
 def _list_able(study: Study) -> list[Invited]:
     """Return the people with a link of their own who may still take part, experts left out."""
     links = PersonalLink.objects.filter(study=study, expert__isnull=True).order_by()

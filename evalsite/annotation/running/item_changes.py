@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q
 
+from evalsite.annotation.allocation.claims import has_work
 from evalsite.annotation.allocation.controls import has_controls
 from evalsite.annotation.allocation.leases import (
     answered_items,
@@ -29,6 +30,7 @@ from evalsite.annotation.pages.held_items import (
     lock_reports,
 )
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
+from evalsite.annotation.pages.stopping import stop_if_emptied
 from evalsite.annotation.running.launch import insist_on_editor, insist_on_owner
 from evalsite.annotation.running.live_changes import KIND, lock_running
 from evalsite.audit.models import AuditEntry
@@ -195,6 +197,8 @@ def _take_from_sets(item: Item, holders: Collection[Participant]) -> None:
         end = find_end(holder, study)
         if has_controls(study) and end is not None and end > now():
             hold_again(open_set, holder, study)
+        if not has_work(holder, study):
+            stop_if_emptied(holder)
 
 
 def _judge_all_reports(study: Study) -> None:

@@ -1,6 +1,6 @@
 """How far the setting-up of a study is: what its pages hold and lack, and what it adds up to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -18,12 +18,14 @@ from evalsite.annotation.running.checklist import (
     people_needed,
 )
 from evalsite.studies.models import Study
+from evalsite.studies.set_size import mains_per_set
 from evalsite.studies.summary_lines import (
     Estimate,
     MetOnce,
     count_of,
     estimate_work,
     format_money,
+    name_unit,
 )
 
 # where each page of Set up is, by its key in `studies.settings`
@@ -68,6 +70,27 @@ class Setup:
             return None
         return MetOnce(self.work.group_count, max(self.work.sizes, default=0))
 
+    def measure(self, study: Study) -> Workload:
+        """Return how much there is to answer with the settings that this study has in memory."""
+        return replace(
+            self.work,
+            k=study.k,
+            set_size=mains_per_set(study),
+            max_sets=study.max_sets,
+            max_items=study.max_items,
+            groups=study.groups,
+            is_size_fixed=mains_per_set(study) != study.set_size,
+        )
+
+    @cached_property
+    def unit(self) -> str:
+        return name_unit(self.study)
+
+    @property
+    def records(self) -> int:
+        """Return how many records of data the outputs or pairs on the pages come from."""
+        return self.counts.items if self.unit == "item" else self.counts.groups
+
     @cached_property
     def estimate(self) -> Estimate:
         """Return what the design adds up to."""
@@ -96,7 +119,7 @@ class Setup:
         blocking = {check.url_name for check in self.problems} if is_draft else set()
         checks = counts.checks if study.check_every else 0
         values = {
-            "items": f"{counts.items:,}" if counts.items else "",
+            "items": f"{self.records:,}" if counts.items else "",
             "read": "notice" if study.has_notice else "page",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
             "quality": count_of(checks, "check") if checks else "none",

@@ -9,7 +9,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.accounts.time_zones import zone_of
-from evalsite.annotation.running.checklist import check_reading_time
+from evalsite.annotation.running.checklist import check_people, check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.made_checks import list_made, list_uploaded
@@ -25,9 +25,8 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import describe_last_change
 from evalsite.studies.settings import PAGES
-from evalsite.studies.setup_forms import QualityForm, WorkForm
+from evalsite.studies.setup_forms import QualityForm
 from evalsite.studies.staff_pages import StudyView, has_role, study_page, study_url
-from evalsite.studies.summary_lines import describe_work
 
 MOST_LISTED = 100
 _EDITOR = Membership.Role.EDITOR
@@ -43,30 +42,6 @@ def open_setup(request: HttpRequest, study: Study) -> HttpResponseBase:
         if entry.is_blocking and has_role(request, study, _EDITOR)
     )
     return redirect(f"admin:{next(blocking, PAGE_NAMES['items'])}", study.pk)
-
-
-@study_page(
-    "set-up/work/",
-    name="setup-work",
-    role=_EDITOR,
-    place="Set up",
-    tab=PAGES["work"],
-    order=32,
-)
-@require_http_methods(["GET", "HEAD", "POST"])
-def show_work(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = make_form(WorkForm, request, study)
-    saved = save_settings(request, form)
-    if saved is not None:
-        return saved
-    context = describe_page(study, form)
-    setup, shown = describe_setup(study), context["shown"]
-    context |= {
-        "work": describe_work(shown, setup.work.items, setup.find_groups(shown)),
-        "dates": describe_dates(shown, form.zone),
-    }
-    status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_work.html", context, status=status)
 
 
 @study_page(
@@ -124,8 +99,8 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         return redirect("admin:study-overview", study.pk)
     job = newest_launch(study)
     setup = describe_setup(study)
-    reading = check_reading_time(study)
-    remarks = [*setup.remarks, *([reading] if reading.remark else [])]
+    worth = [check_people(study, setup.work), check_reading_time(study)]
+    remarks = [*setup.remarks, *(check for check in worth if check.remark)]
     response = TemplateResponse(
         request,
         "studies/launch.html",

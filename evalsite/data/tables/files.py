@@ -61,6 +61,7 @@ class FileUse:
     shared: list[str] = field(default_factory=list)
     size: str = ""
     is_settings: bool = False  # whether it has no rows
+    run: str = ""  # what its tool calls the run
 
 
 def find_files(path: Path) -> list[SourceFile]:

@@ -78,13 +78,8 @@ def count_lines(file: SourceFile) -> int:
 
 def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
     is_source = _SOURCES.fullmatch(_LANGUAGE.sub("", roles[INPUTS].stem))
-    return [
-        "item",
-        "source" if is_source else "prompt",
-        "system",
-        "output",
-        *(["reference"] if REFERENCE in roles else []),
-    ]
+    name = "source" if is_source else "prompt"
+    return ["item", name, "system", "output", *(["reference"] if REFERENCE in roles else [])]
 
 
 def read_items(roles: Mapping[str, SourceFile], systems: Sequence[str]) -> Iterator[list[str]]:

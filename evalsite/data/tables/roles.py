@@ -6,7 +6,7 @@ from dataclasses import replace
 from evalsite.data.tables import lines
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import FileUse, SourceFile
-from evalsite.data.tables.rows import Recognised
+from evalsite.data.tables.rows import Recognised, read_run
 
 # what a file may be called instead of its system
 INPUTS, REFERENCE, SETTINGS, LEAVE_OUT = "inputs", "reference", "settings", "-"
@@ -31,7 +31,10 @@ def _find_use(
     role = name if name in WORDS else OUTPUTS if name else ""
     if known is not None:
         role = role or known.shape.role
-        return FileUse(file.name, known.format.title, role, named, is_settings=is_settings(known))
+        return FileUse(
+            file.name, known.format.title, role, named,
+            is_settings=is_settings(known), run=read_run(known),
+        )  # fmt: skip
     if lines.is_called_text(file) or (name and lines.is_text(file)):
         guess = lines.guess_role(file)
         if not role and (are_lines or guess == lines.REFERENCE):

@@ -4,6 +4,7 @@ import fnmatch
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NoReturn, cast
@@ -343,6 +344,20 @@ def read_settings(known: Recognised) -> tuple[str, dict[str, Any], dict[str, Any
     except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
         refuse_json(known.file, str(error))
     return _read_header(known, head.get)
+
+
+def read_run(known: Recognised) -> str:
+    """Return what a tool's document calls its run; "" if it doesn't say."""
+    path, value = known.shape.run, None
+    with suppress(Refused, ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError):
+        if path and known.shape.container == "zip":
+            with open_zip(known.file) as archive:
+                header = read_entry(archive, known.shape.header, known.file)
+                value = find(_parse(header, known.file, 1), path)
+        elif path:
+            with known.file.open() as opened:
+                value = read_value(opened, path.split("."))
+    return value if isinstance(value, str) else ""
 
 
 def _read_zip(known: Recognised) -> Iterator[Row]:

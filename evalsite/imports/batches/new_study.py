@@ -12,33 +12,29 @@ from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.columns import INPUT
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.columns import fold
 from evalsite.imports.core import Report, Source, Tell
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import check_for, import_upload, is_imported, read_report
 from evalsite.imports.target import aim_at_instrument
 from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.instruments.installed import get_protocol
-from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.studies.models import InstrumentVersion, Study
 from evalsite.studies.services import create_study
 from evalsite.studies.version_cache import read_built
 
-# an input of this name may be any text
-_PROMPT = "prompt"
 _GONE = "This file was given up meanwhile. Upload it again."
 
 
 def create_study_from(
-    upload: Upload, *, by: Any, inputs: Mapping[str, str] | None = None, **fields: Any
+    upload: Upload, *, by: Any, inputs: Mapping[str, str], **fields: Any
 ) -> Study | None:
     """Make a study of this file, with these fields of `create_study`; None while a job makes it.
 
-    `inputs`: by the names of the instrument those in the file, if they aren't to be found by name.
-    The others become metadata. Asked again, return the same study. ValidationError with the faults
-    of the file, which then waits as before, and no study is made.
+    `inputs` name those of the file by the names that the instrument has for them; others become
+    metadata. Asked again, return the same study. ValidationError with the faults of the file, which
+    then waits as before, and no study is made.
     """
     if upload.study is not None:
         return upload.study
@@ -50,22 +46,6 @@ def create_study_from(
     kind = str(ITEMS.create_kind)
     start_job(kind, study_id=None, by=by, subject=str(upload.pk), inputs=inputs, fields=fields)
     return None
-
-
-def find_inputs(report: Report, instrument: Instrument) -> dict[str, str]:
-    """Return which input of the file is which of the instrument: by name, by alias, or the last."""
-    free = [str(one["name"]) for one in report.summary["inputs"]]
-    inputs: dict[str, str] = {}
-    names = [(one.name, [one.name]) for one in instrument.columns]
-    aliases = [(one.name, [*map(fold, one.aliases)]) for one in instrument.columns]
-    for name, known in [*names, *aliases]:
-        match = next((other for other in free if other in known), None)
-        if name not in inputs and match is not None:
-            inputs[name] = match
-            free.remove(match)
-    if len(free) == 1 and _PROMPT not in inputs and _PROMPT in dict(names):
-        inputs[_PROMPT] = free[0]
-    return inputs
 
 
 def map_inputs(report: Report, inputs: Mapping[str, str]) -> dict[str, str]:
@@ -82,7 +62,7 @@ def _create(
     upload: Upload,
     *,
     by: Any,
-    inputs: Mapping[str, str] | None,
+    inputs: Mapping[str, str],
     fields: Mapping[str, Any],
     tell: Tell | None = None,
 ) -> Study:
@@ -91,7 +71,6 @@ def _create(
     report = read_report(upload)
     if report is None:
         raise ValidationError("This file isn't checked yet. Look at it, then create the study.")
-    inputs = find_inputs(report, instrument) if inputs is None else inputs
     mapping = upload.mapping.change(fields=map_inputs(report, inputs))
     # before anything is stored: to read the file takes longer
     checked: CheckedItems = check_for(

@@ -2,17 +2,20 @@
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count, Prefetch, QuerySet
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -23,7 +26,15 @@ from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.data.tables.formats import load_formats
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS, find_note
+from evalsite.imports.batches.item_maker import CHECKS
 from evalsite.imports.batches.joins import PAIRED
+from evalsite.imports.batches.records import (
+    MOST_COLUMNS,
+    SAMPLED,
+    describe_systems,
+    list_records,
+    read_records,
+)
 from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
@@ -41,7 +52,8 @@ from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import write_rows
 from evalsite.lib.limited import VALUES_IN_FILE
-from evalsite.studies.models import Batch, Item, Membership, Output, Study
+from evalsite.quality.system_names import rename_system
+from evalsite.studies.models import Batch, Membership, Study, System
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
 
@@ -150,7 +162,7 @@ TEMPLATES: dict[str, Template] = {
 
 
 # --- pages ----------------------------------------------------------------------------
-PAGE = 50
+PAGE, _LONGEST_SEARCH = 10, 100
 
 
 def _describe_new(study: Study) -> dict[str, Any]:
@@ -228,33 +240,102 @@ def download_template(request: HttpRequest, study: Study) -> HttpResponseBase:
     return response
 
 
+class SystemsForm(forms.Form):
+    """The names of a draft's systems."""
+
+    def __init__(self, data: Any, *, systems: Iterable[System]) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.systems = {f"system-{system.pk}": system for system in systems}
+        for number, (name, system) in enumerate(self.systems.items(), start=1):
+            label = f"Name of system {number}"
+            self.fields[name] = forms.CharField(
+                label=label,
+                required=False,
+                initial=system.name,
+                widget=forms.TextInput(attrs={"aria-label": label}),
+            )
+
+    def get_field(self, system: System) -> Any:
+        return self[f"system-{system.pk}"]
+
+
+@require_POST
+def rename_systems(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Save the names of the systems; all of them, or none if one can't be used."""
+    form = SystemsForm(request.POST, systems=study.systems.order_by("pk"))
+    try:
+        with transaction.atomic():
+            for field in form.changed_data if form.is_valid() else ():
+                name = form.cleaned_data[field]
+                # a page from before a system was added has no box for it
+                if field in request.POST:
+                    rename_system(study, form.systems[field], name, request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, "The names are saved.")
+    return redirect("admin:batch-list", study.pk)
+
+
 def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
-    jobs, batches = find_jobs(study), summarise_batches(study)
-    items = Paginator(list_items(study), PAGE)
-    items.count = sum(one.items for one in batches)
-    rows = items.get_page(request.GET.get("page"))
+    jobs = find_jobs(study)
+    batches = list(Batch.objects.filter(study=study).select_related("uploaded_by"))
+    search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
+    rows = Paginator(list_records(study, search), PAGE).get_page(request.GET.get("page"))
     places = describe_places(study) if study.version_id else {}
-    page = dict(
-        batches=batches,
-        undoings=list_undoings(study, ITEMS, jobs),
+    figures = describe_systems(study) if batches else []
+    is_draft = study.version_id is None and not study.has_ended
+    systems = [figure.system for figure in figures]
+    form = SystemsForm(None, systems=systems) if is_draft and may_edit else None
+    columns = systems[:MOST_COLUMNS]
+    records = read_records(study, list(rows))
+    # optional inputs that no item has would be empty columns
+    shown = [
+        place
+        for place, column in enumerate(study.config.columns)
+        if column.required or any(record.inputs[place] for record in records)
+    ]
+    checks = study.items.filter(kind__in=CHECKS, batch__isnull=False).count() if batches else 0
+    context = {
+        "batches": batches,
+        "has_unopened": study.is_launched and any(batch.opened_at is None for batch in batches),
+        "last_upload": max((batch.uploaded_at for batch in batches), default=None),
+        "undoings": list_undoings(study, ITEMS, jobs),
         **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads, jobs)),
-        ratings_under_way=may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
-        rows=rows,
-        listed=[(item, list_inputs(item, study.config)) for item in rows],
-        item_count=count_of(items.count, "item"),
-        form=UploadForm(None, several=True),
-        purpose=Upload.Purpose.ITEMS,
-        to=reverse("admin:upload-new", args=[study.pk]),
-        can_restart=may_edit,
-        can_upload=takes_items(study) and may_edit,
-        can_steer=may_edit,
-        places=places.get("places"),
-        has_stopped=places.get("has_stopped", False),
+        "ratings_under_way": may_edit
+        and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
+        "rows": rows,
+        "search": search,
+        "inputs": [study.config.columns[place].heading for place in shown],
+        "system_columns": columns,
+        "more_columns": len(systems) - len(columns),
+        "records": [
+            (
+                record,
+                [record.inputs[place] for place in shown],
+                [record.outputs.get(system.pk) for system in columns],
+            )
+            for record in records
+        ],
+        "total": 0 if search else rows.paginator.count - checks,
+        "outputs": sum(figure.outputs for figure in figures),
+        "systems": [(figure, form and form.get_field(figure.system)) for figure in figures],
+        "is_sampled": rows.paginator.count > SAMPLED,
+        "can_rename": form is not None,
+        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        "form": UploadForm(None, several=True),
+        "purpose": Upload.Purpose.ITEMS,
+        "to": reverse("admin:upload-new", args=[study.pk]),
+        "can_restart": may_edit,
+        "can_upload": takes_items(study) and may_edit,
+        "can_steer": may_edit,
+        "places": places.get("places"),
+        "has_stopped": places.get("has_stopped", False),
         **_describe_new(study),
-    )
-    return TemplateResponse(request, "imports/items.html", page)
+    }
+    return TemplateResponse(request, "imports/items.html", context)
 
 
 def _describe_limits() -> list[str]:
@@ -287,6 +368,12 @@ item_views = [
         tab="Items",
         order=20,
     ),
+    StudyView(
+        path="set-up/items/systems/",
+        name="systems-rename",
+        view=rename_systems,
+        role=Membership.Role.EDITOR,
+    ),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
     StudyView(
         path="batches/<uuid:batch_id>/undo/confirm/",
@@ -302,56 +389,6 @@ item_views = [
         role=Membership.Role.EDITOR,
     ),
 ]
-
-
-COUNTED = ("Rows", "Items", "Outputs", "Systems")
-
-
-@dataclass(frozen=True)
-class BatchSummary:
-    batch: Batch
-    items: int
-    outputs: int
-    systems: int
-
-    @property
-    def counts(self) -> list[tuple[str, str]]:
-        """As a page shows them, each with the name of its column."""
-        numbers = (self.batch.rows, self.items, self.outputs, self.systems)
-        return [(name, f"{number:,}") for name, number in zip(COUNTED, numbers, strict=True)]
-
-
-def summarise_batches(study: Study) -> list[BatchSummary]:
-    """Return every batch with the numbers of its items, outputs and systems."""
-    uploaded = Item.objects.filter(study=study, batch__isnull=False).order_by()
-    items = dict(uploaded.values("batch").annotate(n=Count("id")).values_list("batch", "n"))
-    given = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
-    by_batch = given.values("item__batch").annotate(n=Count("id"), m=Count("system", distinct=True))
-    outputs = {key: counts for key, *counts in by_batch.values_list("item__batch", "n", "m")}
-    return [
-        BatchSummary(
-            batch,
-            items.get(batch.pk, 0),
-            *outputs.get(batch.pk, (0, 0)),
-        )
-        for batch in Batch.objects.filter(study=study).select_related("uploaded_by")
-    ]
-
-
-def list_items(study: Study) -> QuerySet[Item]:
-    """Return the uploaded items in file order, each with its outputs and their systems."""
-    outputs = Output.objects.select_related("system")
-    return (
-        Item.objects.filter(study=study, batch__isnull=False)
-        .select_related("batch")
-        .prefetch_related(Prefetch("outputs", queryset=outputs))
-        .order_by("id")
-    )
-
-
-def list_inputs(item: Item, config: Instrument) -> list[str]:
-    """The texts of its inputs in the order of the protocol, which JSON loses in PostgreSQL."""
-    return [item.inputs[one.name] for one in config.columns if one.name in item.inputs]
 
 
 # --- previews ---------------------------------------------------------------------------

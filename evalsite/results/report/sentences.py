@@ -2695,6 +2695,24 @@ def work_dealt(k: int, set_size: int, has_imported: bool) -> str:
     )
 
 
+_SHOWN_AS = {"text": "plain text", "markdown": "Markdown", "code": "code", "table": "a table",
+             "conversation": "a conversation", "dialogue": "a dialogue"}  # fmt: skip
+
+
+@sentence
+def instrument_changed(note: bool, inputs: Sequence[str], kinds: Mapping[str, str]) -> str:
+    """`inputs` that were shown as well; `kinds`: as what an input or "output" was shown."""
+    changes = [f"the input “{name}” was shown as well" for name in inputs]
+    changes += [
+        "outputs were shown as " + _SHOWN_AS[kind]
+        if name == "output"
+        else f"the input “{name}” was shown as {_SHOWN_AS[kind]}"
+        for name, kind in sorted(kinds.items())
+    ]
+    changes += ["a box for comments was added"] if note else []
+    return f"For this study, {list_of(changes)}."
+
+
 @sentence
 def page_of_set(has_sheet: bool) -> str:
     if has_sheet:

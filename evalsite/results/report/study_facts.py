@@ -9,7 +9,7 @@ import evalsite
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import RatingsFile
 from evalsite.imports.models import MetricFile
-from evalsite.instruments.schema import Criterion
+from evalsite.instruments.schema import BasedOn, Criterion, Instrument
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
 from evalsite.results.report.prose import list_entries
@@ -41,6 +41,7 @@ class Facts:
     organisation: str
     protocol: str
     origin: str
+    departures: BasedOn | None  # how pages differ from those of the instrument that was chosen
     language: str
     version: str
     criteria: tuple[Asked, ...]
@@ -83,6 +84,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         organisation=texts["organisation"],
         protocol=asked.title,
         origin=asked.source.cite,
+        departures=find_departures(asked),
         language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
@@ -108,6 +110,13 @@ def collect_facts(study: Study, report: Report) -> Facts:
         sha256=report.sha256,
         made_at=report.made_at,
     )  # fmt: skip
+
+
+def find_departures(asked: Instrument) -> BasedOn | None:
+    """Return what the pages of a study show otherwise than its instrument; None: nothing."""
+    based_on = asked.based_on
+    is_changed = based_on and (based_on.note or based_on.inputs or based_on.kinds)
+    return based_on if is_changed else None
 
 
 def _find_version(study: Study, report: Report) -> StudyVersion | None:

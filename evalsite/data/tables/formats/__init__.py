@@ -146,6 +146,8 @@ class Shape:
     part_from: str = ""
     output_column: str = ""
     after: list[str] = field(default_factory=list)
+    # where a document or its header says what people call the run
+    run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
