@@ -59,8 +59,7 @@ def make_named() -> Study:
         organisation="Uni Hill",
         contact_email="jane@mori.hill.example",
         by=make_user("mori", first_name="Jane", last_name="Mori", email="jane@mori.hill.example"),
-        summary="Help the HILL-LAB. See https://hill.example/~mori/study, or ask at "
-        "lab-host.uni.example.",
+        summary="Help HILL-LAB. See https://hill.example/~mori/study, or lab-host.uni.example.",
         consent="Ask Dr Mori (jane@mori.hill.example) or t.ruiz@other.example at Uni Hill.",
         asks_to_share=True,
     )

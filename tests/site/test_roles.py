@@ -102,7 +102,8 @@ POST = {
         "study-results-compute", "study-repeat-choose",
         "study-planner", "study-plan-keep",
         "upload-new", "upload-preview", "upload-correct", "upload-cancel", "upload-import",
-        "batch-undo", "ratings-undo", "metrics-undo", "metrics-take", "job-restart",
+        "batch-undo", "ratings-undo", "metrics-undo", "metrics-take", "systems-rename",
+        "job-restart",
     ],
     OWNERS: [
         "study-rules", "study-results-reveal", "output-correct", "system-rename",

@@ -333,7 +333,8 @@ def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
         "can_steer": may_edit,
         "places": places.get("places"),
         "has_stopped": places.get("has_stopped", False),
-        **_describe_new(study),
+        # only a study without items has the box on this page
+        **({} if batches else _describe_new(study)),
     }
     return TemplateResponse(request, "imports/items.html", context)
 
