@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.checklist import check_people, check_reading_time
@@ -14,16 +14,9 @@ from evalsite.annotation.running.launch import describe_frozen, launch_study, ne
 from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.previews import is_preview, make_previews
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_dates, describe_setup
-from evalsite.annotation.running.setup_page import (
-    choose_status,
-    describe_page,
-    make_form,
-    save_settings,
-)
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import describe_last_change
-from evalsite.studies.settings import PAGES
 from evalsite.studies.staff_pages import StudyView, has_role, study_page, study_url
 
 MOST_LISTED = 100
