@@ -48,9 +48,9 @@ def read_outputs(study: Study, with_ids: bool) -> list[list[str]]:
         [
             find_id(row.item, with_ids),
             *map(read_shown, row.item.inputs.values()),
-            row.system.name,
+            row.system.name,  # type: ignore[union-attr]
             row.text,
-        ]  # type: ignore[union-attr]
+        ]
         for row in rows
     ]
 
