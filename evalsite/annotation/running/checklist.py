@@ -80,6 +80,7 @@ class Counts:
     groups: int
     members: int
     pilots: int
+    plans: int  # 1 if anything is planned
 
     @property
     def items(self) -> int:
@@ -102,12 +103,21 @@ def count_kinds(study: Study) -> Counts:
         groups=(items.filter(kind=Item.Kind.MAIN), "group"),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
+        # whose parts are all empty plans nothing
+        plans=Study.objects.filter(pk=study.pk, analysis_plan__isnull=False).exclude(
+            analysis_plan__hypotheses=[],
+            analysis_plan__margins=[],
+            analysis_plan__primary="",
+            analysis_plan__baseline="",
+            analysis_plan__exclusion_rule="",
+        ),
     )
     return Counts(
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
         groups=counts["groups"],
         members=counts["members"],
         pilots=counts["pilots"],
+        plans=counts["plans"],
     )
 
 

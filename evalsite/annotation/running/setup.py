@@ -120,6 +120,7 @@ class Setup:
         values = {
             "items": f"{self.records:,}" if counts.items else "",
             "read": "notice" if study.has_notice else "page",
+            "plan": "written" if counts.plans else "none",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
             "quality": (
                 count_of(study.checks_per_person, "check") if study.checks_per_person else "none"
