@@ -23,65 +23,6 @@ async function update() {
   }
 }
 
-// a missing part is selected in its box, so that typing replaces it
-const listMarks = (box) => [...box.value.matchAll(/\[REPLACE:[^\]]*\]/g)];
-
-const hasKeys = matchMedia("(hover: hover)").matches;
-const hint = Object.assign(document.createElement("p"), {
-  className: "help",
-  textContent: "Tab goes on to the next [REPLACE: …].",
-});
-
-function select(box, start, length) {
-  // where one looks while one types
-  if (hasKeys && listMarks(box).length > 1) box.after(hint);
-  // a box shows its caret when it gets the focus, not when something is selected
-  box.blur();
-  box.setSelectionRange(start, start);
-  box.focus();
-  box.setSelectionRange(start, start + length);
-}
-
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-find]");
-  if (!link) return;
-  const box = document.querySelector(link.getAttribute("href"));
-  const start = box.value.indexOf(link.dataset.find);
-  if (start < 0) return;
-  event.preventDefault();
-  box.scrollIntoView({ block: "center" });
-  select(box, start, link.dataset.find.length);
-});
-
-// a press on it in its box selects it too
-document.addEventListener("click", (event) => {
-  const box = event.target;
-  if (!box.matches("form[data-live] textarea") || box.selectionStart !== box.selectionEnd) return;
-  const caret = box.selectionStart;
-  const mark = listMarks(box).find((one) => one.index < caret && caret < one.index + one[0].length);
-  if (mark) box.setSelectionRange(mark.index, mark.index + mark[0].length);
-});
-
-// Tab goes on to the next one, in the same box or in the one that it enters
-let isTab = false;
-form?.addEventListener("keydown", (event) => {
-  isTab = event.key === "Tab" && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey;
-  const box = event.target;
-  if (!isTab || !box.matches("textarea")) return;
-  const mark = listMarks(box).find((one) => one.index >= box.selectionEnd);
-  if (!mark) return;
-  event.preventDefault();
-  isTab = false;
-  select(box, mark.index, mark[0].length);
-});
-form?.addEventListener("focusin", (event) => {
-  const mark = isTab && event.target.matches("textarea") && listMarks(event.target)[0];
-  if (mark) event.target.setSelectionRange(mark.index, mark.index + mark[0].length);
-});
-form?.addEventListener("pointerdown", () => {
-  isTab = false;
-});
-
 document.getElementById("problem")?.focus();
 for (const button of document.querySelectorAll("[data-live-button]")) button.hidden = true;
 form?.addEventListener("input", (event) => {

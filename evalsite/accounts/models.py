@@ -83,3 +83,13 @@ def describe_contact(user: Any) -> dict[str, str]:
         "complaints": profile.complaints,
         "currency": profile.currency,
     }
+
+
+def fill_in_profile(user: Any, values: dict[str, str]) -> None:
+    """Store these values where the account has none: whatever is entered once is known."""
+    profile, _ = Profile.objects.get_or_create(user=user)
+    missing = [name for name, value in values.items() if value and not getattr(profile, name)]
+    for name in missing:
+        setattr(profile, name, values[name])
+    if missing:
+        profile.save(update_fields=missing)

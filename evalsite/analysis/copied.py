@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
 from evalsite.analysis.canonical_order import Floats, Ints
+from evalsite.analysis.thresholds import FEWEST_SHARED
 
-FEWEST_OUTPUTS = 8
 _FEWEST_OF_TWO_RATERS = 30
 _MOST_UNEQUAL = 0.02
 _LEAST_SURPRISE = 5.0  # outputs that would differ by chance alone
@@ -113,7 +113,7 @@ def _compare_pairs(
         )
         equal = equal + sparse.coo_array((is_equal, (left, right)), shape=shape).tocsr()
     met = outputs.tocoo()
-    enough = met.data >= FEWEST_OUTPUTS
+    enough = met.data >= FEWEST_SHARED
     first, second, number = met.row[enough], met.col[enough], met.data[enough]
     order = np.lexsort((second, first))
     first, second, number = first[order].astype(int), second[order].astype(int), number[order]

@@ -42,6 +42,8 @@ class Thresholds:
 
 
 START = Thresholds()
+# outputs that two raters share, from which copied answers can be seen
+FEWEST_SHARED = 8
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,7 @@ from evalsite.annotation.running.launch import (
 from evalsite.annotation.running.pilot_views import pilot_views
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.quota_views import quota_views
+from evalsite.annotation.running.read_views import show_read  # noqa: F401 (registers its page)
 from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views

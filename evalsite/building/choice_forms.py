@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from evalsite.building.fitting import FirstItem, Fit, fit_entry
+from evalsite.building.fitting import FirstItem, Fit, fit_entry, list_added
 from evalsite.building.gallery import find_entry
 from evalsite.building.titles import LONGEST, find_system
 from evalsite.studies.forms import use_our_words
@@ -72,7 +72,9 @@ class PageForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, *, fit: Fit, first: FirstItem) -> None:
         name = fit.entry.value.replace(":", "-")
-        super().__init__(data, prefix=name, initial={"comments": True})
+        super().__init__(
+            data, prefix=name, initial={"comments": True, "added": list_added(fit, first)}
+        )
         names = [(unused, unused) for unused in fit.list_unused(first)]
         self.fields["added"] = forms.MultipleChoiceField(
             choices=names, required=False, widget=forms.CheckboxSelectMultiple

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.building.adaptation import adapt, has_comment_box, name_sources
 from evalsite.building.choice_forms import ChangeForm, ChoiceForm, NewChoiceForm, PageForm
 from evalsite.building.first_items import read_draft, read_file
-from evalsite.building.fitting import FirstItem, Fit, fit_entry, propose
+from evalsite.building.fitting import FirstItem, Fit, fit_entry, list_added, propose
 from evalsite.building.gallery import Entry, choose, find_entry, list_shipped
 from evalsite.building.instrument_change import (
     InstrumentChanged,
@@ -55,11 +55,13 @@ def _list_fits(first: FirstItem, chosen: Entry | None) -> list[Fit]:
 
 def _describe_pick(fit: Fit, first: FirstItem, form: PageForm) -> dict[str, Any]:
     """Return what the page shows of an instrument: the first item, and what may be added."""
-    config = Instrument.model_validate(adapt(fit, first, has_comments=False, added=()))
+    added = list_added(fit, first)
+    config = Instrument.model_validate(adapt(fit, first, has_comments=False, added=added))
     sample = list_samples(config)[0]
     if not first.is_empty:
         texts = tuple(first.outputs.values())[: config.item.outputs.most]
-        inputs = {name: first.inputs[source].text for name, source in fit.inputs.items()}
+        sources = name_sources(fit, added)
+        inputs = {name: first.inputs[source].text for name, source in sources.items()}
         sample = Sample(inputs, texts, {})
     return {
         "entry": fit.entry,

@@ -76,6 +76,16 @@ class Fit:
         return [name for name in first.inputs if name not in self.inputs.values()]
 
 
+def list_added(fit: Fit, first: FirstItem) -> list[str]:
+    """Name the inputs that are shown unless somebody takes them away.
+
+    An instrument that has no input of its own shows what the systems were given.
+    """
+    if fit.entry.value not in PLAIN:
+        return []
+    return [name for name in fit.list_unused(first) if name not in ("reference", "ref")]
+
+
 def propose(first: FirstItem, entries: Iterable[Entry]) -> list[Fit]:
     """Return the instruments to choose from, the best first: at most three, two of a layout."""
     fits = [fit for fit in (fit_entry(entry, first) for entry in entries) if not fit.lacks]

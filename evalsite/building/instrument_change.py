@@ -27,8 +27,8 @@ from evalsite.studies.services import add_practice_items, list_defaults, number_
 from evalsite.studies.version_cache import read_built
 
 _AT_ONCE = 500
-# while a page waits
-MOST_REGROUPED = 20_000
+# outputs of items that are written anew while a page waits
+MOST_CHANGED = 20_000
 _LONGEST_KEY = 128
 _CHECKS = (Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
 
@@ -169,10 +169,21 @@ def _move_inputs(
     return shown, {name: text for name, text in known.items() if name not in taken}
 
 
+def _check_size(study: Study) -> None:
+    outputs = Output.objects.filter(item__in=Item.objects.filter(study=study).main())
+    if outputs.count() > MOST_CHANGED:
+        raise ValidationError(
+            f"The study has more than {MOST_CHANGED:,} outputs, too many to change the instrument "
+            "of. Start a new study with your file, and choose the instrument there.",
+            code="too_many",
+        )
+
+
 def _rename_inputs(study: Study, config: Instrument, inputs: Mapping[str, str]) -> None:
     names = {column.name for column in study.config.columns}
     if {**inputs} == {name: name for name in names}:
         return
+    _check_size(study)
     items = Item.objects.filter(study=study).main().order_by("id").iterator(chunk_size=_AT_ONCE)
     while page := list(islice(items, _AT_ONCE)):
         for item in page:
@@ -183,12 +194,7 @@ def _rename_inputs(study: Study, config: Instrument, inputs: Mapping[str, str]) 
 def _regroup(study: Study, config: Instrument, inputs: Mapping[str, str]) -> None:
     """Make the items anew that show the same outputs in another number at a time."""
     main = Item.objects.filter(study=study).main()
-    if Output.objects.filter(item__in=main).count() > MOST_REGROUPED:
-        raise ValidationError(
-            f"The study has more than {MOST_REGROUPED:,} outputs, too many to be put together "
-            "anew. Start a new study with your file, and choose the instrument there.",
-            code="too_many",
-        )
+    _check_size(study)
     records = list(list_records(study, list_main(study)))
     least = config.item.outputs.least
     if short := sum(len(record.outputs) < least for record in records):

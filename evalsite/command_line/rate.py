@@ -300,7 +300,7 @@ def make_study(options: Namespace) -> Result:
     study.set_size = min(study.items.main().count(), MOST_ITEMS)
     study.save(update_fields=["set_size"])
     _plan(study, options, by)
-    job = run_job(launch_study(study=study, by=by, may_lack=["contact_email"]))
+    job = run_job(launch_study(study=study, by=by, may_lack=["organisation", "contact_email"]))
     if job.state != Job.State.DONE:
         raise Refused(f"The study can't be launched: {job.message}")
     people = [Named(f"Person {number}", "") for number in range(1, options.people + 1)]

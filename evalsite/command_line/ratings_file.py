@@ -17,9 +17,11 @@ from evalsite.command_line.output import Refused as Wrong
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.formats import find_ratings
 from evalsite.data.tables.path_columns import PathColumns
-from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits, Table, peek
+from evalsite.data.tables.rating_forms import derive_known, find_form, find_reviews, name_winners
+from evalsite.data.tables.reader import AS_TABLE, open_table
+from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.lib.csv_writer import write_csv
+from evalsite.lib.rating_guess import guess_mapping
 
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
@@ -33,11 +35,14 @@ def open_ratings(options: Namespace) -> Iterator[None]:
     try:
         with path.open("rb") as source, TemporaryDirectory() as folder:
             table = _open(source, path)
-            if table is None or _is_plain(table, options.map):
+            if table is not None and not peek(table):
+                raise Refused("no_rows", "The file has no rows under its header.")
+            sides = name_winners(table) if table is not None else []
+            if table is None or (not sides and _is_plain(table, options.map)):
                 yield
                 return
             target = Path(folder) / f"{path.stem}.csv"
-            options.map = _write(table, target, dict(options.map))
+            options.map = _write(table, target, dict(options.map), sides)
             options.ratings = target
             try:
                 yield
@@ -52,11 +57,11 @@ def open_ratings(options: Namespace) -> Iterator[None]:
 
 def _open(source: Any, path: Path) -> Table | None:
     """Open the file; None if its own reader says better what is wrong with it."""
-    options = {"encoding": "windows-1252"}
+    options = {"encoding": "windows-1252", AS_TABLE: True}
     try:
         table = open_table(source, limits=Limits().lift(), options=options, file_name=path.name)
     except Refused as refused:
-        if refused.code in ("empty_file", "archive_unreadable", "not_windows_1252", "not_utf8"):
+        if refused.code in ("empty_file", "archive_unreadable", "not_windows_1252"):
             return None
         raise
     if table.encoding == "Windows-1252":
@@ -71,6 +76,8 @@ def _is_plain(table: Table, pairs: Sequence[tuple[str, str]]) -> bool:
     if table.remarks.listed() or any(path not in table.header for path, _ in pairs):
         return False
     rows = peek(table)
+    if not pairs and _find_form(table, rows):
+        return False
     return not any(
         len(row.cells) > number and _COMMA.fullmatch(row.cells[number].strip())
         for number in range(len(table.header))
@@ -78,28 +85,70 @@ def _is_plain(table: Table, pairs: Sequence[tuple[str, str]]) -> bool:
     )
 
 
-def _write(table: Table, target: Path, mapping: dict[str, str]) -> list[tuple[str, str]]:
-    """Write the rows as CSV; return the fields of their columns, as far as they are known."""
+def _find_form(table: Table, rows: Sequence[Row]) -> dict[str, str]:
+    """Return fields by path or pattern if the file has ratings in a form of its own."""
+    header = table.header
+    if form := find_ratings(header, rows) or find_reviews(header, rows):
+        return form
+    guess = {*guess_mapping(header).values()}
+    if {"value", "preferred"} & guess:
+        return {}
+    return find_form(header, rows, derive_known(header, rows), guess)
+
+
+def _write(
+    table: Table, target: Path, mapping: dict[str, str], sides: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Write the rows as CSV; return the fields of their columns, as far as they are known.
+
+    `sides` are the columns of the two systems of each row.
+    """
     first = peek(table)
-    known = find_ratings(table.header, first)
+    known = derive_known(table.header, first)
+    form = _find_form(table, first)
     chosen = {*mapping.values()}
-    mapping = {path: use for path, use in known.items() if use not in chosen} | mapping
-    paths = PathColumns(table, first, mapping, {})
+    mapping = {path: use for path, use in form.items() if use not in chosen} | mapping
+    paths = PathColumns(table, first, mapping, known)
     paths.used = {name for name in paths.names if mapping.get(name) or name in paths.bound}
     mapping |= {name: name.strip("{}") for name in paths.bound}
     left_out = {*paths.consumed, *(name for name in paths.paths if name not in paths.used)}
     left_out |= {name for name, use in mapping.items() if not use} & {*table.header}
+    # of a battle it is how many turns there were
+    left_out |= {"turn"} if sides else set()
     places = {name: number for number, name in enumerate(table.header)}
     items = [places[name] for name, use in mapping.items() if use == "item" and name in places]
     kept = [number for number, name in enumerate(table.header) if name not in left_out]
     rows = [_join_ids(row.cells, items) for row in _read_rows(table)]
     commas = _find_commas(rows, kept)
     kept = [number for number in kept if number not in items[1:]]
+    names = _name_sides(table.header, rows, sides)
     with target.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, [[table.header[number] for number in kept]])
+        write_csv(file, [[names.get(number, table.header[number]) for number in kept]])
         write_csv(file, ([_write_cell(cells[n], n in commas) for n in kept] for cells in rows))
     dropped = {table.header[number] for number in items[1:]}
     return [(name, use) for name, use in mapping.items() if use and name not in dropped]
+
+
+def _name_sides(
+    header: Sequence[str], rows: Sequence[list[str]], sides: Sequence[str]
+) -> dict[int, str]:
+    """Return what the columns of both systems are called here, by number; items become pairs."""
+    numbers = [header.index(side) for side in sides]
+    guess = guess_mapping(header)
+    item = next((number for number, name in enumerate(header) if guess[name] == "item"), None)
+    if numbers and item is not None:
+        # an item has one pair
+        pairs: dict[str, set[tuple[str, ...]]] = {}
+        for cells in rows:
+            pairs.setdefault(cells[item], set()).add(_list_pair(cells, numbers))
+        for cells in rows:
+            if len(pairs[cells[item]]) > 1:
+                cells[item] = "-".join([cells[item], *_list_pair(cells, numbers)])
+    return {number: f"system_{place}" for place, number in enumerate(numbers, start=1)}
+
+
+def _list_pair(cells: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
+    return tuple(sorted(cells[number].strip() for number in numbers))
 
 
 def _read_rows(table: Table) -> Iterator[Any]:

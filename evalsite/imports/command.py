@@ -3,12 +3,15 @@
 from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.data.tables.faults import Fault, group_faults
+from evalsite.data.tables.faults import Fault, Refused, group_faults
+from evalsite.data.tables.files import SourceFile, find_files
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import PREFIX
 from evalsite.imports.columns import LEAVE_OUT, Field
@@ -22,6 +25,7 @@ from evalsite.imports.core import (
     get_limits,
     list_faults,
 )
+from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.server_files import hash_file, name_on_disk, read_header
 from evalsite.imports.target import aim_at_study
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
@@ -123,7 +127,25 @@ class ImportCommand(BaseCommand):
         return f"Already uploaded as {record.file_name}, 0 new."
 
     def handle(self, *, study: str, file: Any, **arguments: Any) -> None:
-        self.import_file(study, file, name_on_disk(file), **arguments)
+        if not file.is_dir():
+            self.import_file(study, file, name_on_disk(file), **arguments)
+            return
+        try:
+            self.import_files(study, find_files(file), **arguments)
+        except Refused as error:
+            raise CommandError(str(error)) from None
+
+    def import_files(self, study: str, files: Sequence[SourceFile], **arguments: Any) -> None:
+        """Import several files as one."""
+        try:
+            packed = pack_files([(source.name, source.open) for source in files])
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        with packed, NamedTemporaryFile(suffix=".zip") as kept:
+            copyfileobj(packed, kept)
+            kept.flush()
+            listed = name_files(source.name for source in files)
+            self.import_file(study, Path(kept.name), listed, **arguments)
 
     def import_file(self, study: str, file: Path, file_name: str, **arguments: Any) -> None:
         """Import the file at this path under this name, of which the folder isn't kept."""

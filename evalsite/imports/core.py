@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
+from evalsite.data.tables.appended import TAKES_ALIKE
 from evalsite.data.tables.faults import (
     Fault,
     Question,
@@ -28,7 +29,7 @@ from evalsite.data.tables.outputs import CHOSEN, NAMES, SEED
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.paths import last_name
 from evalsite.data.tables.patterns import Known, is_pattern
-from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.reader import AS_TABLE, open_table
 from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek
@@ -225,6 +226,10 @@ class Importer(ABC):
     record: type[models.Model]
     link: str = ""
     checked: type[Checked] = Checked
+    # whether what tools write is read as outputs
+    takes_outputs: bool = True
+    # whether several files with the same columns are read one after another
+    takes_alike: bool = False
     # larger files are undone, or stored, by a job
     rows_undone_at_once: int = 20_000
     rows_stored_at_once: int | None = None
@@ -249,6 +254,10 @@ class Importer(ABC):
         `chosen` is what is known of columns and paths already.
         """
         return self.guess(header, target)
+
+    def prepare(self, table: Table) -> Table:
+        """Return the table as its columns are to be mapped."""
+        return table
 
     def list_known(self, target: Target) -> Known:
         """Return the names that patterns of column names may hold, by field."""
@@ -372,13 +381,20 @@ def check_source(
     """
     checked, table = importer.checked(), None
     mapping = mapping or FileMapping()
-    options = {SEED: target.study.seed, CHOSEN: mapping.fields, **mapping.options}
+    options = {
+        SEED: target.study.seed,
+        CHOSEN: mapping.fields,
+        AS_TABLE: not importer.takes_outputs,
+        TAKES_ALIKE: importer.takes_alike,
+        **mapping.options,
+    }
     checked.system_name = name_system(file_name, options)
     checked.file_name = PurePosixPath(file_name).name
     try:
         table = open_table(
             source, limits=limits or get_limits(), options=options, file_name=file_name
         )
+        table = importer.prepare(table)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined

@@ -21,7 +21,7 @@ def find_basis(upload: Upload) -> str:
         batches = Batch.objects.filter(study=study).order_by("pk")
         parts += [
             study.config.model_dump_json(),
-            [study.seed, study.state, study.groups, study.item_order, study.check_every],
+            [study.seed, study.state, study.groups, study.item_order, study.checks_per_person],
             [[str(pk), rows] for pk, rows in batches.values_list("pk", "rows")],
             study.changes.aggregate(last=Max("pk"))["last"],
             list(study.systems.values_list("name", flat=True)),

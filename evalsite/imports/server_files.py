@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from evalsite.data.tables.appended import TAKES_ALIKE
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import CHOSEN
 from evalsite.data.tables.path_columns import PathColumns
-from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.reader import AS_TABLE, open_table
 from evalsite.data.tables.table import Limits, peek
 from evalsite.imports.core import Importer, Source, check_source, list_known
 from evalsite.imports.target import Target, aim_at_study
@@ -32,7 +33,12 @@ def read_header(
     """
     mapping = mapping or FileMapping()
     asked = mapping.fields
-    options = {**mapping.options, CHOSEN: asked}
+    options = {
+        **mapping.options,
+        CHOSEN: asked,
+        AS_TABLE: not importer.takes_outputs,
+        TAKES_ALIKE: importer.takes_alike,
+    }
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)

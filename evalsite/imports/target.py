@@ -45,7 +45,12 @@ def aim_at_upload(upload: Upload) -> Target:
     """Check a file for the study that it belongs to, or without one for whatever is in it."""
     if upload.study is not None:
         return aim_at_study(upload.study)
-    return Target(make_open_instrument([]), Study(seed=upload.seed), is_open=True)
+    return aim_at_nothing(upload.seed)
+
+
+def aim_at_nothing(seed: str) -> Target:
+    """Check for whatever is in a file, before there is an instrument."""
+    return Target(make_open_instrument([]), Study(seed=seed), is_open=True)
 
 
 def make_open_instrument(inputs: Sequence[InputColumn], output_kind: str = "text") -> Instrument:

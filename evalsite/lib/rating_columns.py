@@ -23,6 +23,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "participant_id", "worker", "worker_id", "workerid", "annotator", "annotator_id", "rater",
         "rater_id", "judge", "judge_id", "judge_name", "evaluator", "evaluator_id", "subject",
         "subject_id", "user", "user_id", "prolific_pid", "prolific_id", "respondent",
+        "responseid",
     ),
     "item": (
         "item_id", "itemid", "item_key", "id", "mr_id", "example", "example_id", "sample_id",

@@ -266,6 +266,15 @@ def _strip_affixes(folded: str) -> str:
     return folded
 
 
+def match_quality(name: str) -> str:
+    """Return the criterion that a name of ratings tells by itself; "" if it tells none."""
+    folded = fold(name)
+    for suffix in ("_rating", "_ratings", "_score", "_scores"):
+        if folded.endswith(suffix):
+            return folded.removesuffix(suffix)
+    return folded if folded in QUALITIES else ""
+
+
 def _is_field(folded: str, field: str) -> bool:
     return folded == field or folded in FIELDS[field]
 

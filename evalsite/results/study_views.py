@@ -11,6 +11,7 @@ from evalsite.results.overview.views import overview_views
 from evalsite.results.people.act_views import act_views
 from evalsite.results.people.views import people_views
 from evalsite.results.power.views import planner_views
+from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
 from evalsite.results.report.views import report_views, result_views
 

@@ -97,11 +97,11 @@ def _list_kept(study: Any, config: Instrument) -> Iterator[str]:
         yield _("your answers to the questions about you before the task")
     elif after:
         yield _("your answers to the questions about you after the task")
-    if study.is_check_on and study.check_every:
+    if study.is_check_on and study.checks_per_person:
         yield _("how you did on the checks of the instructions and of attention")
     elif study.is_check_on:
         yield _("how you did on the check of the instructions")
-    elif study.check_every:
+    elif study.checks_per_person:
         yield _("how you did on the checks of attention")
     yield _("whether your screen has the width of a phone, a tablet or a computer")
 

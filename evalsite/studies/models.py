@@ -364,7 +364,7 @@ class Study(models.Model):
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
-        "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+        "checks_per_person", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
         "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
         "is_check_on", "minimum_age", "asks_to_share", "has_notice",
     )  # fmt: skip
@@ -429,10 +429,8 @@ class Study(models.Model):
     lease_minutes = models.PositiveSmallIntegerField(
         default=60, validators=[MinValueValidator(5), MaxValueValidator(10080)]
     )
-    # controls: a gold or attention item after so many items; hidden repeats, in percent
-    check_every = models.PositiveSmallIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(2), MaxValueValidator(500)]
-    )
+    # controls: gold and attention items of one person; hidden repeats, in percent
+    checks_per_person = models.PositiveSmallIntegerField(default=0)
     repeat_percent = models.PositiveSmallIntegerField(default=0, validators=[MaxValueValidator(50)])
     repeat_distance = models.PositiveSmallIntegerField(
         default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
@@ -828,9 +826,7 @@ class Change(models.Model):
     # of a corrected text: whose output, and the item that showed the earlier one, if that was
     # withdrawn
     position = models.PositiveSmallIntegerField(null=True)
-    instead_of = models.ForeignKey(
-        Item, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
-    )
+    instead_of = models.ForeignKey(Item, null=True, on_delete=models.CASCADE, related_name="+")
     # the name or the text
     before = models.TextField(blank=True)
     after = models.TextField(blank=True)

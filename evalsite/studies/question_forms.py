@@ -31,6 +31,10 @@ _FAULTS = {
 }
 
 
+# what most questions need; the rest is under More
+_IN_SIGHT = ("label", "choices", "rule", "answers")
+
+
 class QuestionForm(forms.Form):
     """One question about a person, and which answers allow taking part."""
 
@@ -43,7 +47,7 @@ class QuestionForm(forms.Form):
         label="Answers, one per line",
         required=False,
         widget=forms.Textarea(attrs={"rows": 5}),
-        help_text="For the first two kinds. More than twelve become a list to open.",
+        help_text="More than twelve become a list to open. For a number or a text, see More.",
     )
     rule = forms.ChoiceField(label="People may take part if they answer", choices=_RULES)
     answers = forms.CharField(
@@ -69,8 +73,29 @@ class QuestionForm(forms.Form):
         self.fields["label"].error_messages["required"] = "Enter the question."
         use_our_words(self.fields.values())
 
+    @property
+    def in_sight(self) -> list[forms.BoundField]:
+        return [self[name] for name in _IN_SIGHT if name in self.fields]
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in _IN_SIGHT]
+
+    @property
+    def more_words(self) -> str:
+        """Return the line beside More: the values that stand there."""
+        kind = KIND_LABELS.get(str(self["kind"].value() or "choice"), "")
+        return f"{kind}. Help: {'yes' if self['help'].value() else 'none'}."
+
+    @property
+    def has_errors_in_more(self) -> bool:
+        return any(field.errors for field in self.more)
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        if "rule" not in self.data and _lines(cleaned.get("answers", "")):
+            # the short form on the page of Set up names those who may take part
+            cleaned["rule"] = "one_of"
         if cleaned.get("rule") and not _lines(cleaned.get("answers", "")) and not self.is_number:
             self.add_error("answers", "Enter the answers that decide, one per line.")
         return cleaned

@@ -45,9 +45,7 @@ def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
     eligibility = study.config.eligibility
     context = {
         "form": form,
-        "questions": [
-            _describe(question, eligibility) for question in _list_questions(eligibility)
-        ],
+        "questions": describe_entry_questions(study),
         "next_key": _next_key(entry),
         "background": [_describe(question, None) for question in list_background(study)],
         "next_background_key": _next_key({"questions": study.questions.get(BACKGROUND, ())}),
@@ -126,7 +124,7 @@ def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseB
     if form.is_bound:
         status = _save(request, study, entry, key, known, form)
         if status == 200:
-            return redirect("admin:study-questions", study.pk)
+            return redirect("admin:setup-quality", study.pk)
     context = {"form": form, "is_new": known is None, "is_locked": study.version_id is not None}
     return TemplateResponse(request, "studies/question.html", context, status=status)
 
@@ -218,6 +216,17 @@ def _has_protocol_questions(study: Study) -> bool:
         return study.base_instrument.eligibility is not None
     except LookupError:
         return False
+
+
+def describe_entry_questions(study: Study) -> list[dict[str, Any]]:
+    """Return the questions before the work, each with the answers that decide."""
+    eligibility = study.config.eligibility
+    return [_describe(question, eligibility) for question in _list_questions(eligibility)]
+
+
+def find_next_key(study: Study) -> str:
+    """Return the key of the next question before the work."""
+    return _next_key(find_entry(study.config))
 
 
 def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[str, Any]:

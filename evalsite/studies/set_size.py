@@ -4,12 +4,22 @@ from evalsite.studies.models import Study
 
 # with fewer items a person, nobody is asked twice: each pair of answers would be a large part
 FEWEST = 24
+# of a set there are at least so many for each check
+PAGES_PER_CHECK = 4
 
 
 def most_items(study: Study) -> int | None:
     """Return how many items the caps leave to one person; None: there is no cap."""
     caps = [study.max_sets and study.max_sets * study.set_size, study.max_items]
     return min((cap for cap in caps if cap is not None), default=None)
+
+
+def answers_each(study: Study, items: int) -> int:
+    """Return how many answers one person gives: one set where it is paid, else all they may."""
+    caps = most_items(study)
+    if caps is None and study.pay_per_set is not None:
+        caps = mains_per_set(study)
+    return items if caps is None else min(items, caps)
 
 
 def has_room_for_repeats(study: Study) -> bool:
@@ -22,30 +32,18 @@ def mains_per_set(study: Study) -> int:
     """Return how many main items a full set has: all, unless checks and repeats take places."""
     if not study.config.design.checks_take_places:
         return study.set_size
-    room = study.set_size - _most_checks(study)
+    room = study.set_size - min(study.checks_per_person, study.set_size // PAGES_PER_CHECK)
     fitting = (mains for mains in range(room, 0, -1) if mains + repeats_in(study, mains) <= room)
     return next(fitting, 1)
 
 
-def items_per_check(study: Study) -> int:
-    """Return after how many main items a check comes; 0: never."""
-    every = study.check_every or 0
-    # a check that takes a place is itself one of so many
-    return max(1, every - 1) if every and study.config.design.checks_take_places else every
-
-
-def _most_checks(study: Study) -> int:
-    return min(study.set_size // study.check_every, study.set_size // 2) if study.check_every else 0
-
-
 def checks_in(study: Study, items: int) -> int:
-    """Return how many gold and attention items come with so many main items of a set."""
-    every = items_per_check(study)
-    if not every:
-        return 0
-    if study.config.design.checks_take_places:
-        return min(items // every, _most_checks(study))
-    return items // every
+    """Return how many gold and attention items come with so many main items of a set, at most."""
+    most = study.checks_per_person
+    if not study.config.design.checks_take_places:
+        return min(most, items // PAGES_PER_CHECK)
+    # a check that takes a place is itself one of so many pages
+    return min(most, study.set_size // PAGES_PER_CHECK, items // (PAGES_PER_CHECK - 1))
 
 
 def repeats_in(study: Study, items: int) -> int:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from evalsite.studies.models import Study
+from evalsite.studies.set_size import FEWEST
 from evalsite.studies.summary_lines import format_money
 
 
@@ -55,14 +56,13 @@ _GROUPS: dict[str, str] = {
     Study.Groups.ONCE: "to different people",
 }
 
-FIRST_PAGE, CONSENT, INSTRUCTIONS = "First page", "Consent", "Instructions"
+INSTRUCTIONS, FIRST_PAGE, CONSENT = "Instructions", "First page", "Words of the consent"
 
 _READ = (
     Setting(
         name="organisation",
         page="read",
         label="Run by",
-        help="It is shown on every page.",
         place=Place.SIGHT,
         is_shown=True,
     ),
@@ -96,6 +96,35 @@ _READ = (
         is_shown=True,
     ),
     Setting(
+        name="instructions",
+        page="read",
+        label="Instructions",
+        help="Markdown. Empty: the instrument’s own words, which stand below.",
+        group=INSTRUCTIONS,
+        lines=6,
+        is_shown=True,
+    ),
+    Setting(
+        name="is_practice_on",
+        page="read",
+        label="Practice first",
+        help="Practice items come first, each with an explanation. They never count.",
+        group=INSTRUCTIONS,
+        is_frozen=True,
+    ),
+    Setting(
+        name="is_check_on",
+        page="read",
+        label="Check that people understood",
+        help=(
+            "Questions about the instructions, two tries. Who misses both doesn’t go on; nobody is "
+            "rejected for it, and their minutes are paid as a bonus."
+        ),
+        group=INSTRUCTIONS,
+        is_frozen=True,
+    ),
+    Setting(name="is_aided", page="read", label="Aids", group=INSTRUCTIONS, is_frozen=True),
+    Setting(
         name="title",
         page="read",
         label="Title",
@@ -116,25 +145,20 @@ _READ = (
         page="read",
         label="Content warning",
         help=(
-            "What the texts may contain, in a sentence or two. Everyone reads it on the first "
-            "page, and can then skip any item: it goes to someone else, and pay stays the same."
+            "Say what may upset people. They then see an item only when they ask for it, and can "
+            "skip any without losing pay."
         ),
         group=FIRST_PAGE,
         lines=2,
         is_shown=True,
-        words=lambda study: f"content warning: {'yes' if study.content_warning else 'none'}",
     ),
     Setting(
         name="language",
         page="read",
-        label="Language",
-        help=(
-            "Of your items and texts, as a code such as en, de or pt-BR. Screen readers need it "
-            "to pronounce them."
-        ),
+        label="Language of your texts",
+        help="A code such as en, de or pt-BR. Screen readers need it to pronounce them.",
         group=FIRST_PAGE,
         is_shown=True,
-        words=lambda study: f"language: {study.language}",
     ),
     Setting(
         name="consent",
@@ -149,22 +173,10 @@ _READ = (
         name="minimum_age",
         page="read",
         label="Minimum age",
-        help="People confirm it when they agree to take part. Leave empty for no minimum.",
+        help="People confirm it when they agree. Empty: nobody is asked.",
         group=CONSENT,
         least=1,
         most=120,
-        is_frozen=True,
-        words=lambda study: f"minimum age: {study.minimum_age or 'none'}",
-    ),
-    Setting(
-        name="asks_to_share",
-        page="read",
-        label="Ask whether answers may be shared",
-        help=(
-            "Adds a box to the consent page, which nobody has to tick. A bundle to publish leaves "
-            "out people who didn't; your team's results and files have all answers."
-        ),
-        group=CONSENT,
         is_frozen=True,
     ),
     Setting(
@@ -214,40 +226,13 @@ _READ = (
         is_shown=True,
     ),
     Setting(
-        name="instructions",
+        name="asks_to_share",
         page="read",
-        label="Instructions",
-        help=(
-            "Markdown. Leave empty for the instrument's own instructions, which are shown below. "
-            "To change a part of them, copy them into this box."
-        ),
-        group=INSTRUCTIONS,
-        lines=6,
-        is_shown=True,
-        words=lambda study: f"instructions: {'own' if study.instructions else 'the instrument’s'}",
-    ),
-    Setting(
-        name="is_practice_on",
-        page="read",
-        label="Practice before rating",
-        help="Practice items come first, each explained once it is answered. They never count.",
-        group=INSTRUCTIONS,
-        is_frozen=True,
-        words=lambda study: f"practice: {'on' if study.is_practice_on else 'off'}",
-    ),
-    Setting(
-        name="is_check_on",
-        page="read",
-        label="Check of the instructions",
-        help=(
-            "After the instructions, people answer the instrument's questions about them. All "
-            "must be right by the second try; otherwise the study ends for them. Nobody is "
-            "rejected for it, and their minutes are paid as a bonus."
-        ),
-        group=INSTRUCTIONS,
+        label="Ask if answers may be published",
+        help="A box that nobody has to tick. Without it, nothing of a person is published.",
+        group=CONSENT,
         is_frozen=True,
     ),
-    Setting(name="is_aided", page="read", label="Aids", group=INSTRUCTIONS, is_frozen=True),
 )
 
 _WORK = (
@@ -380,16 +365,12 @@ _WORK = (
 
 _QUALITY = (
     Setting(
-        name="check_every",
+        name="checks_per_person",
         page="quality",
-        label="A check after every … items",
-        least=2,
-        most=500,
-        help=(
-            "A gold or attention item of your batches comes after every so many items of a set, at "
-            "unpredictable positions. Checks never count in results. Leave empty for none."
-        ),
+        label="Checks per person",
         place=Place.SIGHT,
+        least=0,
+        most=3,
         is_frozen=True,
     ),
     Setting(
@@ -402,38 +383,27 @@ _QUALITY = (
     Setting(
         name="repeat_percent",
         page="quality",
-        label="Hidden repeats in percent",
-        most=50,
+        label="Pages shown twice",
         help=(
-            "This share of a person’s items is shown to them a second time, with the outputs in "
-            "another order, to see how steady they are. 10 is usual, 0 is off. Only people who can "
-            "get 24 items or more get repeats. Repeats never count in results."
+            "With the outputs in another order, to see how steady people are. It takes "
+            f"{FEWEST} pages a person, and never counts in results."
         ),
+        most=50,
         is_frozen=True,
-        words=lambda study: (
-            f"hidden repeats: {f'{study.repeat_percent}%' if study.repeat_percent else 'none'}"
-        ),
-    ),
-    Setting(
-        name="repeat_distance",
-        page="quality",
-        label="Least distance of a repeat",
-        least=8,
-        most=500,
-        help="How many items a repeat comes after its first showing, at least.",
-        is_frozen=True,
+        words=lambda study: f"pages shown twice: {'yes' if study.repeat_percent else 'none'}",
     ),
     Setting(
         name="is_qualification_on",
         page="quality",
-        label="Qualification before rating",
+        label="A test before the work",
         help=(
-            "Instead of practice, the practice items with a gold answer are asked as a test, with "
-            "two tries. People who fail both get no work. Without gold answers, the test asks "
-            "questions on the instructions."
+            "Practice items with right answers, asked with two tries. Without such items it asks "
+            "questions on the instructions. People who fail get no work."
         ),
         is_frozen=True,
-        words=lambda study: f"qualification: {'on' if study.is_qualification_on else 'off'}",
+        words=lambda study: (
+            f"test: passed with {study.pass_mark}%" if study.is_qualification_on else "test: none"
+        ),
     ),
     Setting(
         name="pass_mark",
@@ -441,7 +411,6 @@ _QUALITY = (
         label="Pass mark in percent",
         least=1,
         most=100,
-        help="The share of answers in the test that must match the gold.",
         is_frozen=True,
     ),
 )

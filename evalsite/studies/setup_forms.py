@@ -12,7 +12,9 @@ from django.utils import timezone
 from evalsite.accounts.time_zones import name_zone
 from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
+from evalsite.studies.languages import guess_language_of
 from evalsite.studies.models import Study
+from evalsite.studies.set_size import FEWEST, most_items
 from evalsite.studies.setting_changes import (
     DESIGN,
     SHOWN,
@@ -79,6 +81,8 @@ class SettingsForm(forms.ModelForm):
             field.error_messages["required"] = "This can't be empty."
             if name in SETTINGS:
                 self._use_bounds(name)
+            if isinstance(field.widget, forms.NumberInput):
+                field.widget.attrs["class"] = "num"
         use_our_words(self.fields.values())
         if self.is_frozen:
             self._lock()
@@ -133,6 +137,8 @@ class SettingsForm(forms.ModelForm):
     def _use_bounds(self, name: str) -> None:
         """Check the bounds of the setting instead of the column's."""
         setting, field = SETTINGS[name], self.fields[name]
+        if isinstance(field, forms.ChoiceField):
+            return
         for bound, kind, attribute in (
             (setting.least, MinValueValidator, "min"),
             (setting.most, MaxValueValidator, "max"),
@@ -183,6 +189,15 @@ class ReadForm(SettingsForm):
         help_text=SETTINGS["language"].help,
         widget=forms.TextInput(attrs={"list": "languages"}),
     )
+    organisation = forms.CharField(max_length=120, label=SETTINGS["organisation"].label)
+    contact_email = forms.EmailField(label=SETTINGS["contact_email"].label)
+    title = forms.CharField(max_length=120, label=SETTINGS["title"].label)
+    summary = forms.CharField(
+        max_length=300,
+        required=False,
+        label=SETTINGS["summary"].label,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
     has_notice = forms.TypedChoiceField(
         choices=[(True, "A short notice on the first page"), (False, "A consent page")],
         coerce=lambda value: value == "True",
@@ -201,13 +216,23 @@ class ReadForm(SettingsForm):
         config = self.instance.config
         if not config.comprehension and not self.instance.is_check_on:
             del self.fields["is_check_on"]
-        if not config.aids:
+        # an instrument that was built here has its aids in itself
+        if not config.aids or self.instance.instrument_id is not None:
             del self.fields["is_aided"]
         else:
             aids = "; ".join(aid.label for aid in config.aids)
             self.fields[
                 "is_aided"
             ].help_text = f"Off shows the instrument exactly. On adds: {aids}."
+        guess = guess_language_of(self.instance)
+        if guess:
+            self.initial["language"] = guess
+
+    def clean_withdrawable_until(self) -> Any:
+        day = self.cleaned_data["withdrawable_until"]
+        if day and "withdrawable_until" in self.changed_data and day <= now().date():
+            raise ValidationError("Choose a day in the future.", code="past")
+        return day
 
 
 class WorkForm(SettingsForm):
@@ -229,7 +254,7 @@ class WorkForm(SettingsForm):
     currency = forms.CharField(
         validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
         label=SETTINGS["currency"].label,
-        widget=forms.TextInput(attrs={"list": "currencies", "size": 4}),
+        widget=forms.TextInput(attrs={"list": "currencies", "class": "num"}),
     )
     groups = forms.ChoiceField(
         label=SETTINGS["groups"].label,
@@ -306,16 +331,35 @@ class QualityForm(SettingsForm):
     """Checks, who may take part, and what else guards the answers."""
 
     page = "quality"
+    checks_per_person = forms.TypedChoiceField(
+        label=SETTINGS["checks_per_person"].label,
+        coerce=int,
+        choices=[(number, str(number)) for number in range(4)],
+    )
+    repeat_percent = forms.TypedChoiceField(
+        label=SETTINGS["repeat_percent"].label,
+        help_text=SETTINGS["repeat_percent"].help,
+        coerce=int,
+    )
     Meta = describe_fields("quality")
 
     def fit_to_study(self) -> None:
-        eligibility = self.instance.config.eligibility
-        if eligibility is None:
+        study, config = self.instance, self.instance.config
+        pages = max(most_items(study) or study.set_size, FEWEST)
+        # the share that gives one person of so many pages one or two of them again
+        shares = {0: "None", **{-(-100 * n // pages): f"{n} per person" for n in (1, 2)}}
+        shares.setdefault(study.repeat_percent, f"{study.repeat_percent}% of the pages")
+        cast(Any, self.fields["repeat_percent"]).choices = list(shares.items())
+        if config.eligibility is None:
             del self.fields["is_eligibility_on"]
         else:
-            self.fields["is_eligibility_on"].help_text = eligibility.rule or (
+            self.fields["is_eligibility_on"].help_text = config.eligibility.rule or (
                 "Asks the questions before the work. Off: everyone may take part."
             )
+        self.fields["checks_per_person"].widget.attrs["class"] = "auto"
+        # the page has another form in the middle of this one
+        for field in self.fields.values():
+            field.widget.attrs["form"] = "settings"
 
 
 def _as_typed(field: forms.BoundField) -> str:

@@ -32,6 +32,26 @@ def describe_sending() -> str:
     return "So that your team can tell the links apart. Copy the link and send it yourself."
 
 
+class NoteForm(forms.Form):
+    """The team's own note on a study, which its datasheet prints."""
+
+    description = forms.CharField(
+        label="Note for colleagues",
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Participants never see it. The datasheet prints it.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        use_our_words(self.fields.values())
+
+    def clean_description(self) -> str:
+        # browsers send CRLF
+        return str(self.cleaned_data["description"]).replace("\r\n", "\n")
+
+
 class RoleForm(forms.Form):
     role = forms.ChoiceField(label="Role", choices=ROLE_CHOICES, widget=forms.RadioSelect)
 

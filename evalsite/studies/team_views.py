@@ -29,8 +29,9 @@ from evalsite.studies.members import (
 )
 from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from evalsite.studies.roles import ROLE_TABLE
+from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.staff_pages import StudyView, has_role
-from evalsite.studies.team_forms import HandOverForm, InviteForm, RoleForm
+from evalsite.studies.team_forms import HandOverForm, InviteForm, NoteForm, RoleForm
 
 INVALID = 422
 
@@ -41,7 +42,11 @@ def show_team(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _show_team(
-    request: HttpRequest, study: Study, form: InviteForm, status: int = 200
+    request: HttpRequest,
+    study: Study,
+    form: InviteForm,
+    status: int = 200,
+    note_form: NoteForm | None = None,
 ) -> TemplateResponse:
     is_owner = has_role(request, study, Membership.Role.OWNER)
     invitations = list(study.invitations.unanswered().select_related("created_by"))
@@ -54,10 +59,22 @@ def _show_team(
         ],
         "is_owner": is_owner,
         "form": form,
+        "note_form": note_form or NoteForm(initial={"description": study.description}),
         "roles": list(TeamRole),
         "powers": ROLE_TABLE,
     }
     return TemplateResponse(request, "studies/team.html", context, status=status)
+
+
+@require_POST
+def save_note(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Save the team's note on the study."""
+    form = NoteForm(request.POST)
+    if not form.is_valid():
+        return _show_team(request, study, InviteForm(), status=INVALID, note_form=form)
+    change_settings(study=study, values=form.cleaned_data, by=request.user)
+    messages.success(request, "Note saved.")
+    return redirect("admin:study-team", study.pk)
 
 
 # --- invitations --------------------------------------------------------------------
@@ -232,6 +249,7 @@ team_views = [
         role=_OWNER,
         within="Team",
     ),
+    StudyView(path="team/note/", name="team-note", view=save_note, role=Membership.Role.EDITOR),
     StudyView(path=f"{_INVITATION}renew/", name="invitation-renew", view=renew, role=_OWNER),
     StudyView(path=f"{_INVITATION}revoke/", name="invitation-revoke", view=revoke, role=_OWNER),
     # a member's own page too: it is where they leave

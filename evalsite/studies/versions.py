@@ -24,7 +24,7 @@ _TEXTS = (
 )  # fmt: skip
 _SETTINGS = (
     "k", "set_size", "max_sets", "max_items", "has_bonus", "groups", "item_order", "lease_minutes",
-    "check_every", "repeat_percent", "repeat_distance",
+    "checks_per_person", "repeat_percent", "repeat_distance",
     "is_practice_on", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_check_on", "minimum_age", "is_aided", "has_notice", "minutes_per_set",
     "currency", "seed",

@@ -44,7 +44,9 @@ class Person:
     """Somebody with a set in which items of all kinds look alike; each place can be tried anew."""
 
     def __init__(self, **fields) -> None:
-        study = make_study(items=60, k=1, set_size=30, repeat_percent=10, check_every=5, **fields)
+        study = make_study(
+            items=60, k=1, set_size=30, repeat_percent=10, checks_per_person=6, **fields
+        )
         add_checks(study, 8)
         Item.objects.filter(study=study).update(inputs={"mr": "name[Blue Spice]"})
         Output.objects.filter(study=study).update(text="Blue Spice is a pub.")
@@ -279,7 +281,7 @@ def test_checks_are_kept_as_long_once_the_last_ordinary_place_is_gone(acts):
 
 @pytest.mark.both_databases
 def test_checks_are_kept_for_what_the_last_ordinary_answer_has_earned():
-    study = make_study(items=6, set_size=2, check_every=2)
+    study = make_study(items=6, set_size=4, checks_per_person=1)
     add_checks(study, 4)
     me = make_annotator(launch(study))
     tab = Tab(me).start()

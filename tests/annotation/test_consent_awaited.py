@@ -6,6 +6,7 @@ from django.urls import reverse
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.consent import withdraw
+from evalsite.annotation.running.item_changes import withdraw_item
 from evalsite.exports.rows import PAGE
 from evalsite.exports.services import count_rows
 from evalsite.lib.clock import now
@@ -22,7 +23,7 @@ from evalsite.studies.models import Item, Study
 from tests.annotation.test_consent import answer_consent, change_text
 from tests.support.bundles import examine, pack, read_files
 from tests.support.exports import annotate, export, read
-from tests.support.factories import launch, make_participant, make_study
+from tests.support.factories import launch, make_participant, make_study, make_user
 from tests.support.tabs import Tab, open_tab
 
 pytestmark = pytest.mark.django_db
@@ -206,3 +207,24 @@ def test_fsck_names_what_waits_for_the_consent_of_somebody_who_has_left():
     waiting = Annotation.objects.get(awaits_consent=True)
     assert waiting.item.key in str(breach)
     assert tab.me.pseudonym in str(breach)
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_agreeing_to_another_text_counts_nothing_of_withdrawn_items_and_deletes_nothing(is_before):
+    tab = answer_then_await() if is_before else open_tab()
+    if not is_before:
+        tab.save()
+        change_text(tab.me.study)
+    study = tab.me.study
+    for item in list(Item.objects.main().filter(study=study, annotations__isnull=False)):
+        withdraw_item(item=item, reason="Cut off.", by=make_user())
+    before = list(Annotation.objects.order_by("pk").values_list("pk", flat=True))
+
+    answer_consent(tab, "agree")
+
+    answers = Annotation.objects.order_by("pk")
+    assert [(answer.pk, answer.status) for answer in answers] == [
+        (pk, "withdrawn") for pk in before
+    ]
+    assert not Annotation.objects.filter(awaits_consent=True).exists()
+    assert find_breaches(study) == []

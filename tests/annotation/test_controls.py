@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -39,27 +40,42 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 @settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=40),
-    every=st.integers(2, 12),
+    count=st.integers(0, 6),
     seed=st.integers(0, 999),
 )
-def test_a_check_follows_each_stretch_of_items_and_never_cuts_a_group(sizes, every, seed):
+def test_checks_come_apart_never_first_never_last_and_never_cut_a_group(sizes, count, seed):
     numbers = iter(range(1, sum(sizes) + 1))
     units = [[next(numbers) for _ in range(size)] for size in sizes]
-    checks = [-one for one in range(1, sum(sizes) // every + 1)]
+    checks = [-number for number in range(1, min(count, sum(sizes) // 4) + 1)]
 
-    found = put_checks(units, checks, every, Random(seed))
+    line = put_checks(units, checks, Random(seed))
 
-    assert [unit for unit in found if unit[0] > 0] == units
-    assert [unit[0] for unit in found if unit[0] < 0] == checks
-    before = [sum(len(u) for u in found[:place] if u[0] > 0) for place, u in enumerate(found)
-              if u[0] < 0]  # fmt: skip
-    for stretch, done in enumerate(before):
-        # up to the end of the group in which the stretch ends
-        assert stretch * every < done <= (stretch + 1) * every + max(sizes) - 1
+    is_check = [unit[0] < 0 for unit in line]
+    assert [unit for unit in line if unit[0] > 0] == units
+    assert [unit[0] for unit in line if unit[0] < 0] == sorted(
+        (check for check in checks if [check] in line), reverse=True
+    )
+    assert not any(both == (True, True) for both in pairwise(is_check))
+    assert not is_check[0]
+    assert not is_check[-1]
+    # of single items each stretch has a place
+    if max(sizes) == 1:
+        assert sum(is_check) == len(checks)
 
 
-def test_a_set_has_a_check_for_each_so_many_items_on_top_of_its_size():
-    study = make_checked(set_size=10, check_every=5)
+def test_no_person_meets_more_checks_than_the_study_says_however_many_sets_they_do():
+    study = make_checked(items=40, checks=8, k=1, checks_per_person=3)
+    me = make_annotator(study)
+
+    sets = do_sets(me)
+
+    met = [kinds_of(item_set.item_ids).count("gold") for item_set in sets]
+    # a set of ten has room for two
+    assert met == [2, 1, 0, 0]
+
+
+def test_checks_of_a_set_come_on_top_of_its_size():
+    study = make_checked(set_size=10, checks_per_person=2)
 
     kinds = kinds_of(claim_set(make_annotator(study)).item_ids)
 
@@ -69,12 +85,12 @@ def test_a_set_has_a_check_for_each_so_many_items_on_top_of_its_size():
 
 @pytest.mark.one_case
 @pytest.mark.parametrize(
-    ("every", "percent", "checks", "repeats"),
-    [(2, 0, 5, 0), (5, 0, 2, 0), (10, 0, 1, 0), (12, 0, 0, 0), (None, 10, 0, 1), (5, 10, 2, 1)],
+    ("count", "percent", "checks", "repeats"),
+    [(3, 0, 2, 0), (2, 0, 2, 0), (1, 0, 1, 0), (0, 0, 0, 0), (0, 10, 0, 1), (2, 10, 2, 1)],
 )
-def test_checks_and_repeats_take_places_among_the_eleven_questions(every, percent, checks, repeats):
+def test_checks_and_repeats_take_places_among_the_eleven_questions(count, percent, checks, repeats):
     study = make_study(
-        protocol="dialogue", items=40, k=1, check_every=every, repeat_percent=percent
+        protocol="dialogue", items=40, k=1, checks_per_person=count, repeat_percent=percent
     )
     add_checks(study, 8, outputs=1)
     me = make_annotator(launch(study))
@@ -86,7 +102,7 @@ def test_checks_and_repeats_take_places_among_the_eleven_questions(every, percen
 
 
 def test_design_of_a_study_with_checks_among_its_questions_adds_up():
-    study = make_study(protocol="dialogue", items=45, k=1, check_every=5)
+    study = make_study(protocol="dialogue", items=45, k=1, checks_per_person=2)
     add_checks(study, 10, outputs=1)
 
     assert estimate_work(study, 45).sets == 5
@@ -95,7 +111,7 @@ def test_design_of_a_study_with_checks_among_its_questions_adds_up():
 
 
 def test_study_launched_before_keeps_its_checks_on_top():
-    study = launch(make_study(protocol="dialogue", items=40, k=1, check_every=5))
+    study = launch(make_study(protocol="dialogue", items=40, k=1, checks_per_person=2))
     content = study.version.content
     del content["instrument"]["design"]["checks_take_places"]
     StudyVersion.objects.filter(pk=study.version_id).update(content=content)
@@ -105,7 +121,7 @@ def test_study_launched_before_keeps_its_checks_on_top():
 
 
 def test_checks_stand_at_other_places_for_other_people():
-    study = make_checked(items=10, k=8, check_every=5)
+    study = make_checked(items=10, k=8, checks_per_person=2)
 
     places = {
         tuple(n for n, kind in enumerate(kinds_of(claim_set(me).item_ids)) if kind == "gold")
@@ -129,7 +145,7 @@ def test_no_check_comes_between_the_responses_to_one_review():
 
 
 def test_without_the_setting_no_check_is_dealt():
-    study = make_checked(check_every=None)
+    study = make_checked(checks_per_person=0)
 
     assert set(kinds_of(claim_set(make_annotator(study)).item_ids)) == {"main"}
 
@@ -139,7 +155,7 @@ def test_without_the_setting_no_check_is_dealt():
 
 @pytest.mark.slow
 def test_each_check_is_used_equally_often_and_nobody_meets_one_twice():
-    study = make_checked(items=40, checks=8, k=2)
+    study = make_checked(items=40, checks=8, k=2, checks_per_person=4)
 
     sets = [one for _ in range(4) for one in do_sets(make_annotator(study), most=2)]
 
@@ -153,16 +169,16 @@ def test_each_check_is_used_equally_often_and_nobody_meets_one_twice():
 
 
 def test_who_has_met_every_check_gets_sets_without():
-    study = make_checked(items=30, checks=3, k=1)
+    study = make_checked(items=30, checks=1, k=1)
 
     sets = do_sets(make_annotator(study))
 
-    golds = [kinds_of(one.item_ids).count("gold") for one in sets]
-    assert golds == [2, 1, 0]
+    golds = [kinds_of(item_set.item_ids).count("gold") for item_set in sets]
+    assert golds == [1, 0, 0]
 
 
 def test_attention_items_take_turns_with_gold_items():
-    study = make_study(items=20, k=1, set_size=10, check_every=5)
+    study = make_study(items=20, k=1, set_size=10, checks_per_person=4)
     add_checks(study, 2)
     add_checks(study, 2, kind="attention")
     launch(study)
@@ -385,7 +401,7 @@ def test_a_check_reported_twice_waits_for_the_researcher():
 
 
 def test_a_pilot_meets_the_checks_too():
-    study = make_study(items=10, set_size=10, check_every=5)
+    study = make_study(items=10, set_size=10, checks_per_person=2)
     add_checks(study, 2)
 
     item_ids = deal_pilot_set(make_annotator(study, is_pilot=True)).item_ids

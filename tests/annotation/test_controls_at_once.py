@@ -32,7 +32,7 @@ def add_items(study: Study) -> None:
 @pytest.fixture
 def study(transactional_db: None) -> Study:
     return make_live_study(
-        add_items=add_items, k=3, set_size=8, max_sets=4, check_every=4, repeat_percent=20
+        add_items=add_items, k=3, set_size=8, max_sets=4, checks_per_person=2, repeat_percent=20
     )
 
 

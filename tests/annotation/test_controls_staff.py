@@ -37,9 +37,9 @@ def told_of(study: Study, word: str) -> tuple[str, str]:
 
 
 def test_checks_that_no_batch_holds_keep_the_study_from_launching():
-    problem, _ = told_of(make_study(items=10, check_every=5), "attention")
+    problem, _ = told_of(make_study(items=10, checks_per_person=2), "attention")
 
-    assert problem.startswith("A check should come after every 5 items, but there is no")
+    assert problem.startswith("Each person should get 2 checks, but there is no")
 
 
 def test_checks_that_nobody_would_get_are_remarked_on():
@@ -49,14 +49,14 @@ def test_checks_that_nobody_would_get_are_remarked_on():
     problem, remark = told_of(study, "attention")
 
     assert not problem
-    assert remark.startswith("Checks made or uploaded: 2, but no set contains any")
+    assert remark.startswith("2 checks made or uploaded, and nobody gets any.")
 
 
 def test_fewer_checks_than_one_person_meets_are_remarked_on():
-    study = make_study(items=40, set_size=10, max_sets=4, check_every=5)
-    add_checks(study, 7)
+    study = make_study(items=40, set_size=10, max_sets=4, checks_per_person=3)
+    add_checks(study, 2)
 
-    assert told_of(study, "attention")[1].startswith("One person meets up to 8 checks")
+    assert "should get 3 checks, but there are only 2" in told_of(study, "attention")[1]
 
     add_checks(study, 1, kind="attention")
     assert told_of(study, "attention") == ("", "")
@@ -92,8 +92,8 @@ def test_repeats_in_a_study_of_few_items_are_remarked_on():
     [
         ({"set_size": 5, "max_sets": 1}, 0, ("5 answers", "“too fast”")),
         ({"set_size": 3, "max_sets": 1}, 0, ("3 answers", "Only attention checks")),
-        ({"set_size": 5, "max_sets": 1, "check_every": 2}, 2, ()),
-        ({"set_size": 5, "max_sets": 1, "check_every": 2}, 1, ("5 answers", "2 checks")),
+        ({"set_size": 8, "max_sets": 1, "checks_per_person": 2}, 2, ()),
+        ({"set_size": 8, "max_sets": 1, "checks_per_person": 2}, 1, ("8 answers", "2 checks")),
         ({"set_size": 12, "max_sets": 1}, 0, ()),
         ({"set_size": 5, "max_sets": 3}, 0, ()),
         ({"set_size": 20, "max_items": 11}, 0, ("11 answers", "12 per person")),
@@ -113,26 +113,26 @@ def test_too_few_answers_of_a_person_to_find_careless_work_are_remarked_on(field
 
 
 def test_the_sum_says_what_a_set_shows_with_its_checks_and_repeats():
-    study = make_study(items=0, set_size=10, k=3, check_every=5, repeat_percent=10)
+    study = make_study(items=0, set_size=10, k=3, checks_per_person=2, repeat_percent=10)
 
     told = describe_sets(study, items=100)
 
     assert told == "A set shows up to 13 pages: 10, 2 checks and 1 repeat."
     assert estimate_work(study, items=100).sets == 30
-    study.check_every, study.repeat_percent = None, 0
+    study.checks_per_person, study.repeat_percent = 0, 0
     assert describe_sets(study, items=100) == ""
 
 
 def test_a_set_that_shows_more_takes_longer():
     study = make_study(items=0, set_size=10, k=1)
     without = estimate_work(study, items=10).hours
-    study.check_every = 2
+    study.checks_per_person = 2
 
     assert estimate_work(study, items=10).hours > without
 
 
 def test_participants_are_told_how_many_items_a_set_shows():
-    study = make_checked(items=20, set_size=10, check_every=5)
+    study = make_checked(items=20, set_size=10, checks_per_person=2)
 
     landing = Client().get(reverse("study-join", args=[study.pk])).text
 
@@ -145,7 +145,7 @@ def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_clie
     for study, is_locked in ((draft, False), (live, True)):
         page = staff_client.get(reverse("admin:setup-quality", args=[study.pk]))
         fields = page.context["form"].fields
-        for name in ("check_every", "repeat_percent", "repeat_distance"):
+        for name in ("checks_per_person", "repeat_percent"):
             assert fields[name].disabled is is_locked
 
 
@@ -293,7 +293,7 @@ def test_monitor_and_overview_count_main_items_only(staff_client):
 @pytest.mark.slow
 def test_simulated_people_go_through_checks_and_repeats():
     study = make_study(
-        items=24, k=1, set_size=12, max_sets=2, check_every=4, repeat_percent=20, is_demo=True
+        items=24, k=1, set_size=12, max_sets=2, checks_per_person=3, repeat_percent=20, is_demo=True
     )
     add_checks(study, 6)
     launch(study)

@@ -603,3 +603,17 @@ def test_an_open_set_with_answers_is_finished_and_paid_as_a_whole():
     tab.client.post(f"{tab.home}sets/1/review/")
 
     assert ItemSet.objects.get().code != ""
+
+
+def test_an_answer_on_its_way_to_the_only_item_of_a_set_is_paid_too():
+    study = make_live(items=2, k=1, set_size=1)
+    tab = open_tab(study)
+    withdraw(tab.item)
+    claim_set(make_annotator(study))
+
+    page = tab.client.get(tab.save().headers["Location"])
+    assert f'action="{tab.home}start/"' in page.text
+    tab.client.post(f"{tab.home}start/")
+    tab.client.post(f"{tab.home}sets/1/review/")
+
+    assert ItemSet.objects.get(participant=tab.me).code != ""

@@ -150,7 +150,7 @@ def test_a_set_makes_up_for_no_more_than_its_own_share():
 
 
 def test_no_repeat_comes_between_the_responses_to_one_review():
-    study = make_checked_reviews(check_every=None, repeat_percent=20)
+    study = make_checked_reviews(checks_per_person=0, repeat_percent=20)
 
     item_ids = claim_set(make_annotator(study)).item_ids
 
@@ -273,7 +273,7 @@ def test_no_page_tells_a_repeat_from_an_item():
 
 
 def test_a_repeat_stands_under_a_letter_of_its_own():
-    study = make_checked_reviews(check_every=None)
+    study = make_checked_reviews(checks_per_person=0)
     reader = open_reader(study)
     item_ids = reader.me.item_sets.get().item_ids
     kinds = kinds_of(item_ids)
@@ -312,7 +312,7 @@ def test_repeats_never_count_and_every_item_gets_its_k():
 
 def open_repeated() -> tuple[Reader, int, int]:
     """A reader whose set repeats a response; the places of its first showing and of the repeat."""
-    reader = open_reader(make_checked_reviews(check_every=None))
+    reader = open_reader(make_checked_reviews(checks_per_person=0))
     item_ids = reader.me.item_sets.get().item_ids
     repeat = repeats_in(item_ids)[0]
     return reader, item_ids.index(repeat.repeat_of_id) + 1, item_ids.index(repeat.pk) + 1

@@ -226,7 +226,9 @@ def test_too_many_posts_show_the_page_with_all_that_was_entered(settings):
 
 
 def test_checks_take_places_on_the_sheet_and_are_not_announced():
-    study = make_study(protocol="dialogue", items=0, set_size=8, k=1, check_every=4, options=SHEET)
+    study = make_study(
+        protocol="dialogue", items=0, set_size=8, k=1, checks_per_person=2, options=SHEET
+    )
     import_rows(study, make_rows(study.config, 6))
     add_checks(study, 2, outputs=1)
     Item.objects.filter(kind="gold").update(

@@ -152,7 +152,7 @@ def test_no_save_of_a_set_needs_more_queries_than_before_leases_grew_with_answer
 @pytest.mark.parametrize("is_in_order", [True, False])
 @pytest.mark.parametrize(("minutes", "most"), [(0, 7), (2, 11)])
 def test_no_save_with_checks_needs_more_queries_than_before_leases_grew(minutes, most, is_in_order):
-    settings = {"check_every": 5, "repeat_percent": 10}
+    settings = {"checks_per_person": 2, "repeat_percent": 10}
     study = make_study(items=40, set_size=30, **settings)
     add_checks(study, 4)
     counts = []

@@ -67,6 +67,7 @@ def fill(page: Any, **changes: Any) -> dict[str, Any]:
     for pick in page.context["picks"]:
         if not pick["has_box"] and not pick["entry"].is_as_published:
             fields[pick["form"].add_prefix("comments")] = "on"
+        fields[pick["form"].add_prefix("added")] = pick["form"]["added"].value() or []
     return fields | changes
 
 
@@ -160,6 +161,16 @@ def test_without_either_the_instrument_itself_is_used(staff, jane):
     assert read_first_item(Study.objects.get()) == {"reference": "The dog is sleeping."}
 
 
+def test_plain_instrument_shows_what_the_systems_were_given_but_no_reference(staff, jane):
+    kept = keep(TRANSLATIONS, jane)
+    page = staff.get(page_of(kept), {"instrument": "gallery:quality"})
+
+    staff.post(page_of(kept), fill(page))
+
+    assert "Der Hund schläft." in page.context["picks"][0]["html"]
+    assert read_first_item(Study.objects.get()) == {"source": "Der Hund schläft."}
+
+
 def test_text_with_an_odd_name_is_shown_as_the_prompt(staff, jane):
     page = staff.get(page_of(keep(ODD, jane)))
     assert list_keys(page) == ["helpsteer2", "quality"]
@@ -180,6 +191,7 @@ def test_one_system_and_an_instrument_for_pairs_is_said_before_it_is_chosen(staf
     assert "gallery:which_is_better" not in [p["entry"].value for p in shown.context["picks"]]
     assert "have 1 output" in listed.text
     assert refused.status_code == 422
+    assert "have 1 output" in str(refused.context["form"].errors["instrument"])
     assert not Study.objects.exists()
 
 

@@ -94,6 +94,24 @@ def test_system_called_tie_is_renamed_before_pairs_are_asked_about():
     assert {fit.entry.config.layout.outputs for fit in propose(first, list_shipped())} == {"one"}
 
 
+@pytest.mark.parametrize(
+    ("first", "points"),
+    [
+        (make_first("prompt"), 5),
+        (make_first("prompt", words=600), 5),
+        (make_first("prompt", words=601), 3),
+        (make_first("prompt", systems=3), 3),
+        (make_first("question"), 4),
+        (make_first("what_we_sent"), 3),
+        (make_first("prompt", output_kind="markdown"), 7),
+    ],
+)
+def test_points_of_a_pair_are_those_of_the_list(first, points):
+    arena = next(entry for entry in list_shipped() if entry.config.key == "arena_preference")
+
+    assert fit_entry(arena, first).points == points
+
+
 def test_missing_input_is_said():
     adequacy = next(entry for entry in list_shipped() if entry.config.key == "adequacy_fluency")
 

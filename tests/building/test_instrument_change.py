@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
+from evalsite.building import instrument_change
 from evalsite.building.first_items import read_draft
 from evalsite.imports.batches.importer import import_file
 from evalsite.lib.clock import now
@@ -200,6 +201,21 @@ def test_pair_is_refused_with_its_reason_where_items_have_one_output(staff, jane
     assert "have 1 output" in before.context["problem"]
     assert refused.status_code == 422
     assert Study.objects.get().protocol == "da_sqm"
+
+
+@pytest.mark.parametrize("key", ["which_is_better", "adequacy_fluency"])
+def test_more_items_than_a_page_can_wait_for_stay_as_they_are(
+    staff, jane, tmp_path, monkeypatch, key
+):
+    monkeypatch.setattr(instrument_change, "MOST_CHANGED", 3)
+    study = make_draft(jane, tmp_path)
+    before = list_items(study)
+
+    refused = change(staff, study, f"gallery:{key}")
+
+    assert refused.status_code == 422
+    assert refused.context["form"].non_field_errors().as_data()[0].code == "too_many"
+    assert (Study.objects.get().protocol, list_items(study)) == ("da_sqm", before)
 
 
 def test_instrument_is_frozen_at_launch(staff, jane, tmp_path):

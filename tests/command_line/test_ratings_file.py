@@ -44,23 +44,6 @@ def test_a_file_with_decimal_commas_is_read(tmp_path, capsys, separator, encodin
     assert find_means(document["report"], "adequacy")["x"] == pytest.approx(13 / 3)
 
 
-def test_reviews_nested_in_stories_give_the_published_means(tmp_path, capsys):
-    """SQuALITY prints 18.1, 27.9 and 91.3; its file has the means of all 900 reviews."""
-    path = tmp_path / "all-responses.jsonl"
-    path.write_bytes(published_file("squality/all-responses.jsonl").read_bytes())
-    reviews = "questions.{item}.{system}.reviews[*]"
-
-    code, document = run_json(
-        capsys, "report", path, "--independent", "--map", "passage-id=item",
-        "--map", f"{reviews}.worker_id=participant",
-        "--map", f"{reviews}.overall-rating=value:overall",
-    )  # fmt: skip
-
-    assert code == 0
-    means = {key: round(mean, 3) for key, mean in find_means(document["report"], "overall").items()}
-    assert means == {"bart": 18.137, "bart-dpr": 27.913, "human": 91.26}
-
-
 @pytest.mark.parametrize("content", [b"<?xml version='1.0'?><a/>", b"\x80\x04\x95abc", b"%PDF-1.7"])
 def test_what_is_no_table_is_named(tmp_path, content):
     path = tmp_path / "ratings.csv"
@@ -88,3 +71,127 @@ def test_missing_ratings_are_counted_in_a_plain_file(tmp_path, capsys):
 
     assert code == 0
     assert find_means(document["report"], "rating") == {"x": 4, "y": 2}
+
+
+# --- forms that need no option ------------------------------------------------------------
+
+# by item and system: two raters of two criteria
+SCORES = {
+    ("a", "x"): ((5, 1), (4, 2)), ("a", "y"): ((2, 4), (1, 5)),
+    ("b", "x"): ((4, 1), (3, 2)), ("b", "y"): ((1, 3), (2, 5)),
+}  # fmt: skip
+MEANS = {"x": 4, "y": 1.5}
+
+
+def join(*cells: Any) -> str:
+    return ",".join(map(str, cells))
+
+
+def write_points(score: int) -> str:
+    return join(*("true" if score == point else "false" for point in range(1, 6)))
+
+
+def write_wide(header: str) -> str:
+    """Return a row for each output, with the scores of both raters."""
+    rows = [join(*output, *first, *second) for output, (first, second) in SCORES.items()]
+    return "\n".join([header, *rows])
+
+
+FORMS = {
+    "raters after criteria": write_wide("item,system,fluency_r1,style_r1,fluency_r2,style_r2"),
+    "raters before criteria": write_wide("id,model,ann.fluency,ann.style,bo.fluency,bo.style"),
+    "one column for each rater": "\n".join(
+        [
+            "item,system,criterion,rater1,rater2",
+            *(
+                join(*key, "fluency", first[0], second[0])
+                for key, (first, second) in SCORES.items()
+            ),
+        ]
+    ),
+    "one column for each point": "\n".join(
+        [
+            "item,system,WorkerId," + join(*(f"Answer.fluency_{point}" for point in range(1, 6))),
+            *(
+                join(*output, worker, write_points(scores[0]))
+                for output, both in SCORES.items()
+                for worker, scores in zip("uv", both, strict=True)
+            ),
+        ]
+    ),
+    "outputs as columns": "\n".join(
+        [
+            "ResponseId," + join(*(f"{item}_{system}_fluency" for item, system in SCORES)),
+            *(
+                join(rater, *(both[n][0] for both in SCORES.values()))
+                for n, rater in enumerate("uv")
+            ),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ratings_in_another_form_need_no_option(tmp_path, capsys, form):
+    path = tmp_path / "ratings.csv"
+    path.write_text(FORMS[form])
+
+    code, document = run_json(capsys, "report", path)
+
+    assert code == 0
+    assert find_means(document["report"], "fluency") == MEANS
+    assert document["report"]["data"]["participants"] == 2
+
+
+def test_reviews_nested_in_stories_give_the_published_means(tmp_path, capsys):
+    """SQuALITY prints 18.1, 27.9 and 91.3; its file has the means of all 900 reviews."""
+    path = tmp_path / "all-responses.jsonl"
+    path.write_bytes(published_file("squality/all-responses.jsonl").read_bytes())
+
+    code, document = run_json(capsys, "report", path, "--independent")
+
+    assert code == 0
+    means = find_means(document["report"], "overall").items()
+    assert {key: round(mean, 3) for key, mean in means} == {
+        "bart": 18.137, "bart-dpr": 27.913, "human": 91.26,
+    }  # fmt: skip
+
+
+BATTLES = [
+    ("q1", "m", "n", "model_a"), ("q1", "n", "o", "model_a"), ("q2", "n", "m", "model_b"),
+    ("q3", "m", "n", "tie (bothbad)"), ("q3", "o", "m", "B"), ("q2", "o", "n", "model_b"),
+]  # fmt: skip
+
+
+def test_winners_of_battles_are_the_systems_that_their_columns_name(tmp_path, capsys):
+    path = tmp_path / "battles.csv"
+    rows = [join(*battle, f"u{number % 2}") for number, battle in enumerate(BATTLES)]
+    path.write_text("\n".join(["question_id,model_a,model_b,winner,judge", *rows]))
+
+    code, document = run_json(capsys, "report", path)
+
+    assert code == 0
+    (criterion,) = document["report"]["criteria"]
+    # by hand: m won 3 of its 4 battles and tied the other; n won 2 of 5, o none of 3
+    assert {
+        system["system"]: figure["value"]
+        for system in criterion["systems"]
+        for figure in system["others"]
+        if figure["name"] == "win_share"
+    } == {"m": 0.875, "n": 0.5, "o": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "participant,item,system,value\n"),
+        ("a.csv", "participant;item;system;value\n"),
+        ("a.json", "[]"),
+        ("a.json", "null"),
+    ],
+)
+def test_a_file_without_ratings_is_refused(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+
+    assert run_command(["report", str(path)]) == 3

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.core import check_source
+from evalsite.imports.core import check_source, describe
 from evalsite.imports.models import Upload
-from evalsite.imports.target import aim_at_study
+from evalsite.imports.target import aim_at_nothing, aim_at_study
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
 from tests.support.queues import run_waiting_jobs
@@ -40,6 +40,19 @@ def check(study: Study, source: Any, options: dict[str, Any] | None = None) -> A
     return check_source(
         ITEMS, source, target=aim_at_study(study), mapping=FileMapping.read({}, options or {})
     )
+
+
+@pytest.mark.torture
+def test_no_file_breaks_a_check_without_an_instrument() -> None:
+    target = aim_at_nothing("seed")
+    files = [*(read_case(name) for name in CASES), *(io.BytesIO(file.make()) for file in HOSTILE)]
+
+    for source in files:
+        checked = check_source(ITEMS, source, target=target)
+        report = describe(ITEMS, checked, target)
+
+        assert report.is_importable or report.fault_count
+        assert report.fault_count or report.summary["groups"]
 
 
 def test_every_number_of_the_list_has_its_files() -> None:

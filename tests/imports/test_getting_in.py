@@ -48,9 +48,9 @@ def read_outputs(study: Study, with_ids: bool) -> list[list[str]]:
         [
             find_id(row.item, with_ids),
             *map(read_shown, row.item.inputs.values()),
-            row.system.name,
+            row.system.name,  # type: ignore[union-attr]
             row.text,
-        ]  # type: ignore[union-attr]
+        ]
         for row in rows
     ]
 
@@ -58,7 +58,12 @@ def read_outputs(study: Study, with_ids: bool) -> list[list[str]]:
 def read_ratings(study: Study) -> list[list[Any]]:
     rows = Rating.objects.filter(study=study).select_related("annotation__item", "output__system")
     return [
-        [find_id(row.annotation.item, True), row.output.system.name, row.criterion, row.value]  # type: ignore[union-attr]
+        [
+            find_id(row.annotation.item, True),
+            row.output.system.name if row.output and row.output.system else "",
+            row.criterion,
+            row.value,
+        ]
         for row in rows
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.packs import pack_files
 from tests.support.checking import check_file
 from tests.support.instruments import make_built_study
 
@@ -89,6 +90,46 @@ def test_reasoning_of_a_table_is_asked_about_and_kept():
     assert read_texts(checked) == ("Q", "Noon.")
     assert checked.items[0].extra["reasoning"] == "Well."
     assert read_texts(check(rows, outputs_reasoning="keep"))[1] == rows[0]["output"]
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_in_a_field_of_its_own_is_shown_only_if_that_is_chosen(name):
+    rows = [make_row() | {name: "Well, a robin."}]
+
+    offered = check(rows)
+    shown = check(rows, **{"outputs_show-reasoning": "yes"})
+
+    assert codes(offered) == []
+    assert read_texts(offered)[1] == "A"
+    assert offered.items[0].extra[name] == "Well, a robin."
+    (decision,) = offered.decisions
+    assert (decision.key, decision.is_made) == ("outputs_show-reasoning", False)
+    assert [value for value, *_ in decision.choices] == ["yes", "no"]
+    assert read_texts(shown)[1] == "Well, a robin.\n\nA"
+    assert [note["code"] for note in shown.import_notes] == ["outputs_show-reasoning"]
+
+
+def test_reasoning_beside_a_batch_result_is_offered():
+    request = {"custom_id": "1", "method": "POST", "url": "/v1", "body": {"messages": [USER]}}
+    message = {"role": "assistant", "content": "A robin.", "reasoning_content": "Hm."}
+    result = {
+        "custom_id": "1",
+        "response": {
+            "status_code": 200,
+            "body": {"model": "alpha", "choices": [{"message": message}]},
+        },
+    }
+    study = make_built_study(json.loads((FOLDER / "study_one.json").read_bytes()))
+    files = [("in.jsonl", json.dumps(request)), ("out.jsonl", json.dumps(result))]
+    packed = pack_files(
+        [(name, lambda text=text: io.BytesIO(text.encode())) for name, text in files]
+    )
+
+    checked = check_file(packed, study=study)
+
+    assert codes(checked) == []
+    assert read_texts(checked)[1] == "A robin."
+    assert [decision.key for decision in checked.decisions] == ["outputs_show-reasoning"]
 
 
 def test_reasoning_without_an_end_leaves_an_empty_output():

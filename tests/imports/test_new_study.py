@@ -300,6 +300,20 @@ def test_the_mapping_serves_the_next_file_of_the_study() -> None:
     assert report_of(kept).is_importable
 
 
+def test_the_mapping_serves_the_next_file_of_the_same_person_before_there_is_a_study() -> None:
+    jane, kim = make_user(), make_user("kim")
+    kept = upload(TRANSLATIONS, by=jane)
+    kept.mapping = kept.mapping.change(fields=report_of(kept).mapping | {"source": ""})
+    kept.save(update_fields=["mapping"])
+
+    later = upload(TRANSLATIONS.replace("s1", "s7"), "b.csv", by=jane)
+    of_kim = upload(TRANSLATIONS, by=kim)
+
+    assert later.mapping.fields["source"] == ""
+    assert later.mapping.copied_from == "a.csv"
+    assert of_kim.mapping == FileMapping()
+
+
 def test_a_large_file_becomes_a_study_by_one_job(settings: Any) -> None:
     settings.UPLOAD_JOB_BYTES = 1
     kept, jane, version = upload(TRANSLATIONS), make_user(), adopt("da_sqm")

@@ -235,9 +235,9 @@ def test_it_is_said_how_checks_are_handed_out(check: Check, study: Any, kind: st
     assert not waiting.faults
     assert not handed_out.remarks
 
-    study.check_every = 5
+    study.checks_per_person = 2
     (remark,) = check("\n".join([header, *rows])).remarks
-    assert "come as checks, one after every 5 items of a set" in remark.message
+    assert "come as checks, 2 per person" in remark.message
 
 
 def test_mapping_of_the_researcher_wins_over_the_guess(check: Check) -> None:

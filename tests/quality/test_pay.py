@@ -47,9 +47,9 @@ GOOD, BAD = "90 90 90", "70 80 95"
 def begin(
     key: str = "prolific", *, checks: int = 4, items: int = 8, asks: bool = False, **fields: Any
 ) -> Recruitment:
-    """A round that pays £2.10 for a set of 4 items, some with attention items among them."""
+    """A round that pays £2.10 for a set: half the items, some with attention items among them."""
     study = make_study(
-        items=items, k=2, set_size=4, check_every=2 if checks else None, minutes_per_set=12,
+        items=2 * items, k=2, set_size=8, checks_per_person=2 if checks else 0, minutes_per_set=12,
         pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
     )  # fmt: skip
     if checks:
@@ -100,11 +100,11 @@ def test_people_who_withdraw_are_paid_by_the_item(is_kept, key):
     withdraw(participant=person.me, is_kept=is_kept)
 
     [one] = sets_of(recruitment.study)
-    assert one.amount == Decimal("1.58")  # 1.575, rounded up
+    assert one.amount == Decimal("0.79")  # 3 of 8: 0.7875, rounded up
     assert one.is_bonus == (key == "prolific")
     page = person.client.get(f"{person.home}work/").text
-    assert "£1.58" in page
-    assert "£1.58" not in person.open().text
+    assert "£0.79" in page
+    assert "£0.79" not in person.open().text
 
 
 def test_a_person_at_work_is_due_nothing_yet_and_by_the_item_once_the_study_has_ended():
@@ -117,7 +117,7 @@ def test_a_person_at_work_is_due_nothing_yet_and_by_the_item_once_the_study_has_
     with after_the_lease(recruitment.study):
         [one] = sets_of(recruitment.study)
 
-    assert one.amount == Decimal("0.53")
+    assert one.amount == Decimal("0.27")  # 1 of 8: 0.2625
 
 
 def test_a_reward_per_minute_is_the_rate_for_the_announced_minutes():

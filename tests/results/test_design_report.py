@@ -362,12 +362,12 @@ def test_the_design_counts_items_and_the_inputs_that_they_are_of():
 
 
 def test_the_design_names_caps_checks_repeats_and_the_seed():
-    study = make_study(max_sets=2, max_items=15, check_every=10, repeat_percent=5, seed="s33d")
+    study = make_study(max_sets=2, max_items=15, checks_per_person=1, repeat_percent=5, seed="s33d")
 
     facts = dict(report_design(study).facts)
 
     assert facts["A participant gives"] == "at most 2 sets and 15 items"
-    assert facts["Checks"] == "a gold or attention item after every 10 items"
+    assert facts["Checks"] == "1 gold or attention item per person"
     assert facts["Hidden repeats"] == "5% of the items, at least 8 items later"
     assert facts["Seed"] == "s33d"
 

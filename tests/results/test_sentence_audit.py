@@ -567,7 +567,8 @@ def make_facts(**known: Any) -> Facts:
     """Facts of a study, with these changes to its settings, data and other parts."""
     settings = {
         "k": 3, "set_size": 4, "max_sets": 2, "max_items": None, "groups": "free", "seed": 1,
-        "item_order": "random", "is_qualification_on": False, "pass_mark": 80, "check_every": 5,
+        "item_order": "random", "is_qualification_on": False, "pass_mark": 80,
+        "checks_per_person": 2,
         "repeat_percent": 10, "repeat_distance": 8, "pay_per_set": None, "currency": "GBP",
         "minutes_per_set": 5, "lease_minutes": 60, "has_bonus": True, "bonus": "1.00",
     }  # fmt: skip
@@ -1468,7 +1469,11 @@ def test_a_system_with_the_larger_and_the_smaller_error_is_said_to_have_neither(
     [
         ("ratings_elsewhere", {"imported": 1, "ratings": 1}, "It was collected elsewhere."),
         ("pairs_clear", {"clear": 1, "pairs": 1}, "The two systems differ clearly."),
-        ("checks_in_sets", {"every": 1}, "a gold or attention item after every item"),
+        (
+            "checks_in_sets",
+            {"count": 1},
+            "1 gold or attention item per person, among the other items",
+        ),
         (
             "pairs_clear",
             {"clear": 1, "pairs": 3},

@@ -176,7 +176,7 @@ def test_careless_people_of_a_planted_crowd_are_flagged_and_careful_ones_are_not
     planted = [Careful] * 50 + [Lazy] * 10 + [Rolling] * 10
     Random(7).shuffle(planted)
     study = make_study(
-        protocol="rrgen", items=0, k=len(planted), set_size=12, check_every=6, max_sets=3,
+        protocol="rrgen", items=0, k=len(planted), set_size=12, checks_per_person=6, max_sets=3,
         is_demo=True,
     )  # fmt: skip
     add_reviews(study, reviews=12, responses=3)

@@ -6,7 +6,7 @@ import pytest
 
 from evalsite.accounts.models import Profile
 from evalsite.admin import collect_study_views
-from evalsite.quality.models import Exclusion
+from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study
 from evalsite.studies.settings import PAGES
@@ -76,15 +76,25 @@ def test_set_up_says_its_values_and_what_blocks_the_launch_until_then(staff_clie
     entries = {tab.label: tab.entry for tab in draft.context["frame"].tabs}
     assert opened.url == url("setup-read", study)
     assert [label for label, entry in entries.items() if entry.is_blocking] == ["What people read"]
-    assert [entries[label].value for label in ("Items", "Work", "Quality")] == [
-        "2",
-        "£4.50",
-        "none",
-    ]
+    values = {label: entry.value for label, entry in entries.items()}
+    shown = {"Items": "2", "Work": "£4.50", "Quality": "none", "Plan": "none"}
+    assert {label: values[label] for label in shown} == shown
     assert 'Launch… <span class="count">1<span' in draft.text
     assert live.context["frame"].setup is None
     assert not any(tab.entry.is_blocking for tab in live.context["frame"].tabs)
     assert staff_client.get(url("study-setup", study)).url == url("batch-list", study)
+
+
+def test_a_plan_is_said_beside_its_name(staff_client):
+    study = make_study(items=2)
+    AnalysisPlan.objects.create(study=study, smallest=1)
+    without = staff_client.get(url("setup-work", study)).context["frame"].setup.entries
+    AnalysisPlan.objects.update(exclusion_rule="Whoever is fast.")
+
+    written = staff_client.get(url("setup-work", study)).context["frame"].setup.entries
+
+    assert without["study-analysis-plan"].value == "none"
+    assert written["study-analysis-plan"].value == "written"
 
 
 def test_value_that_nobody_chose_is_followed_by_default(staff_client):
@@ -106,7 +116,10 @@ def test_page_of_set_up_takes_few_queries_however_many_items(
     counts = []
     for items in (2, 60):
         study = make_study(items=items, groups="once", is_qualification_on=True)
-        with django_assert_max_num_queries(14) as queries:
+        # what people read looks at the systems' names, the team's addresses and the texts' language
+        with django_assert_max_num_queries(
+            {"setup-read": 17, "study-launch": 15}.get(name, 14)
+        ) as queries:
             staff_client.get(url(name, study))
         counts.append(len(queries))
 

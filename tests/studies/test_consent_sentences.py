@@ -27,7 +27,7 @@ def test_each_sentence_comes_and_goes_with_its_setting():
     bare = consent_of(make(recognise_days=0))
     full = consent_of(
         make(
-            protocol="fluency", is_eligibility_on=True, is_check_on=True, check_every=5,
+            protocol="fluency", is_eligibility_on=True, is_check_on=True, checks_per_person=2,
             recognise_days=30, pay_per_set="2.10",
             questions={"background": [{"key": "job", "label": "Your job?", "kind": "text"}]},
         )

@@ -196,7 +196,7 @@ def test_description_is_for_the_team_alone(staff_client):
 
     shown = [open_link(study).text, client.get(home, follow=True).text]
 
-    assert words in show_page(staff_client, study, "setup-read").text
+    assert words in show_page(staff_client, study, "study-team").text
     assert not any(words in page for page in shown)
     assert study.version is not None
     assert words not in str(study.version.content)

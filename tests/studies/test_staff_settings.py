@@ -207,10 +207,9 @@ def test_saving_without_a_change_changes_nothing(staff_client):
         ("k", "-1", "Enter 1 or more."),
         ("lease_minutes", "9", "Enter 10 or more."),
         ("k", "101", "Enter 100 or less."),
-        ("check_every", "1", "Enter 2 or more."),
-        ("repeat_percent", "51", "Enter 50 or less."),
-        ("repeat_percent", "-1", "Enter 0 or more."),
-        ("repeat_distance", "7", "Enter 8 or more."),
+        ("checks_per_person", "4", "Select a valid choice."),
+        ("repeat_percent", "51", "Select a valid choice."),
+        ("pass_mark", "101", "Enter 100 or less."),
         ("max_items", "0", "Enter 1 or more."),
         ("contact_email", "jane", "valid email"),
         ("closes_at", "2020-01-01T10:00", "in the future"),
@@ -312,7 +311,7 @@ def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
 
     page = staff_client.get(address(study, "read")).text
 
-    assert 'id="own-instructions" rows="12" readonly' in page
+    assert 'id="own-instructions" rows="8" readonly' in page
     assert "A set has 12 questions" in page
 
 

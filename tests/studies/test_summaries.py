@@ -46,7 +46,7 @@ def test_a_part_of_a_minute_counts_as_a_minute(each, size, minutes):
     # a row of the model looks its protocol up by name
     study = SimpleNamespace(
         minutes_per_set=None, set_size=size, config=config,
-        check_every=None, repeat_percent=0, max_sets=None, max_items=None,
+        checks_per_person=0, repeat_percent=0, max_sets=None, max_items=None,
     )  # fmt: skip
 
     assert minutes_per_set(study) == minutes

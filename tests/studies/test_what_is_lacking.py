@@ -1,5 +1,7 @@
 """What a page of Set up still lacks, and where [Save and continue] leads from there."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -22,10 +24,10 @@ def test_page_says_what_it_lacks_and_where(staff_client):
     read = staff_client.get(address(study, "read")).text
     work = staff_client.get(address(study, "work"))
 
-    problem = "Enter an e-mail address that participants can write to"
-    assert f'<a href="#id_contact_email">{problem}</a>' in read
-    missing = "How long you keep the answers is missing"
-    assert f'<a href="#id_answers_kept_for">{missing}</a>' in read
+    headline = re.search("<h1>(.*?)</h1>", read, re.DOTALL)[1]
+    assert "2 things are missing" in headline
+    for field in ("contact_email", "answers_kept_for"):
+        assert f'<div class="field bad" id="div_id_{field}">' in read
     assert work.context["lacking"] == []
 
 

@@ -31,7 +31,7 @@ from evalsite.lib.clock import standing_at
 from evalsite.studies.version_cache import forget_versions
 
 MOST_PAGES = 2_000
-ENDS = ("participant-no-work", "participant-shut")
+ENDS = ("participant-no-work", "participant-shut", "participant-stopped")
 ENTRY = {"go": "agree", "first_language": "English", "variety": "british"}
 
 
@@ -151,6 +151,9 @@ class Annotator:
             case "set-sheet" if "at" in page.fields:
                 return self.rate(page)
             case "participant-finish" | "rating-page" | "set-sheet":
+                return self.browser.post(start, {})
+            case "set-review" if f'action="{start}"' in page.html:
+                # all of it went to others, or was withdrawn
                 return self.browser.post(start, {})
             case "set-review" if 'method="post"' not in page.html:
                 # another tab has opened the next set, or an answer is missing

@@ -37,8 +37,8 @@ def add_checks(study: Study, count: int, *, kind: str = "gold", outputs: int = 3
 
 
 def make_checked(*, items: int = 20, checks: int = 8, **fields) -> Study:
-    """A live study with a gold item after each five items of a set of ten."""
-    study = make_study(items=items, **{"k": 2, "set_size": 10, "check_every": 5, **fields})
+    """A live study that gives each person two gold items in a set of ten."""
+    study = make_study(items=items, **{"k": 2, "set_size": 10, "checks_per_person": 2, **fields})
     add_checks(study, checks)
     return launch(study)
 
@@ -51,7 +51,7 @@ def make_repeated(*, items: int = 60, **fields) -> Study:
 
 def make_checked_reviews(*, reviews: int = 8, responses: int = 3, **fields) -> Study:
     """A live study of reviews whose responses follow one another, with checks and repeats."""
-    given = {"set_size": 24, "k": 1, "check_every": 6, "repeat_percent": 10, **fields}
+    given = {"set_size": 24, "k": 1, "checks_per_person": 4, "repeat_percent": 10, **fields}
     study = add_reviews(
         make_study(protocol="rrgen", items=0, **given), reviews=reviews, responses=responses
     )

@@ -87,7 +87,7 @@ def make_free() -> Study:
         }
         for kind in ("gold", "attention")
     ]  # fmt: skip
-    study = launch(content, rows, k=5, set_size=4, check_every=2, is_aided=True)
+    study = launch(content, rows, k=5, set_size=4, checks_per_person=1, is_aided=True)
     people = [answer_set(study, FREE_ANSWERS, first) for first in range(3)]
     report_and_skip(study)
     main = list(study.items.main().order_by("pk"))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby
+from itertools import accumulate, groupby
 from random import Random
 
 from django.db.models import QuerySet
@@ -22,7 +22,6 @@ from evalsite.studies.set_size import (
     FEWEST,
     checks_in,
     has_room_for_repeats,
-    items_per_check,
     most_items,
     repeats_in,
 )
@@ -225,10 +224,10 @@ def deal_in_controls(
     if study.groups == Study.Groups.TOGETHER:
         group_of = {item.pk: item.group for item in items}
         units = [list(unit) for _, unit in groupby(ordered, key=group_of.__getitem__)]
-    if study.check_every:
+    if study.checks_per_person:
         count = checks_in(study, len(ordered))
         checks = pick_checks(me, study, count, past=past, items=items)
-        units = put_checks(units, checks, items_per_check(study), draw)
+        units = put_checks(units, checks, draw)
     if study.repeat_percent:
         units = _put_repeats(units, ordered, past, me, study, draw)
     return [item_id for unit in units for item_id in unit]
@@ -261,7 +260,7 @@ def _put_repeats(
 
 def has_controls(study: Study) -> bool:
     """Return whether sets of this study may hold controls."""
-    return bool(study.check_every or study.repeat_percent)
+    return bool(study.checks_per_person or study.repeat_percent)
 
 
 def find_controls(item_set: ItemSet, study: Study) -> dict[int, int | None]:
@@ -298,12 +297,16 @@ def pick_checks(
 ) -> list[int]:
     """Return so many checks that this person has not met, in turn over all sets of the study.
 
+    Over all sets a person gets as many as the study says, unless its protocol wants them in each.
     Where a person meets a group once, none that shares its group with what they have been dealt.
     """
     met = {item_id for item_set in past for item_id in item_set.item_ids}
     checks = list(open_checks(study).values_list("pk", "group"))
     if not count or not checks:
         return []
+    if not study.config.design.checks_take_places:
+        met_checks = sum(item_id in met for item_id, _ in checks)
+        count = min(count, max(0, study.checks_per_person - met_checks))
     sets = ItemSet.objects.filter(study=study).count()
     start = derive_number(study.seed, "checks") + sets * count
     turn = start % len(checks)
@@ -319,21 +322,27 @@ def pick_checks(
     return new[:count]
 
 
-def put_checks(units: Units, checks: Sequence[int], every: int, draw: Random) -> Units:
-    """Put a check after each `every` items or so, never first and never inside a unit.
+def put_checks(units: Units, checks: Sequence[int], draw: Random) -> Units:
+    """Put the checks between the units: never first, never last and never beside one another.
 
-    Within each stretch it follows any item with equal chance, so it can't be predicted.
+    The set is divided into as many stretches as there are checks. Within its stretch a check
+    follows any unit with equal chance, so it can't be predicted. One that has no place is left out.
     """
-    waiting = [
-        (stretch * every + draw.randint(1, every), check) for stretch, check in enumerate(checks)
-    ]
+    ends = list(accumulate(len(unit) for unit in units))[:-1]
+    total = sum(len(unit) for unit in units)
+    after: dict[int, int] = {}
+    for stretch, check in enumerate(checks):
+        first, last = stretch * total / len(checks), (stretch + 1) * total / len(checks)
+        places = [
+            place for place, end in enumerate(ends) if first < end <= last and place not in after
+        ]
+        if places:
+            after[draw.choice(places)] = check
     line: Units = []
-    done = 0
-    for unit in units:
+    for place, unit in enumerate(units):
         line.append(unit)
-        done += len(unit)
-        while waiting and waiting[0][0] <= done:
-            line.append([waiting.pop(0)[1]])
+        if place in after:
+            line.append([after[place]])
     return line
 
 

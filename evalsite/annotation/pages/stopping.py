@@ -2,11 +2,7 @@
 
 from django.db import transaction
 
-from evalsite.annotation.allocation.leases import (
-    answered_items,
-    lock_participant,
-    release_places,
-)
+from evalsite.annotation.allocation.leases import lock_participant, release_places
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
     ItemSet,
@@ -42,12 +38,12 @@ def stop_person(participant: Participant, kind: StopKind, message: str = "") -> 
 
 
 def stop_if_emptied(me: Participant) -> bool:
-    """End the work of a person whose set was withdrawn before they could answer any of it.
+    """End the work of a person of whose set nothing is left, because items were withdrawn.
 
     They had a place, so they get what finished work gets; False for everyone else.
     """
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if me.is_expert or open_set is None or open_set.total or answered_items(open_set):
+    if me.is_expert or open_set is None or open_set.total:
         return False
     withdrawn = Item.objects.filter(pk__in=open_set.lost_ids, kind=Item.Kind.WITHDRAWN)
     return withdrawn.exists() and stop_person(me, StopKind.OURS)

@@ -20,11 +20,12 @@ from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK
 from evalsite.studies.set_size import (
     FEWEST,
+    PAGES_PER_CHECK,
     checks_in,
     items_per_set,
     mains_per_set,
@@ -79,6 +80,7 @@ class Counts:
     groups: int
     members: int
     pilots: int
+    plans: int  # 1 if anything is planned
 
     @property
     def items(self) -> int:
@@ -101,12 +103,21 @@ def count_kinds(study: Study) -> Counts:
         groups=(items.filter(kind=Item.Kind.MAIN), "group"),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
+        # whose parts are all empty plans nothing
+        plans=Study.objects.filter(pk=study.pk, analysis_plan__isnull=False).exclude(
+            analysis_plan__hypotheses=[],
+            analysis_plan__margins=[],
+            analysis_plan__primary="",
+            analysis_plan__baseline="",
+            analysis_plan__exclusion_rule="",
+        ),
     )
     return Counts(
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
         groups=counts["groups"],
         members=counts["members"],
         pilots=counts["pilots"],
+        plans=counts["plans"],
     )
 
 
@@ -119,6 +130,7 @@ def check_launch(
     return [
         _check_items(counts),
         _check_consent(study),
+        _check_organisation(study),
         _check_contact(study),
         _check_options(study),
         _check_practice(study, counts),
@@ -161,16 +173,14 @@ def _check_consent(study: Study) -> Check:
 
 def count_words(study: Study) -> float:
     """Return how many words people read on a page, by the first items."""
-    items = study.items.main().order_by("pk")[:_READ].prefetch_related("outputs")
-    words = [
-        len(text.split())
-        for item in items
-        for text in (
-            *map(str, item.inputs.values()),
-            *(output.text for output in item.outputs.all()),
-        )
+    first = study.items.main().order_by("pk")[:_READ]
+    outputs = Output.objects.filter(item__in=first.values("pk")).select_related("item")
+    inputs = {output.item_id: output.item.inputs for output in outputs}
+    texts = [
+        *(output.text for output in outputs),
+        *(str(value) for values in inputs.values() for value in values.values()),
     ]
-    return sum(words) / max(len(items), 1)
+    return sum(len(text.split()) for text in texts) / max(len(inputs), 1)
 
 
 def estimate_reading(study: Study, words: float) -> int:
@@ -195,6 +205,15 @@ def check_reading_time(study: Study) -> Check:
         label="There is time to read the texts",
         remark=remark if takes > minutes else "",
         url_name=name_page("minutes_per_set"),
+    )
+
+
+def _check_organisation(study: Study) -> Check:
+    return Check(
+        label="People know who runs the study",
+        problem="" if study.organisation else "Enter who runs the study.",
+        url_name=name_page("organisation"),
+        field="organisation",
     )
 
 
@@ -283,35 +302,34 @@ def _check_instructions_check(study: Study) -> list[Check]:
 def _check_checks(study: Study, counts: Counts) -> Check:
     """Checks that are asked for are there; those that are there and not asked for, a remark."""
     label = "Gold and attention items are ready, or there are none"
-    page, made = name_page("check_every"), counts.checks
-    if study.check_every is None:
-        remark = (
-            f"Checks made or uploaded: {made:,}, but no set contains any. Say after how many "
-            "items a check comes."
-        )
+    page, made = name_page("checks_per_person"), counts.checks
+    if not study.checks_per_person:
+        remark = f"{count_of(made, 'check')} made or uploaded, and nobody gets any. Set how many."
         return Check(label=label, remark=remark if made else "", url_name=page)
     if not made:
         problem = (
-            f"A check should come after every {study.check_every} items, but there is no gold "
-            "or attention item. Make or upload some, or leave that setting empty."
+            f"Each person should get {count_of(study.checks_per_person, 'check')}, but there is "
+            "no gold or attention item. Make or upload some, or ask for none."
         )
         return Check(label=label, problem=problem, url_name=page)
-    asked = (study.max_sets or 1) * checks_in(study, mains_per_set(study))
-    remark = (
-        f"One person meets up to {count_of(asked, 'check')}, but the study has only {made}: the "
-        "last items then come without."
-    )
-    return Check(label=label, remark=remark if asked > made else "", url_name=page)
+    asked, fitting = study.checks_per_person, checks_in(study, mains_per_set(study))
+    if asked > made:
+        remark = f"Each person should get {count_of(asked, 'check')}, but there are only {made}."
+    elif asked > fitting and study.max_sets == 1:
+        remark = (
+            f"A set of {study.set_size} has room for {count_of(fitting, 'check')}: one for "
+            f"every {PAGES_PER_CHECK} pages."
+        )
+    else:
+        remark = ""
+    return Check(label=label, remark=remark, url_name=page)
 
 
 def _check_flags(study: Study, counts: Counts) -> list[Check]:
     """Return a remark if people give too few answers for most flags to find careless work."""
     caps = most_items(study)
     most = counts.items if caps is None else min(counts.items, caps)
-    sets = study.max_sets or ceil(most / max(1, mains_per_set(study)))
-    attention = min(
-        counts.by_kind.get(Item.Kind.ATTENTION, 0), sets * checks_in(study, mains_per_set(study))
-    )
+    attention = min(counts.by_kind.get(Item.Kind.ATTENTION, 0), study.checks_per_person)
     if not 0 < most < _FEWEST_TO_JUDGE or attention >= _CHECKS_TO_JUDGE:
         return []
     finds = "“too fast” and attention checks" if most >= _FEWEST_PAGES else "attention checks"

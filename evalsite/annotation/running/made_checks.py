@@ -26,6 +26,7 @@ from evalsite.studies.versions import hash_text
 
 # the batch that holds them, beside those of files
 MADE_HERE = "Checks made on this site"
+MOST_LISTED = 100
 _KINDS = (Item.Kind.GOLD, Item.Kind.ATTENTION)
 
 
@@ -51,6 +52,25 @@ def list_uploaded(study: Study) -> QuerySet[Item]:
     """Return the checks of a study that came in files."""
     checks = Item.objects.filter(study=study, kind__in=_KINDS).order_by("id")
     return checks.exclude(batch__file_name=MADE_HERE)
+
+
+def describe_checks(study: Study) -> list[tuple[Item, list[tuple[str, str]], bool]]:
+    """Return each check with its right answers, and whether it was made here."""
+    criteria = study.config.criteria
+    made = [(item, True) for item in list_made(study)[:MOST_LISTED]]
+    uploaded = [(item, False) for item in list_uploaded(study)[:MOST_LISTED]]
+    return [
+        (
+            item,
+            [
+                (criterion.label, item.gold[criterion.key])
+                for criterion in criteria
+                if item.gold.get(criterion.key)
+            ],
+            is_made,
+        )
+        for item, is_made in [*made, *uploaded]
+    ]
 
 
 def find_answered(questions: Iterable[Question], data: Mapping[str, Any]) -> list[Question]:

@@ -117,11 +117,14 @@ class Setup:
         study, counts = self.study, self.counts
         is_draft = study.version_id is None
         blocking = {check.url_name for check in self.problems} if is_draft else set()
-        checks = counts.checks if study.check_every else 0
         values = {
             "items": f"{self.records:,}" if counts.items else "",
+            "read": "notice" if study.has_notice else "page",
+            "plan": "written" if counts.plans else "none",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
-            "quality": count_of(checks, "check") if checks else "none",
+            "quality": (
+                count_of(study.checks_per_person, "check") if study.checks_per_person else "none"
+            ),
         }
         is_default = {"work": not self.cost and study.k == study.config.design.k}
         return {

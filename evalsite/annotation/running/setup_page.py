@@ -20,7 +20,8 @@ from evalsite.studies.summary_lines import list_of
 
 INVALID = 422
 CONFLICT = 409
-PREVIEW, CONTINUE = "preview", "continue"
+PREVIEW, CONTINUE, INVITE = "preview", "continue", "invite"
+INVITE_PAGE = "study-recruitments"
 _OPTIONS = "options of the protocol"
 
 
@@ -56,7 +57,8 @@ def save_settings(
         form.add_error(None, error)
         return None
     messages.success(request, _describe_saving(study, saved, form, values))
-    name = find_next(form.page) if form.action == CONTINUE else PAGE_NAMES[form.page]
+    leads_to = {CONTINUE: find_next(form.page), INVITE: INVITE_PAGE}
+    name = leads_to.get(form.action, PAGE_NAMES[form.page])
     return redirect(f"admin:{name}", study.pk)
 
 

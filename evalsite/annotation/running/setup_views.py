@@ -1,36 +1,23 @@
 """Staff pages of Set up: what people read, work and quality, and the launch checklist."""
 
-from functools import cache
-
-from django.conf.locale import LANG_INFO
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.checklist import check_people, check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
-from evalsite.annotation.running.made_checks import list_made, list_uploaded
 from evalsite.annotation.running.previews import is_preview, make_previews
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_dates, describe_setup
-from evalsite.annotation.running.setup_page import (
-    choose_status,
-    describe_page,
-    make_form,
-    save_settings,
-)
 from evalsite.jobs.live_page import keep_watching
-from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import describe_last_change
-from evalsite.studies.settings import PAGES
-from evalsite.studies.setup_forms import QualityForm, ReadForm, make_options_form
 from evalsite.studies.staff_pages import StudyView, has_role, study_page, study_url
-from evalsite.studies.versions import protocol_instructions
 
 MOST_LISTED = 100
 _EDITOR = Membership.Role.EDITOR
@@ -46,73 +33,6 @@ def open_setup(request: HttpRequest, study: Study) -> HttpResponseBase:
         if entry.is_blocking and has_role(request, study, _EDITOR)
     )
     return redirect(f"admin:{next(blocking, PAGE_NAMES['items'])}", study.pk)
-
-
-@study_page(
-    "set-up/read/",
-    name="setup-read",
-    role=_EDITOR,
-    place="Set up",
-    tab=PAGES["read"],
-    order=30,
-)
-@require_http_methods(["GET", "HEAD", "POST"])
-def show_read(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = make_form(ReadForm, request, study)
-    options = make_options_form(study, request.POST if form.is_bound else None)
-    saved = save_settings(request, form, options)
-    if saved is not None:
-        return saved
-    context = describe_page(study, form, options)
-    shown = context["shown"]
-    context |= {
-        "own_instructions": protocol_instructions(study),
-        "languages": _list_languages(),
-        "previews": make_previews(shown, ["landing", "consent", "instructions"]),
-    }
-    status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_read.html", context, status=status)
-
-
-@study_page(
-    "set-up/quality/",
-    name="setup-quality",
-    role=_EDITOR,
-    place="Set up",
-    tab=PAGES["quality"],
-    order=34,
-)
-@require_http_methods(["GET", "HEAD", "POST"])
-def show_quality(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = make_form(QualityForm, request, study)
-    saved = save_settings(request, form)
-    if saved is not None:
-        return saved
-    context = describe_page(study, form) | {"checks": _list_checks(study)}
-    status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_quality.html", context, status=status)
-
-
-@cache
-def _list_languages() -> list[tuple[str, str]]:
-    """Return codes of languages with their English names, by name."""
-    names = {code: about["name"] for code, about in LANG_INFO.items() if "name" in about}
-    return sorted(names.items(), key=lambda one: one[1])
-
-
-def _list_checks(study: Study) -> list[tuple[Item, list[tuple[str, str]], bool]]:
-    """Return each check with its right answers, and whether it was made here."""
-    criteria = study.config.criteria
-    made = [(item, True) for item in list_made(study)[:MOST_LISTED]]
-    uploaded = [(item, False) for item in list_uploaded(study)[:MOST_LISTED]]
-    return [
-        (
-            item,
-            [(one.label, item.gold[one.key]) for one in criteria if item.gold.get(one.key)],
-            is_made,
-        )
-        for item, is_made in [*made, *uploaded]
-    ]
 
 
 @study_page("set-up/preview/<slug:key>/", name="setup-preview", role=_EDITOR)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalsite.data.tables import lines
-from evalsite.data.tables.collection import Collection, name_apart
+from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection, name_apart
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
 from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
 from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, unpack
@@ -162,10 +162,16 @@ def _convert_used(
         raise Refused("no_file", "Every file is left out.")
     known = _call_apart([recognised[file.name] for file in used if file.name in recognised])
     texts = [file for file in used if file.name not in recognised]
-    if known and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
+    is_by_line = _is_by_line(used, wishes[1].get("join", ""))
+    if (
+        known
+        and not is_by_line
+        and len(texts) < 2
+        and all(_is_reference(file, roles) for file in texts)
+    ):
         known = [set_role(file_known, names.get(file_known.file.name, "")) for file_known in known]
         return _convert_formats(known, texts, roles, wishes)
-    if len(files_in) > 1 and _are_lines(used, names):
+    if len(files_in) > 1 and (is_by_line or _are_lines(used, names)):
         return _convert_lines(used, roles, names)
     if any(file.name in names for file in texts):
         _refuse_columns(sorted(used, key=lambda file: names.get(file.name) != INPUTS))
@@ -187,6 +193,20 @@ def _convert_used(
         "holds no outputs. A file with a column for each system, or one that names the system in "
         "each row, is imported on its own.",
     )
+
+
+def _is_by_line(used: Sequence[SourceFile], join: str) -> bool:
+    """Return whether a person wants lines joined by number, which only texts are."""
+    if join not in ("", BY_ID, BY_INPUT, BY_LINE):
+        message = f"{quote(join)} is no way to join files. Choose id, input, line or append."
+        raise Refused("no_answer", message)
+    if join == BY_LINE and (tables := [file.name for file in used if not lines.is_text(file)]):
+        raise Refused(
+            "columns_unclear",
+            f"{name_some(tables)} can't be joined by line: rows of CSV and JSON can come in any "
+            "order. Join them by id or by input (--join id or input).",
+        )
+    return join == BY_LINE
 
 
 def _call_apart(used: Sequence[Recognised]) -> list[Recognised]:
@@ -288,7 +308,9 @@ def _convert_formats(
         raise Refused("formats_mixed", message)
     _check_once(used)
     labels, has_inputs = _label_columns(used, paths)
-    collection = Collection(answers.get("turns", ""), has_chosen_inputs=has_inputs)
+    collection = Collection(
+        answers.get("turns", ""), has_chosen_inputs=has_inputs, join=answers.get("join", "")
+    )
     collection.add_files(used)
     called = {name: alias for name, alias in names.items() if alias not in WORDS}
     collection.split_runs(called)

@@ -26,6 +26,8 @@ from evalsite.data.tables.texts import (
 from evalsite.lib.words import count_of
 
 _LONGEST_ARGUMENT = 2_000
+# how files are joined, if a person chose it
+BY_ID, BY_INPUT, BY_LINE = "id", "input", "line"
 # what an input may be: a text, or a conversation
 Input = str | list[dict[str, str]]
 
@@ -60,8 +62,9 @@ class Item:
 class Collection:
     """Inputs and outputs of files that one tool wrote."""
 
-    def __init__(self, turns: str = "", *, has_chosen_inputs: bool = False) -> None:
+    def __init__(self, turns: str = "", *, has_chosen_inputs: bool = False, join: str = "") -> None:
         self._turns = turns
+        self._join = join
         self._has_chosen_inputs = has_chosen_inputs
         # inputs that differ between outputs of an id; what ids are unique in, by file
         self._differing: dict[str, None] = {}
@@ -310,11 +313,12 @@ class Collection:
         self, data: dict[str, Any], known: Recognised, inputs: dict[str, Input], place: str
     ) -> Item:
         paths = known.format.row
-        value = find_first(data, paths.id)
+        value = None if self._join == BY_INPUT else find_first(data, paths.id)
         if value in (None, ""):
-            if not inputs:
+            if not inputs or self._join == BY_ID:
+                lacks = "no id" if inputs else "neither an id nor an input"
                 message = (
-                    "The row has neither an id nor an input to join it by. Its columns are "
+                    f"The row has {lacks} to join it by. Its columns are "
                     f"{name_some([*data], 12)}. Name the column of the id “id” in each file, or "
                     "add the input."
                 )

@@ -14,8 +14,10 @@ _ANSWERS = {
     "variant": "outputs for several prompts or filters: the name of one, or each",
     "incomplete": "inputs that lack a system: leave-out",
     "reasoning": "reasoning in <think> before an output: leave-out or keep",
+    "show-reasoning": "reasoning in a field beside the output, shown above it: yes or no",
     "system-prompts": "system prompts of conversations: leave-out or keep",
     "turns": "questions of several turns: first or joined",
+    "join": "how several files are joined: id, input, line, or append (one after another)",
 }
 
 

@@ -36,7 +36,7 @@ def open_outputs(
         for option, answer in options.items()
         if option.startswith(PREFIX)
     }
-    file = SourceFile(str(options.get(FILE_NAME, "")), partial(_open_again, source))
+    file = SourceFile(str(options.get(FILE_NAME, "")), partial(open_again, source))
     is_zip = file.is_zip
     if is_zip and is_document(file):
         return None
@@ -87,7 +87,7 @@ def _explain(tool: str, message: str) -> str:
 
 def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
     """Return the files of a zip that couldn't be joined, with what each seems to be."""
-    file = SourceFile("", partial(_open_again, source))
+    file = SourceFile("", partial(open_again, source))
     try:
         return convert([file], names=options.get(NAMES) or {}).files
     except Refused as problem:
@@ -146,5 +146,5 @@ class _View(io.RawIOBase):
         return len(content)
 
 
-def _open_again(source: BinaryIO) -> IO[bytes]:
+def open_again(source: BinaryIO) -> IO[bytes]:
     return cast(IO[bytes], io.BufferedReader(_View(source)))

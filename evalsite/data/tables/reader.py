@@ -1,11 +1,28 @@
 """From bytes to rows, whatever was sent: a table, what a tool wrote, or several files in a zip."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, BinaryIO
 
+from evalsite.data.tables.appended import (
+    APPEND,
+    JOIN,
+    TAKES_ALIKE,
+    add_places,
+    names_places,
+    open_appended,
+)
 from evalsite.data.tables.archives import Archive
 from evalsite.data.tables.faults import Refused, show
-from evalsite.data.tables.outputs import FILE_NAME, NAMES, list_files, open_outputs
+from evalsite.data.tables.files import SourceFile, is_document
+from evalsite.data.tables.outputs import (
+    CHOSEN,
+    FILE_NAME,
+    NAMES,
+    list_files,
+    open_again,
+    open_outputs,
+)
 from evalsite.data.tables.plain import (
     GZIP,
     TABLES,
@@ -21,6 +38,8 @@ from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Table
 
 # packed once more, which may hide outputs
+# whether files of tools are read as the tables they are, as ratings are
+AS_TABLE = "as_table"
 _PACKED = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz", ".zst")
 
 
@@ -41,8 +60,11 @@ def open_table(
     options = {**(options or {}), FILE_NAME: file_name}
     source.seek(0)
     head = source.read(8)
+    chosen = options.get(CHOSEN) or {}
     if head.startswith(ZIP):
-        table = open_outputs(source, limits, options)
+        if appended := _open_appended(source, limits, options):
+            return appended
+        table = None if options.get(AS_TABLE) else open_outputs(source, limits, options)
         if isinstance(table, Table):
             return table
         archive = Archive(source, limits)
@@ -55,15 +77,29 @@ def open_table(
             raise
         return open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(GZIP):
-        return open_packed(lambda target: unpack_gzip(source, target, limits), limits, options)
-    return _open_single(source, head, limits, options)
+        table = open_packed(lambda target: unpack_gzip(source, target, limits), limits, options)
+    else:
+        table = _open_single(source, head, limits, options)
+    if names_places(chosen):
+        add_places(table, file_name)
+    return table
+
+
+def _open_appended(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -> Table | None:
+    """Read the tables of a zip one after another, if that was chosen or goes without saying."""
+    is_chosen = options.get(JOIN) == APPEND or names_places(options.get(CHOSEN) or {})
+    file = SourceFile("", partial(open_again, source))
+    if not (is_chosen or options.get(TAKES_ALIKE)) or is_document(file):
+        return None
+    names = options.get(NAMES) or {}
+    return open_appended([file], limits, options, names, is_chosen=is_chosen)
 
 
 def _open_single(
     source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]
 ) -> Table:
     """Open what isn't packed: a tool's file, or else a table, which a tool's file may be, too."""
-    opened = open_outputs(source, limits, options)
+    opened = None if options.get(AS_TABLE) else open_outputs(source, limits, options)
     if isinstance(opened, Table):
         return opened
     try:

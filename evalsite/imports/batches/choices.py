@@ -105,7 +105,9 @@ class EmptyOutputs:
         if item:
             self._ids[item] = None
         reason = self.reasons.get((item or "", system), "")
-        failed = f"{item} of {system} failed: {quote(reason, 100)}." if reason else ""
+        # a bare number would read as how many failed
+        name = quote(item) if item and item.isdecimal() else item
+        failed = f"{name} of {system} failed: {quote(reason, 100)}." if reason else ""
         if failed and len(self._failed) < PLACES:
             self._failed.append(failed)
         return failed

@@ -1,15 +1,16 @@
 """Items as a file gives them: rows, then checked values. No rows of the database."""
 
 import json
-import marshal
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from io import SEEK_END
 from itertools import islice
 from json.encoder import encode_basestring, encode_basestring_ascii
+from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple, overload
+from weakref import finalize
 
 from evalsite.imports.core import Checked
 from evalsite.instruments.schema import InputColumn
@@ -216,48 +217,49 @@ def is_made_group(group: str) -> bool:
 
 
 _AT_HAND = 4_000
+_IN_MEMORY = 1024 * 1024
 
 
 class Drafts:
     """Items not yet complete by their ids, in the order in which they began.
 
-    A draft that was got may be changed until the next one is got or begun.
+    A draft that was got may be changed until the next one is got or begun. Those that wait are
+    lines of JSON in a file without a name, for the texts of a large file don't fit into memory.
     """
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        # where each was written last; -1: not yet
+        self._places: dict[str, int] = {}
         self._at_hand: dict[str, DraftItem] = {}
-        # "": a file without a name, which is gone when it is closed; small ones stay in memory
-        self._file = sqlite3.connect("", isolation_level=None)
-        self._file.execute("CREATE TABLE draft (no INTEGER PRIMARY KEY, data BLOB)")
+        # small ones stay in memory
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (open as long as this is used)
+        self._next = 0
+        finalize(self, self._file.close)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._numbers
+        return key in self._places
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._places)
 
     def __iter__(self) -> Iterator[DraftItem]:
-        if len(self._at_hand) == len(self._numbers):
+        if len(self._at_hand) == len(self._places):
             # nothing has been put away; the item begun last is the last
             yield from self._at_hand.values()
             return
         self._put_away(len(self._at_hand))
-        # gone through more than once, so each time with a new cursor
-        for (data,) in self._file.execute("SELECT data FROM draft ORDER BY no"):
-            yield _unpack(data)
+        for place in self._places.values():
+            yield self._read(place)
 
     def get(self, key: str) -> DraftItem | None:
         item = self._at_hand.get(key)
-        if item is not None or key not in self._numbers:
-            return item
-        found = self._file.execute("SELECT data FROM draft WHERE no = ?", [self._numbers[key]])
-        item = self._at_hand[key] = _unpack(found.fetchone()[0])
-        self._make_room()
+        if item is None and key in self._places:
+            item = self._at_hand[key] = self._read(self._places[key])
+            self._make_room()
         return item
 
     def begin(self, item: DraftItem) -> None:
-        self._numbers[item.key] = len(self._numbers)
+        self._places[item.key] = -1
         self._at_hand[item.key] = item
         self._make_room()
 
@@ -267,24 +269,41 @@ class Drafts:
 
     def _put_away(self, count: int) -> None:
         """The oldest at hand wait in the file."""
-        keys = list(self._at_hand)[:count]
-        self._file.execute("BEGIN")
-        self._file.executemany(
-            "INSERT OR REPLACE INTO draft VALUES (?, ?)",
-            ((self._numbers[key], _pack(self._at_hand.pop(key))) for key in keys),
-        )
-        self._file.execute("COMMIT")
+        place, self._next = self._file.seek(0, SEEK_END), -1
+        for key in list(self._at_hand)[:count]:
+            line = _write_line(self._at_hand.pop(key))
+            self._places[key] = place
+            place += self._file.write(line)
+
+    def _read(self, place: int) -> DraftItem:
+        # one after another without a search, which empties the file's buffer
+        if place != self._next:
+            self._file.seek(place)
+        line = self._file.readline()
+        self._next = place + len(line)
+        return _read_line(line)
 
 
-# marshal: some five times as fast as JSON, and nobody but this process ever reads it
-
-
-def _pack(item: DraftItem) -> bytes:
+def _write_line(item: DraftItem) -> bytes:
     # most rows of an item share the very same values, which are written once
-    outputs = [tuple(output) for output in item.outputs]
-    return marshal.dumps((item.key, item.line, item.record, item.shared, outputs, item.is_short))
+    outputs = [
+        (system, text, line, record, None if shared is item.shared else shared, extra, pair)
+        for system, text, line, record, shared, extra, pair in item.outputs
+    ]
+    values = (item.key, item.line, item.record, item.shared, outputs, item.is_short)
+    return f"{json.dumps(values)}\n".encode()
 
 
-def _unpack(data: bytes) -> DraftItem:
-    key, line, record, shared, outputs, is_short = marshal.loads(data)  # noqa: S302 (our own)
-    return DraftItem(key, line, record, shared, [*map(DraftOutput._make, outputs)], is_short)
+def _read_line(written: bytes) -> DraftItem:
+    key, first, number, values, outputs, is_short = json.loads(written)
+    return DraftItem(
+        key,
+        first,
+        number,
+        values,
+        [
+            DraftOutput(system, text, line, record, shared or values, extra, pair)
+            for system, text, line, record, shared, extra, pair in outputs
+        ],
+        is_short,
+    )

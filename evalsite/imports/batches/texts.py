@@ -27,10 +27,16 @@ from evalsite.studies.summary_lines import count_of
 
 # keys of the questions, as options of an upload have them; an option of a command is called alike
 REASONING, SYSTEM_PROMPTS = "outputs_reasoning", "outputs_system-prompts"
+SHOW_REASONING = "outputs_show-reasoning"
 PROMPTS, CONTROLS, MISSING = "prompts", "control_characters", "missing"
 LEAVE_OUT, KEEP, CONVERSATION, TEXT, SPACE, REMOVE = (
     "leave-out", "keep", "conversation", "text", "space", "remove",
 )  # fmt: skip
+YES, NO = "yes", "no"
+# without an answer nothing is shown, or each cell has a fault of its own
+_OPTIONAL = (CONTROLS, SHOW_REASONING)
+# what programs call reasoning that they keep apart from the output
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
 _CONTROL = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f]")
 # kinds of texts that show messages as they are written; others draw them as turns
 _WRITTEN = ("text", "markdown")
@@ -64,6 +70,7 @@ class Texts:
         # columns whose control characters are never replaced: ids and names
         self._ids = {*ids}
         self._reasoning: Counter[str] = Counter()
+        self._beside: Counter[str] = Counter()
         self._unclosed: dict[str, None] = {}
         self._prompted: dict[str, None] = {}
         self._spoken: dict[str, None] = {}
@@ -93,6 +100,8 @@ class Texts:
                 values.shared[name] = self._write_input(values, turns, kind, key)
             elif kind == "conversation" and ":" in text:
                 values.shared[name] = self._read_speakers(text, key)
+        if len(values.outputs) == 1:
+            self._read_beside(values.outputs[0], values.extra)
         for cells in values.outputs:
             text = cells.text
             if text[:1] == "[" and self._is_output_written and (turns := read_turns(text)):
@@ -142,12 +151,20 @@ class Texts:
             values.extra = {**values.extra, "reasoning": reasoning.text}
             cells.text = reasoning.rest
 
+    def _read_beside(self, cells: OutputCells, extra: Mapping[str, str]) -> None:
+        """Show reasoning that has a field of its own above the output, if that was chosen."""
+        texts = (extra.get(name, "").strip() for name in _REASONING_FIELDS)
+        if reasoning := next(filter(None, texts), ""):
+            self._beside[cells.system] += 1
+            if self._answers[SHOW_REASONING] == YES:
+                cells.text = f"{reasoning}\n\n{cells.text}".rstrip()
+
     # --- what has to be decided -----------------------------------------------------------
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield that something has to be decided, as far as it isn't."""
         for key, text, _ in self._list_questions():
-            if key != CONTROLS and not self._answers[key]:
+            if key not in _OPTIONAL and not self._answers[key]:
                 message = f"{text} {self._write_choices(key)}"
                 yield Fault("decision_needed", " ".join([message, *self._explain(key)]))
 
@@ -156,8 +173,8 @@ class Texts:
             Decision(
                 key,
                 text,
-                # each cell has a fault of its own, which says nothing of this
-                self._write_choices(key) if key == CONTROLS else " ".join(self._explain(key)),
+                # no fault says it
+                self._write_choices(key) if key in _OPTIONAL else " ".join(self._explain(key)),
                 choices=[[value, words, ""] for value, words in self._list_choices(key)],
                 rows=ids[:_MOST_NAMED],
                 is_made=bool(self._answers[key]),
@@ -210,6 +227,10 @@ class Texts:
             systems = name_plainly([*self._reasoning])
             text = f"{count_of(number, 'output')} of {systems} {begin} with reasoning."
             yield REASONING, text, [*self._unclosed]
+        if number := self._beside.total():
+            have = "has" if number == 1 else "have"
+            outputs = f"{count_of(number, 'output')} of {name_plainly([*self._beside])}"
+            yield SHOW_REASONING, f"{outputs} {have} reasoning in a field of its own.", []
         if self._spoken:
             names = " and ".join(f"“{name}:”" for name in [*self._speakers][:3])
             look = "doesn't look like a speaker" if len(self._speakers) == 1 else (
@@ -236,6 +257,7 @@ def _is_speaker(name: str) -> bool:
 _ASKED = {
     SYSTEM_PROMPTS: "Leave it out, or show it",
     REASONING: "Leave it out, or keep it",
+    SHOW_REASONING: "It isn't shown unless you choose it",
     PROMPTS: "Show each prompt as one text, or as turns",
     CONTROLS: "Replace them by spaces, or remove them",
 }
@@ -247,6 +269,10 @@ _CHOICES: dict[str, list[tuple[str, str]]] = {
     REASONING: [
         (LEAVE_OUT, "It isn't shown, but kept as metadata"),
         (KEEP, "It is shown"),
+    ],
+    SHOW_REASONING: [
+        (YES, "It is shown above the output"),
+        (NO, "It isn't shown, but kept as metadata"),
     ],
     PROMPTS: [
         (TEXT, "Each prompt is shown as one text"),

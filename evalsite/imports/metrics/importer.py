@@ -98,6 +98,7 @@ class MetricImporter(Importer):
     check_kind, import_kind, undo_kind = "check metrics", "import metrics", "undo metrics"
     record = MetricFile
     checked = CheckedScores
+    takes_alike = True
 
     def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         return [

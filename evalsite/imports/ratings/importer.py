@@ -7,7 +7,8 @@ from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.formats import find_ratings
-from evalsite.data.tables.patterns import Known, find_matches
+from evalsite.data.tables.patterns import Known
+from evalsite.data.tables.rating_forms import find_form, name_winners
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports import columns
 from evalsite.imports.columns import Field
@@ -41,12 +42,6 @@ from evalsite.studies.summary_lines import count_of
 
 # whether numbers have a decimal comma
 COMMAS = "decimal_comma"
-# forms that need no word from anybody, if all cells are points of a scale
-_PATTERNS = (
-    "{item}_{system}_{criterion}",
-    "{criterion}_{participant}",
-    "{participant}_{criterion}",
-)
 # what may be in columns of our own exports
 _WORDS = {
     "status": {"", *map(str, Annotation.Status.values)},
@@ -62,6 +57,7 @@ class RatingImporter(Importer):
     record = RatingsFile
     link = "ratings_file"
     checked = CheckedRatings
+    takes_outputs, takes_alike = False, True
     # longer files are stored and undone outside web requests
     rows_undone_at_once = rows_stored_at_once = 5_000
 
@@ -96,20 +92,7 @@ class RatingImporter(Importer):
         guess = guess_mapping(header, ask(target.study)).values()
         if any(map(_is_rating, guess)):
             return {}
-        known = self.list_known(target)
-        points = {name.casefold() for name in known["point"]}
-        for pattern in _PATTERNS:
-            matches = find_matches(pattern, header, known)
-            cells = {
-                row.cells[match.column].strip().casefold()
-                for row in rows
-                for match in matches
-                if len(row.cells) == len(header)
-            }
-            bound = {field for match in matches for field in match.bound}
-            if len(matches) > 1 and cells - {""} <= points and bound.isdisjoint(guess):
-                return {pattern: "value"}
-        return {}
+        return find_form(header, rows, self.list_known(target), guess)
 
     def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
         """Ratings that are chosen leave no other form of ratings to be guessed."""
@@ -121,6 +104,10 @@ class RatingImporter(Importer):
         if any(target.is_rating and target.criterion for target in targets):
             dropped.add("criterion")
         return {column: "" if field in dropped else field for column, field in guess.items()}
+
+    def prepare(self, table: Table) -> Table:
+        name_winners(table)
+        return table
 
     def list_known(self, target: Target) -> Known:
         criteria = target.instrument.criteria

@@ -96,6 +96,7 @@ KINDS[Upload.Purpose.RATINGS] = UploadKind(
     list_name="ratings-list",
     title="Ratings collected elsewhere",
     noun="answers",
+    takes_several=True,
     describe_new=_describe_new,
     describe=_describe,
     describe_import=_describe_import,

@@ -42,9 +42,9 @@ def _describe_caps(study: Study) -> str:
 
 
 def _describe_checks(study: Study) -> str:
-    if study.check_every is None:
+    if not study.checks_per_person:
         return "none"
-    return f"a gold or attention item after every {count_of(study.check_every, 'item')}"
+    return f"{count_of(study.checks_per_person, 'gold or attention item')} per person"
 
 
 def _describe_repeats(study: Study) -> str:

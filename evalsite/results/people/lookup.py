@@ -126,7 +126,7 @@ def describe_people(
         sets.setdefault(item_set.participant_id, []).append(item_set)
     earners = find_earners(study, every)
     reserved = _count_reserved(study, ids, limits)
-    checks = count_checks(study, ids) if with_figures and study.check_every else {}
+    checks = count_checks(study, ids) if with_figures and study.checks_per_person else {}
     rounds = read_rounds(study)
     seconds = _active_seconds(study, ids) if with_figures else {}
     excluded, notes = _excluded(study, ids), read_notes(report)

@@ -2368,10 +2368,10 @@ def limit_per_participant(max_sets: int | None, max_items: int | None) -> str:
 
 
 @sentence
-def checks_in_sets(every: int | None) -> str:
-    if every is None:
+def checks_in_sets(count: int) -> str:
+    if not count:
         return "none"
-    return f"a gold or attention item after every {'item' if every == 1 else f'{every:,} items'}"
+    return f"{count_of(count, 'gold or attention item')} per person, among the other items"
 
 
 @sentence
@@ -2750,10 +2750,8 @@ def practice_done(is_test: bool, pass_mark: int) -> str:
 
 
 @sentence
-def checks_followed(every: int) -> str:
-    return (
-        f"A gold or attention item followed every {'item' if every == 1 else f'{every:,} items'}."
-    )
+def checks_followed(count: int) -> str:
+    return f"Each participant met up to {count_of(count, 'gold or attention item')}."
 
 
 @sentence

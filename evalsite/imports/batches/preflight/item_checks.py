@@ -256,10 +256,10 @@ class ItemKinds(Check):
     def add(self, item: CheckedItem) -> None:
         if item.kind not in _CHECKS:
             return
-        every = self.context.study.check_every
+        count = self.context.study.checks_per_person
         what = (
-            f"come as checks, one after every {every} items of a set, and never count"
-            if every
+            f"come as checks, {count} per person, and never count"
+            if count
             else "nobody gets, since the settings ask for no checks"
         )
         message = f"Items of kind {item.kind}, which {what}"

@@ -2,12 +2,8 @@
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
-from pathlib import Path
-from shutil import copyfileobj
-from tempfile import NamedTemporaryFile
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from evalsite.data.tables.faults import Refused
@@ -22,7 +18,6 @@ from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.batches.texts import CONTROLS, MISSING, PROMPTS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY
-from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.server_files import name_on_disk
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
@@ -125,16 +120,9 @@ class Command(ImportCommand):
             files, names = find_named(file)
             if not files:
                 raise Refused("no_file", f"{path} has no files in it. Name a folder with files.")
-            packed = pack_files([(one.name, one.open) for one in files])
-        except (Refused, ValidationError) as error:
-            missing = isinstance(error, Refused) and error.code == "no_file"
-            text = str(error) if isinstance(error, Refused) else " ".join(error.messages)
-            raise CommandError(text, returncode=2 if missing else 1) from None
-        with packed, NamedTemporaryFile(suffix=".zip") as kept:
-            copyfileobj(packed, kept)
-            kept.flush()
-            listed = name_files(one.name for one in files)
-            self.import_file(study, Path(kept.name), listed, **arguments, **{NAMES: names})
+        except Refused as error:
+            raise CommandError(str(error), returncode=2 if error.code == "no_file" else 1) from None
+        self.import_files(study, files, **arguments, **{NAMES: names})
 
     def describe(self, checked: CheckedItems) -> str:
         return f"{count_of(checked.rows, 'row')}, {count_of(len(checked.items), 'item')}"

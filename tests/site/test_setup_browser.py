@@ -1,0 +1,113 @@
+"""The pages of Set up in a browser: accessible, short, by keyboard, and without scripts."""
+
+import pytest
+from django.urls import reverse
+
+from evalsite.studies.models import Output, Study
+from tests.site.test_staff_browser import sign_in
+from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.checks import add_checks
+from tests.support.factories import launch, make_study, make_user
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+# of the plan of the pages: words a tenth more at most, and one field more in sight at most
+MOST = {"setup-work": (225, 5), "setup-quality": (202, 1)}
+# words in main without table bodies and previews, and fields that one sees
+COUNT = """() => {
+  const main = document.querySelector("main").cloneNode(true);
+  document.body.append(main);
+  main.querySelectorAll("tbody, .preview, iframe, script, details:not([open]) > :not(summary)")
+    .forEach((part) => part.remove());
+  const words = main.innerText.split(/\\s+/).filter(Boolean).length;
+  main.remove();
+  const fields = [...document.querySelectorAll("main :is(input, select, textarea)")].filter(
+    (field) => field.type !== "hidden" && field.checkVisibility() && !field.closest(".preview"));
+  return [words, fields.length];
+}"""
+
+
+def make_full(user, **fields) -> Study:
+    """A study on whose pages there is much to say: too little time, checks, and pay."""
+    given = {"minutes_per_set": 15, "pay_per_set": "2.25", "set_size": 9, **fields}
+    study = make_study(protocol="fluency", items=40, k=3, title="News summaries", by=user, **given)
+    study.items.main().update(inputs={})
+    Output.objects.filter(item__kind="main").update(text="word " * 326)
+    add_checks(study, 2, kind="attention", outputs=1)
+    return study
+
+
+def go_to(page, live_server, name: str, study: Study) -> None:
+    page.goto(f"{live_server}{reverse(f'admin:{name}', args=[study.pk])}")
+
+
+def test_pages_are_accessible_and_short(page, live_server):
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    watch = Watch(page)
+    draft = make_full(user, checks_per_person=2)
+    live = launch(make_full(user))
+    counts = {}
+
+    faults = {}
+    for study, state in ((draft, "draft"), (live, "live")):
+        for name in MOST:
+            go_to(page, live_server, name, study)
+            counts[name, state] = page.evaluate(COUNT)
+            page.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
+            faults[name, state] = find_faults_in_all_looks(page)
+
+    assert {place: found for place, found in faults.items() if found} == {}
+    assert watch.found == []
+    over = {
+        place: count
+        for place, count in counts.items()
+        if count[0] > 1.1 * MOST[place[0]][0] or count[1] > MOST[place[0]][1] + 1
+    }
+    assert over == {}
+
+
+def test_line_follows_what_is_typed_and_enter_saves_nothing(page, live_server):
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_full(user)
+    go_to(page, live_server, "setup-work", study)
+
+    page.focus("#id_k")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("5")
+    page.wait_for_selector("#live-headline:has-text('200 answers')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#live-headline:has-text('200 answers')")
+
+    study.refresh_from_db()
+    assert study.k == 3
+    assert page.input_value("#id_k") == "5"
+    page.press("button[value=save]", "Enter")
+    page.wait_for_selector("text=Saved: answers per output.")
+    study.refresh_from_db()
+    assert study.k == 5
+
+
+def test_without_scripts_buttons_do_what_typing_does(browser, live_server):
+    user = make_user("jane", is_superuser=True)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, live_server, user)
+    study = make_full(user)
+    go_to(page, live_server, "setup-work", study)
+
+    page.fill("#id_k", "5")
+    follow(page, "button[value=preview]")
+    assert "200 answers from 23 people, for £51.75" in page.inner_text("h1")
+    follow(page, "text=Use 37 minutes and £5.55")
+    assert page.input_value("#id_minutes_per_set") == "37"
+    follow(page, "text=Save and continue")
+    page.select_option("#id_checks_per_person", "2")
+    follow(page, "text=Continue to the plan")
+
+    study.refresh_from_db()
+    assert (study.k, study.minutes_per_set, str(study.pay_per_set)) == (5, 37, "5.55")
+    assert study.checks_per_person == 2
+    assert page.url.endswith("/set-up/plan/")
+    context.close()
