@@ -27,7 +27,7 @@ _SETTINGS = (
     "checks_per_person", "repeat_percent", "repeat_distance",
     "is_practice_on", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_check_on", "minimum_age", "is_aided", "has_notice", "minutes_per_set",
-    "currency", "seed",
+    "currency", "seed", "answers_kept_for", "ethics_approval", "responsible", "complaints",
 )  # fmt: skip
 
 
