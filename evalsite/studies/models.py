@@ -823,9 +823,7 @@ class Change(models.Model):
     # of a corrected text: whose output, and the item that showed the earlier one, if that was
     # withdrawn
     position = models.PositiveSmallIntegerField(null=True)
-    instead_of = models.ForeignKey(
-        Item, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
-    )
+    instead_of = models.ForeignKey(Item, null=True, on_delete=models.CASCADE, related_name="+")
     # the name or the text
     before = models.TextField(blank=True)
     after = models.TextField(blank=True)

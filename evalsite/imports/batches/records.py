@@ -99,7 +99,7 @@ class SystemFigures:
 
 def describe_systems(study: Study) -> list[SystemFigures]:
     """Return the systems with their figures; the words are those of the first items."""
-    outputs = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
+    outputs = Output.objects.stored().filter(study=study, item__batch__isnull=False).order_by()
     # a system meets others in several pairs of one input
     number = Count("item__group", distinct=True) if makes_pairs(study.config) else Count("pk")
     counts = outputs.values("system").annotate(n=number, empty=Count("pk", filter=Q(text="")))

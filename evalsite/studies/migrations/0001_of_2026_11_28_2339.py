@@ -259,7 +259,7 @@ class Migration(migrations.Migration):
                 ('answers', models.PositiveIntegerField(default=0)),
                 ('at', models.DateTimeField(default=evalsite.lib.clock.now)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('instead_of', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='studies.item')),
+                ('instead_of', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='studies.item')),
                 ('item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='studies.item')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='studies.study')),
                 ('system', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='studies.system')),
