@@ -82,8 +82,11 @@ class CheckForm(forms.Form):
         if self.has_answers:
             label, answers = groups[0]
             value, words = answers[min(1, len(answers) - 1)]
+            answer = value.partition("=")[2]
+            # of a point its number is enough
+            name = answer if words.startswith(f"{answer} ") else words
             self.initial = {
-                "instruction": (f"To show that you read this, choose {words} for {label.lower()}."),
+                "instruction": f"To show that you read this, choose {name} for {label.lower()}.",
                 "passed_with": value,
             }
 
