@@ -364,7 +364,7 @@ class Study(models.Model):
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
-        "checks_per_person", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+        "checks_per_person", "repeat_percent", "break_every", "is_practice_on",
         "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
         "is_check_on", "minimum_age", "asks_to_share", "has_notice",
     )  # fmt: skip
@@ -432,9 +432,6 @@ class Study(models.Model):
     # controls: gold and attention items of one person; hidden repeats, in percent
     checks_per_person = models.PositiveSmallIntegerField(default=0)
     repeat_percent = models.PositiveSmallIntegerField(default=0, validators=[MaxValueValidator(50)])
-    repeat_distance = models.PositiveSmallIntegerField(
-        default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
-    )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
     # practice items are then asked as a test, without feedback, before any work
