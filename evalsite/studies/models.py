@@ -366,7 +366,7 @@ class Study(models.Model):
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "checks_per_person", "repeat_percent", "break_every", "is_practice_on",
         "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age", "asks_to_share", "has_notice",
+        "is_check_on", "minimum_age", "asks_to_share", "has_notice", "hides_results",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
@@ -481,6 +481,8 @@ class Study(models.Model):
     opens_at = models.DateTimeField(null=True, blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
     closes_when_full = models.BooleanField(default=False)
+    # nobody reads results by system before the end, unless an owner shows them early
+    hides_results = models.BooleanField(default=False)
 
     # nobody new may join since then; people at work go on
     joins_paused_at = models.DateTimeField(null=True)

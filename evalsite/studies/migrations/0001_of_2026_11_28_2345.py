@@ -125,6 +125,7 @@ class Migration(migrations.Migration):
                 ('opens_at', models.DateTimeField(blank=True, null=True)),
                 ('closes_at', models.DateTimeField(blank=True, null=True)),
                 ('closes_when_full', models.BooleanField(default=False)),
+                ('hides_results', models.BooleanField(default=False)),
                 ('joins_paused_at', models.DateTimeField(null=True)),
                 ('is_from_one_place', models.BooleanField(default=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
