@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evalsite.data.tables.faults import Refused, find_difference, name_some, quote
-from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.files import SourceFile, name_apart
 from evalsite.data.tables.formats import RowPaths
 from evalsite.data.tables.paths import find, find_first, last_name, open_json
 from evalsite.data.tables.roles import is_settings
@@ -375,25 +375,6 @@ def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict
     return {
         folder: runs[0] for folder, runs in settings.items() if runs.count(runs[0]) == len(runs)
     }
-
-
-def name_apart(files: Iterable[str]) -> dict[str, str]:
-    """Name files by their names without endings; by those of their folders if they share one."""
-    paths = {file: PurePosixPath(file) for file in files}
-    labels = {file: path.stem for file, path in paths.items()}
-    for name in (_name_folder, _name_whole):
-        numbers = Counter(labels.values())
-        shared = [file for file, label in labels.items() if numbers[label] > 1]
-        labels |= {file: name(paths[file]) for file in shared}
-    return labels
-
-
-def _name_folder(path: PurePosixPath) -> str:
-    return path.parent.name or path.stem
-
-
-def _name_whole(path: PurePosixPath) -> str:
-    return path.with_suffix("").as_posix()
 
 
 def _shorten(value: Any) -> Any:

@@ -1,7 +1,9 @@
 """Arguments of a command line for files, and for what has to be decided about them."""
 
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,12 @@ def find_named(pairs: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dic
     """Return all files of these paths, and the names that were given to some of them."""
     files: list[SourceFile] = []
     names: dict[str, str] = {}
+    several = Counter(path.name for _, path in pairs)
     for name, path in pairs:
         files_at = find_files(path)
+        if several[path.name] > 1 and path.parent.name and not path.is_dir():
+            # such as alpha/out.jsonl and beta/out.jsonl
+            files_at = [replace(file, name=f"{path.parent.name}/{file.name}") for file in files_at]
         if name and len(files_at) != 1:
             raise Refused("name", f"{path} is a folder, so it can't be called {name}.")
         if name and name != "-" and name in names.values():
