@@ -1,7 +1,6 @@
 """All outputs of some files by input and system, in the order in which inputs first come."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
