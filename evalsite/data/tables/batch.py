@@ -313,6 +313,9 @@ def _convert_formats(
     )
     collection.add_files(used)
     called = {name: alias for name, alias in names.items() if alias not in WORDS}
+    for file, service in [place for place in collection.agents if place[0] in called]:
+        agents = collection.agents.pop((file, service))
+        collection.join_systems(dict.fromkeys(agents, called[file]))
     collection.split_runs(called)
     loose = collection.settle_loose()
     _list_systems(collection, roles)

@@ -80,6 +80,8 @@ class Collection:
         # by file: systems that its rows name, and what the others are called
         self._named: dict[str, dict[str, None]] = {}
         self._unnamed: dict[str, str] = {}
+        # by file and service: agents that traces name, if nothing else says which system they are
+        self.agents: dict[tuple[str, str], dict[str, None]] = {}
         self._by_inputs = False
         self._id = ""
 
@@ -149,6 +151,9 @@ class Collection:
         system = named or row.system
         if not system:
             raise Refused("no_system", "Nothing says which system wrote this output.")
+        if known.format.trace is not None and data["agent"]:
+            place = (known.file.name, data["service"])
+            self.agents.setdefault(place, {})[named] = None
         if named:
             self._named.setdefault(known.file.name, {})[named] = None
         else:
@@ -203,6 +208,17 @@ class Collection:
         if not any(unnamed in item.outputs for item in self.items.values()):
             self.systems.pop(unnamed, None)
             self.shared.get(file, {}).pop(unnamed, None)
+
+    def join_systems(self, names: Mapping[str, str]) -> None:
+        """Give systems these names; those of one name become one, and their outputs its samples."""
+        for item in self.items.values():
+            joined: dict[str, list[Output]] = {}
+            for system, outputs in item.outputs.items():
+                joined.setdefault(names.get(system, system), []).extend(outputs)
+            item.outputs = joined
+        for system, file in [*self.systems.items()]:
+            self.systems.setdefault(names.get(system, system), file)
+        self.systems = {name: file for name, file in self.systems.items() if name not in names}
 
     def split_runs(self, names: Mapping[str, str]) -> None:
         """Make each file a system of its own if one model has outputs for an input in several."""

@@ -14,6 +14,7 @@ FILE_HELP = "files, folders or zip files; NAME is the system, or inputs, referen
 _ANSWERS = {
     "samples": "several outputs of one system for an input: first, all or random",
     "variant": "outputs for several prompts or filters: the name of one, or each",
+    "agents": "agents that traces of one file or service name: each is a system, or joined",
     "incomplete": "inputs that lack a system: leave-out",
     "reasoning": "reasoning in <think> before an output: leave-out or keep",
     "show-reasoning": "reasoning in a field beside the output, shown above it: yes or no",
