@@ -379,7 +379,7 @@ def test_agents_that_differ_within_a_file_are_asked_about(
         convert(files)
     batch = convert(files, answers={"agents": answer, "samples": "all"})
 
-    assert [question.key for question in asked.value.questions][0] == "agents"
+    assert "agents" in [question.key for question in asked.value.questions]
     assert {row[batch.header.index("system")] for row in batch.rows} == systems
 
 
