@@ -1,8 +1,8 @@
 """Traces of agents: steps by trace and in order, of which each trace becomes a row.
 
 The row has `input` (the first message of the user), `messages` (all that follows: answers, calls of
-tools and their results), `system`, and `error`, that of the last step. If only the name of the agent
-says which system it is, that is the `agent`, which runs in a `service`.
+tools and their results), `system`, and `error`, that of the last step. If only an agent's name
+says which system it is, it is the `agent`, which runs in a `service`.
 """
 
 import json
