@@ -327,7 +327,8 @@ def list_deviations(
 ) -> list[Deviation]:
     """Return what departs from a frozen plan, the earliest first.
 
-    Where nothing was planned, only hidden results can have been seen early. An exclusion for a reason outside the plan stays listed after it was taken back.
+    Where nothing was planned, only hidden results can have been seen early. An exclusion for a
+    reason outside the plan stays listed after it was taken back.
     """
     versions = list_versions(study) if versions is None else versions
     events = study.plan_events.all() if events is None else events

@@ -152,8 +152,8 @@ class Collection:
         if not system:
             raise Refused("no_system", "Nothing says which system wrote this output.")
         if known.format.trace is not None and data["agent"]:
-            place = (known.file.name, data["service"])
-            self.agents.setdefault(place, {})[named] = None
+            service = (known.file.name, data["service"])
+            self.agents.setdefault(service, {})[named] = None
         if named:
             self._named.setdefault(known.file.name, {})[named] = None
         else:
