@@ -364,9 +364,9 @@ class Study(models.Model):
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
-        "checks_per_person", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+        "checks_per_person", "repeat_percent", "break_every", "is_practice_on",
         "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age", "asks_to_share", "has_notice",
+        "is_check_on", "minimum_age", "asks_to_share", "has_notice", "hides_results",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
@@ -432,9 +432,6 @@ class Study(models.Model):
     # controls: gold and attention items of one person; hidden repeats, in percent
     checks_per_person = models.PositiveSmallIntegerField(default=0)
     repeat_percent = models.PositiveSmallIntegerField(default=0, validators=[MaxValueValidator(50)])
-    repeat_distance = models.PositiveSmallIntegerField(
-        default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
-    )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
     # practice items are then asked as a test, without feedback, before any work
@@ -484,6 +481,8 @@ class Study(models.Model):
     opens_at = models.DateTimeField(null=True, blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
     closes_when_full = models.BooleanField(default=False)
+    # nobody reads results by system before the end, unless an owner shows them early
+    hides_results = models.BooleanField(default=False)
 
     # nobody new may join since then; people at work go on
     joins_paused_at = models.DateTimeField(null=True)
