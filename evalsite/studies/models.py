@@ -10,6 +10,8 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
 from django.utils.crypto import get_random_string, salted_hmac
 
 from evalsite.instruments import schema
@@ -686,6 +688,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
+
+    def records(self) -> models.QuerySet[Any, Any]:
+        """Return for each the name of its record in the file, which several may share."""
+        name = Coalesce(KT("extra__item"), "key", output_field=models.TextField())
+        return self.annotate(name=name).order_by().values("name")
 
     def planned(self) -> "ItemQuerySet":
         """Return the main items and those withdrawn since: places are planned of both."""

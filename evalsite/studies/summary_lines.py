@@ -47,14 +47,16 @@ def name_of_instrument(study: Study) -> str:
     return study.instrument.title
 
 
-def name_unit(study: Study) -> str:
+def name_unit(study: Study, systems: int | None = None) -> str:
     """Return what answers are counted of; a pair of the only two systems is the whole item."""
     unit = study.config.unit_name
-    return "item" if unit == "pair" and study.systems.count() <= 2 else unit
+    if unit != "pair":
+        return unit
+    return "item" if (study.systems.count() if systems is None else systems) <= 2 else unit
 
 
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
-    """Return the facts of the line beside a study's title."""
+    """Return the facts of the line beside a study's title; items are records of its data."""
     facts = [name_of_instrument(study)]
     if study.version is not None:
         facts.append(str(study.version))

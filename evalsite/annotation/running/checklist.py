@@ -74,10 +74,11 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many items of each kind a study has, in how many groups its main items are, and who."""
+    """How many items of each kind a study has, of how many records and groups, and who."""
 
     by_kind: dict[str, int]
     groups: int
+    records: int  # of the researcher's data
     members: int
     pilots: int
     plans: int  # 1 if anything is planned
@@ -98,9 +99,11 @@ class Counts:
 def count_kinds(study: Study) -> Counts:
     """Count the items of a study, and the people who set it up and try it, in one query."""
     items = Item.objects.filter(study=study)
+    is_whole = study.config.unit_name == "item"
     counts = count_together(
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
-        groups=(items.filter(kind=Item.Kind.MAIN), "group"),
+        groups=(items.main(), "group"),
+        **({} if is_whole else {"records": (items.main().records(), "name")}),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         # whose parts are all empty plans nothing
@@ -115,6 +118,7 @@ def count_kinds(study: Study) -> Counts:
     return Counts(
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
         groups=counts["groups"],
+        records=counts[Item.Kind.MAIN if is_whole else "records"],
         members=counts["members"],
         pilots=counts["pilots"],
         plans=counts["plans"],

@@ -86,11 +86,6 @@ class Setup:
     def unit(self) -> str:
         return name_unit(self.study)
 
-    @property
-    def records(self) -> int:
-        """Return how many records of data the outputs or pairs on the pages come from."""
-        return self.counts.items if self.unit == "item" else self.counts.groups
-
     @cached_property
     def estimate(self) -> Estimate:
         """Return what the design adds up to."""
@@ -118,7 +113,7 @@ class Setup:
         is_draft = study.version_id is None
         blocking = {check.url_name for check in self.problems} if is_draft else set()
         values = {
-            "items": f"{self.records:,}" if counts.items else "",
+            "items": f"{counts.records:,}" if counts.items else "",
             "read": "notice" if study.has_notice else "page",
             "plan": "written" if counts.plans else "none",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, TextField
-from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Cast
 
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.studies.models import Item, Output, Study, System
@@ -47,18 +46,12 @@ def list_records(study: Study, search: str = "") -> QuerySet[Any]:
     if is_whole(study):
         # a values() of the same shape as below, without grouping
         return items.order_by("id").values(name=F("key"), first=F("id"), last=F("id"))
-    return (
-        items.annotate(name=Coalesce(KT("extra__item"), "key", output_field=TextField()))
-        .order_by()
-        .values("name")
-        .annotate(first=Min("id"), last=Max("id"))
-        .order_by("first")
-    )
+    return items.records().annotate(first=Min("id"), last=Max("id")).order_by("first")
 
 
 def is_whole(study: Study) -> bool:
     """Return whether people see all outputs of a record at once, so that each is one item."""
-    return study.config.item.outputs.most > 1 and not makes_pairs(study.config)
+    return study.config.unit_name == "item"
 
 
 def read_records(study: Study, rows: Sequence[dict[str, Any]]) -> list[Record]:
