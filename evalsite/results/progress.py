@@ -162,7 +162,7 @@ class Outline(Progress):
     """The progress of one study among many, with a target only if its items were counted."""
 
     has_more_done: bool = False
-    more_items_than: int = 0
+    more_than: int = 0
 
 
 def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
@@ -187,7 +187,7 @@ def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
             target=items.get(study.pk, 0) * study.k + added.get(study.pk, 0),
             last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
             has_more_done=has_more_done,
-            more_items_than=COUNTED_TO if row["many_items"] else 0,
+            more_than=COUNTED_TO * study.k if row["many_items"] else 0,
         )
     return outlines
 

@@ -160,7 +160,7 @@ def _describe_groups(study: Study, groups: MetOnce | None) -> str:
         return ""
     count = groups.groups
     words = "is 1 group" if count == 1 else f"are {count:,} groups"
-    most = count_of(count, "item")
+    most = count_of(count, name_unit(study))
     return f"A person meets a group once, and there {words}: a set has at most {most}."
 
 

@@ -25,7 +25,6 @@ from evalsite.studies.summary_lines import (
     count_of,
     estimate_work,
     format_money,
-    name_unit,
 )
 
 # where each page of Set up is, by its key in `studies.settings`
@@ -82,9 +81,9 @@ class Setup:
             is_size_fixed=mains_per_set(study) != study.set_size,
         )
 
-    @cached_property
+    @property
     def unit(self) -> str:
-        return name_unit(self.study)
+        return self.work.unit
 
     @cached_property
     def estimate(self) -> Estimate:
