@@ -223,7 +223,7 @@ def _count_by_study(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, in
 
 @dataclass(frozen=True, kw_only=True)
 class NewestPlan:
-    """The version of the analysis plan that holds, and whether it hides results by system now."""
+    """The version of the analysis plan that holds, and whether results by system are hidden now."""
 
     number: int
     frozen_at: datetime
