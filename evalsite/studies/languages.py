@@ -75,5 +75,5 @@ def guess_language_of(study: Study) -> str:
     """Return the language of a draft's outputs until its settings are saved; "" if unclear."""
     if study.version_id is not None or study.revision or study.language != study.config.language:
         return ""
-    outputs = Output.objects.filter(study=study, system__isnull=False).order_by("pk")
+    outputs = Output.objects.stored().filter(study=study, system__isnull=False).order_by("pk")
     return guess_language(outputs.values_list("text", flat=True)[:_SAMPLE])

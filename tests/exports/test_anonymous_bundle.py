@@ -19,7 +19,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.frozen_plans import list_cluster_answers
 from evalsite.quality.models import AnalysisPlan, Exclusion
-from evalsite.studies.models import Invitation, Item, Membership, Study, System
+from evalsite.studies.models import Change, Invitation, Item, Membership, Study, System
 from tests.exports.test_bundle_pages import url
 from tests.support.bundles import close, examine, make_full_study, move_data, read_files
 from tests.support.emptying import no_rows
@@ -70,6 +70,9 @@ def make_named() -> Study:
         baseline="Mori_v2", exclusion_rule="Ask Tomás first"
     )
     System.objects.filter(pk=system.pk).update(name="Mori_v2")
+    Change.objects.create(
+        study=study, kind="renamed", system=system, before="Jane Mori's model", after="Mori_v2"
+    )
     study.batches.update(file_name="ruiz-outputs.csv", import_notes=[CLUSTERS])
     item = Item.objects.filter(study=study).order_by("id")[0]
     Item.objects.filter(pk=item.pk).update(

@@ -261,22 +261,21 @@ def test_equal_faults_of_a_sheet_are_one_with_their_rows() -> None:
     assert [str(group) for group in group_faults(faults)] == ["rows 2 and 7: It is empty."]
 
 
-@pytest.mark.parametrize("kind", ["upload", "ratings", "metrics"])
+@pytest.mark.parametrize("purpose", ["items", "ratings", "metrics"])
 def test_a_page_lists_equal_faults_of_every_kind_of_file_once(
-    staff_client: Any, make_study: Callable[..., Any], kind: str
+    staff_client: Any, make_study: Callable[..., Any], purpose: str
 ) -> None:
     study = make_study(items=1, protocol="magnitude")
     header = {
-        "upload": "item,mr,system,output\n",
+        "items": "item,mr,system,output\n",
         "ratings": "participant,item,system,value\n",
         "metrics": "item,system,metric,value\n",
-    }[kind]
+    }[purpose]
     data = (header + "a,b\n" * 150).encode()
 
-    new = reverse(f"admin:{kind}-new", args=[study.pk])
-    page = staff_client.post(
-        new, {"file": SimpleUploadedFile("a.csv", data), "pasted": ""}, follow=True
-    ).content.decode()
+    sent = {"file": SimpleUploadedFile("a.csv", data), "pasted": "", "purpose": purpose}
+    new = reverse("admin:upload-new", args=[study.pk])
+    page = staff_client.post(new, sent, follow=True).content.decode()
 
     assert page.count('data-code="row_width"') == 1
     assert "lines 2, 3 and 148 more" in page

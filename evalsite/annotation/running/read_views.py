@@ -118,7 +118,7 @@ def _count_words_read(study: Study) -> int:
 def _has_item_as_example(study: Study) -> bool:
     """Tell whether people would read one of the study's outputs with its right answers first."""
     texts = {text for example in study.config.instruction_examples for text in example.texts}
-    mains = Output.objects.filter(study=study, item__kind=Item.Kind.MAIN)
+    mains = Output.objects.stored().filter(study=study, item__kind=Item.Kind.MAIN)
     return bool(texts) and mains.filter(text__in=texts - {""}).exists()
 
 

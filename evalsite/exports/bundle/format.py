@@ -102,7 +102,7 @@ STUDY_FIELDS = (
     "protocol", "options", "state", "is_demo", "seed", "title", "organisation",
     "contact_email", "summary", "consent", "instructions", "language", "k", "set_size",
     "max_sets", "max_items", "groups", "item_order", "lease_minutes", "checks_per_person",
-    "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+    "repeat_percent", "break_every", "is_practice_on",
     "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     "minutes_per_set", "pay_per_set", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
