@@ -28,7 +28,7 @@ from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_times_wider
 from evalsite.results.power.forms import count_points
 from evalsite.studies.models import Study
-from evalsite.studies.summary_lines import count_of, name_unit
+from evalsite.studies.summary_lines import count_of
 
 # of typical preferences, as the planner has it
 TIES = 0.3
@@ -55,7 +55,6 @@ class Design:
     items: int
     answers: int
     people: int
-    unit: str
     is_paired: bool  # whoever rates an item rates the outputs of all systems
 
 
@@ -98,10 +97,9 @@ def describe_design(study: Study) -> Design:
     fewest = count_people(study, setup.estimate.sets)
     people = max(study.k, count_expected(study) or fewest)
     return Design(
-        items=setup.records,
+        items=setup.counts.records,
         answers=study.k,
         people=people,
-        unit=name_unit(study),
         is_paired=study.config.unit_name != "output" or study.k == people,
     )
 
