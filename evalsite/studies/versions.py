@@ -27,7 +27,7 @@ _SETTINGS = (
     "checks_per_person", "repeat_percent",
     "is_practice_on", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_check_on", "minimum_age", "is_aided", "has_notice", "minutes_per_set",
-    "currency", "seed",
+    "currency", "seed", "answers_kept_for", "ethics_approval", "responsible", "complaints",
 )  # fmt: skip
 
 
@@ -70,6 +70,7 @@ def build_content(study: Study) -> dict[str, Any]:
         **({BACKGROUND: study.questions[BACKGROUND]} if BACKGROUND in study.questions else {}),
         **({"content_warning": {"text": study.content_warning}} if study.content_warning else {}),
         **({"asks_to_share": True} if study.asks_to_share else {}),
+        **({"hides_results": True} if study.hides_results else {}),
         **({} if study.version_id is None else _list_renamed(study)),
         "software": evalsite.__version__,
     }

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalsite.data.tables import lines
-from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection, name_apart
+from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
 from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
-from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, unpack
+from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, name_apart, unpack
 from evalsite.data.tables.formats import FOLDER, Format, load_formats
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
 from evalsite.data.tables.plain import find_other_kind
@@ -313,6 +313,9 @@ def _convert_formats(
     )
     collection.add_files(used)
     called = {name: alias for name, alias in names.items() if alias not in WORDS}
+    for file, service in [place for place in collection.agents if place[0] in called]:
+        agents = collection.agents.pop((file, service))
+        collection.join_systems(dict.fromkeys(agents, called[file]))
     collection.split_runs(called)
     loose = collection.settle_loose()
     _list_systems(collection, roles)
@@ -472,10 +475,11 @@ def _convert_lines(
     used: Sequence[SourceFile], roles: Mapping[str, FileUse], names: Mapping[str, str]
 ) -> Batch:
     words = {"inputs": lines.INPUTS, "reference": lines.REFERENCE}
+    guesses = lines.guess_roles(file for file in used if not names.get(file.name))
     parts: dict[str, SourceFile] = {}
     for file in used:
         name = names.get(file.name, "")
-        part = words.get(name, name) or lines.guess_role(file)
+        part = words.get(name, name) or guesses[file.name]
         if part in parts:
             message = f"It would be the same part as {parts[part].name}. Rename one of them."
             raise Refused("system_twice", message, file=file.name)
