@@ -165,6 +165,7 @@ def test_header_counts_in_one_query(staff_client, django_assert_num_queries):
         edge = count_edge(study)
 
     assert (edge.done, edge.target, edge.items, edge.systems) == (1, 6, 2, 3)
+    assert edge.records == 2
 
 
 def test_draft_has_no_progress_edge(staff_client):

@@ -25,7 +25,6 @@ from evalsite.studies.summary_lines import (
     count_of,
     estimate_work,
     format_money,
-    name_unit,
 )
 
 # where each page of Set up is, by its key in `studies.settings`
@@ -82,14 +81,9 @@ class Setup:
             is_size_fixed=mains_per_set(study) != study.set_size,
         )
 
-    @cached_property
-    def unit(self) -> str:
-        return name_unit(self.study)
-
     @property
-    def records(self) -> int:
-        """Return how many records of data the outputs or pairs on the pages come from."""
-        return self.counts.items if self.unit == "item" else self.counts.groups
+    def unit(self) -> str:
+        return self.work.unit
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -118,7 +112,7 @@ class Setup:
         is_draft = study.version_id is None
         blocking = {check.url_name for check in self.problems} if is_draft else set()
         values = {
-            "items": f"{self.records:,}" if counts.items else "",
+            "items": f"{counts.records:,}" if counts.items else "",
             "read": "notice" if study.has_notice else "page",
             "plan": "written" if counts.plans else "none",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
