@@ -246,7 +246,8 @@ def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Seque
         return
     cells = {name: [row[number] for row in rows] for number, name in enumerate(header)}
     for name in header:
-        if not guess[name] and are_numbers(cells[name]):
+        # with a decimal comma they may be read as texts
+        if not guess[name] and are_numbers(cell.replace(",", ".") for cell in cells[name]):
             guess[name] = _name_question(name)
 
 

@@ -1,7 +1,8 @@
 """A closed study made of ratings that somebody has already: all of it, once, or nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO
 from typing import Any
@@ -13,12 +14,16 @@ from evalsite.annotation.running.launch import close_as_collected
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.columns import EMPTY_FLAG
 from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.batches.names import SOURCE_ID
 from evalsite.imports.core import HAS_FAULTS, Importer, Source, check_source, get_limits
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, read_bare_file
+from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.importer import RATINGS
-from evalsite.imports.target import aim_at_study
-from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.steps import check_for
+from evalsite.imports.target import aim_at_nothing, aim_at_study
+from evalsite.imports.uploads import drop_upload, forget_bytes, insist_on_bytes, is_large
 from evalsite.instruments.schema import FORMAT
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
@@ -32,6 +37,9 @@ READ_KIND, CREATE_KIND = "read ratings", "create study of ratings"
 # what apps above this one do with the study, and who made it
 WHEN_MADE: list[Callable[..., object]] = []
 _GONE = "This file was given up meanwhile. Upload it again."
+# among the decisions of a mapping: the file of the texts
+TEXTS = "texts"
+_MOST_FAULTS = 5
 _FIELDS = ("participant", "item", "system", "criterion", "value", "preferred")
 # what may stand beside a rating, as in our own files
 _MORE = ("place", "shown_first", "order_shown", "submitted_at", "time_given", "kind", "status",
@@ -72,6 +80,62 @@ def _read(upload: Upload) -> BareFile:
         return read_bare_file(source, file_name=upload.file_name, mapping=upload.mapping)
 
 
+# --- texts --------------------------------------------------------------------------------
+
+
+@dataclass
+class Texts:
+    """The texts of what was rated, by the ids of items and the names of systems in their file.
+
+    `inputs`: label and kind of each, by name.
+    """
+
+    inputs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    output_kind: str = "text"
+    outputs: dict[tuple[str, str], str] = field(default_factory=dict)
+    items: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def find(self, item: str, system: str) -> tuple[str, list[str]]:
+        """Return the output, "" if there is none, and the inputs of its item."""
+        inputs = self.items.get(item, {})
+        return self.outputs.get((item, system), ""), [inputs.get(name, "") for name in self.inputs]
+
+
+def find_texts(upload: Upload) -> Upload | None:
+    """Return the file of texts that belongs to this file of ratings, while it waits."""
+    key = upload.mapping.decisions.get(TEXTS)
+    texts = Upload.objects.filter(pk=key, study=None, created_by=upload.created_by_id).first()
+    return texts if texts is not None and texts.path.exists() else None
+
+
+def read_texts(upload: Upload, bare: BareFile) -> Texts:
+    """Read a file of items; ValidationError says what is wrong with it."""
+    checked: CheckedItems = check_for(aim_at_nothing(upload.seed), upload, mapping=upload.mapping)
+    if not checked.is_importable:
+        faults = [f"{upload.file_name}, {fault}" for fault in checked.faults[:_MOST_FAULTS]]
+        raise ValidationError(faults, code="texts_faulty")
+    texts = Texts(
+        {column.name: (column.label, column.kind) for column in checked.inputs.values()},
+        checked.output_kind,
+    )
+    for item in checked.items:
+        for name in {str(item.extra.get(SOURCE_ID) or item.record_key), item.record_key}:
+            texts.items[name] = item.inputs
+            texts.outputs |= {(name, output.system): output.text for output in item.outputs}
+    rated = {(rating.item, system) for rating in bare.ratings
+             for system in rating.sides or (rating.system,)}  # fmt: skip
+    if not rated & texts.outputs.keys():
+        first, system = next(iter(rated))
+        known, name = next(iter(texts.outputs))
+        raise ValidationError(
+            f"None of the outputs that were rated is in {upload.file_name}. The ratings are of "
+            f"items such as “{shorten(first)}” by “{shorten(system)}”, the texts of “"
+            f"{shorten(known)}” by “{shorten(name)}”. Use the same ids and names.",
+            code="texts_of_others",
+        )
+    return texts
+
+
 # --- the study ----------------------------------------------------------------------------
 
 
@@ -83,6 +147,8 @@ def create_study_of_ratings(
     Asked again, return the same study. ValidationError with the faults of the file, which then
     waits as before, and no study is made.
     """
+    # another click may have been quicker since the page was opened
+    upload = Upload.objects.select_related("study").filter(pk=upload.pk).first() or upload
     if upload.study is not None:
         return upload.study
     insist_on_bytes(upload)
@@ -96,10 +162,17 @@ def create_study_of_ratings(
 
 
 def _create(upload: Upload, *, by: Any, title: str, has_persons: bool) -> Study:
-    bare = _read(upload)
+    try:
+        bare = _read(upload)
+    except FileNotFoundError:
+        # the other of two clicks has just finished
+        return _find_study(upload)
     if bare.faults:
         raise ValidationError([message for _code, message in bare.faults], code="faults")
-    content = read_foreign(derive_instrument(bare, title=title, file_name=upload.file_name))
+    beside = find_texts(upload)
+    texts = Texts() if beside is None else read_texts(beside, bare)
+    data = derive_instrument(bare, texts, title=title, file_name=upload.file_name)
+    content = read_foreign(data)
     try:
         with transaction.atomic():
             study = create_study(
@@ -108,13 +181,20 @@ def _create(upload: Upload, *, by: Any, title: str, has_persons: bool) -> Study:
             )  # fmt: skip
             if not Upload.objects.filter(pk=upload.pk, study=None).update(study=study):
                 raise _NotTheFirst
-            _store(study, bare, upload, by=by, has_persons=has_persons)
+            source = Source(
+                study=study, file_name=upload.file_name, sha256=upload.sha256,
+                options={"has_persons": has_persons, "keeps_incomplete": True},
+                upload_key=upload.pk,
+            )  # fmt: skip
+            _store(study, bare, texts, source, by)
             close_as_collected(study=study, by=by)
             for act in WHEN_MADE:
                 act(study=study, by=by)
     except _NotTheFirst:
         return _find_study(upload)
     forget_bytes(upload)
+    if beside is not None:
+        drop_upload(beside)
     return study
 
 
@@ -144,51 +224,41 @@ def _compares(bare: BareFile) -> bool:
     return any(question.compares for question in bare.questions.values())
 
 
-def _store(study: Study, bare: BareFile, upload: Upload, *, by: Any, has_persons: bool) -> None:
-    items = write_rows([("item", "system", "output", EMPTY_FLAG), *_list_outputs(bare)])
-    _import(ITEMS, study, upload, items, by=by, decisions={})
-    ratings = write_rows([(*_FIELDS, "note", *_MORE), *_list_ratings(bare)])
-    decisions = {"has_persons": has_persons, "keeps_incomplete": True}
-    _import(RATINGS, study, upload, ratings, by=by, decisions=decisions)
+def _store(study: Study, bare: BareFile, texts: "Texts", source: Source, by: Any) -> None:
+    fields = dict.fromkeys(["item", "system", "output", EMPTY_FLAG])
+    names = {name: f"input_{number}" for number, name in enumerate(texts.inputs)}
+    header = [*fields, *names.values()]
+    items = write_rows([header, *_list_outputs(bare, texts)])
+    mapping = {**{name: name for name in fields}, **{at: name for name, at in names.items()}}
+    digest = sha256(items.encode()).hexdigest()
+    _import(ITEMS, replace(source, sha256=digest, options={}, upload_key=None), items, mapping, by)
+    header = [*_FIELDS, "note", *_MORE]
+    ratings = write_rows([header, *_list_ratings(bare)])
+    _import(RATINGS, source, ratings, {name: name for name in header}, by)
 
 
-def _import(
-    importer: Importer,
-    study: Study,
-    upload: Upload,
-    text: str,
-    *,
-    by: Any,
-    decisions: Mapping[str, bool],
-) -> None:
-    content, mapping = text.encode(), FileMapping(decisions=dict(decisions))
+def _import(importer: Importer, source: Source, text: str, fields: dict[str, str], by: Any) -> None:
+    """Import rows that were made of the file as if they were a file of their own."""
     checked = check_source(
-        importer, BytesIO(content), target=aim_at_study(study), mapping=mapping,
-        limits=get_limits(is_lifted=True),
+        importer, BytesIO(text.encode()), target=aim_at_study(source.study),
+        mapping=FileMapping.read(fields, source.options), limits=get_limits(is_lifted=True),
     )  # fmt: skip
     if not checked.is_importable:
         faults = [str(fault) for fault in checked.faults]
         raise ValidationError(faults or [HAS_FAULTS], code="faults")
-    is_file = importer is RATINGS
-    source = Source(
-        study=study,
-        file_name=upload.file_name,
-        sha256=upload.sha256 if is_file else sha256(content).hexdigest(),
-        options=mapping.options,
-        upload_key=upload.pk if is_file else None,
-    )
     importer.store(checked, source, by=by)
 
 
-def _list_outputs(bare: BareFile) -> Iterator[Sequence[str]]:
-    """Yield the outputs that were rated, without their texts."""
+def _list_outputs(bare: BareFile, texts: "Texts") -> Iterator[Sequence[str]]:
+    """Yield the outputs that were rated, with their texts or marked as empty."""
     outputs = {
         (rating.item, system): None
         for rating in bare.ratings
         for system in (rating.sides or (rating.system,))
     }
     for item, system in outputs:
-        yield item, system, "", "yes"
+        text, inputs = texts.find(item, system)
+        yield item, system, text, "" if text else "yes", *inputs
 
 
 def _list_ratings(bare: BareFile) -> Iterator[Sequence[str]]:
@@ -216,7 +286,9 @@ def _list_ratings(bare: BareFile) -> Iterator[Sequence[str]]:
 # --- the instrument -----------------------------------------------------------------------
 
 
-def derive_instrument(bare: BareFile, *, title: str, file_name: str) -> dict[str, Any]:
+def derive_instrument(
+    bare: BareFile, texts: Texts, *, title: str, file_name: str
+) -> dict[str, Any]:
     """Return the instrument that the columns show, as a file has it."""
     compares = _compares(bare)
     number = 2 if compares else 1
@@ -236,8 +308,11 @@ def derive_instrument(bare: BareFile, *, title: str, file_name: str) -> dict[str
         "instructions": "These ratings were collected elsewhere. What people were told isn’t known "
         "here.",
         "item": {
-            "inputs": [],
-            "outputs": {"kind": "text", "least": number, "most": number},
+            "inputs": [
+                {"name": name, "label": label, "kind": kind, "required": False}
+                for name, (label, kind) in texts.inputs.items()
+            ],
+            "outputs": {"kind": texts.output_kind, "least": number, "most": number},
             "output_name": "Output",
         },
         "layout": {
