@@ -60,7 +60,7 @@ from evalsite.lib.counts import count_together
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import BYTE_ORDER_MARK
 from evalsite.participants.models import Origin
-from evalsite.quality.frozen_plans import find_version, is_hidden
+from evalsite.quality.frozen_plans import is_hidden
 from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_see_identities
@@ -139,7 +139,6 @@ def _show_hidden(request: HttpRequest, study: Study) -> HttpResponseBase:
         "pseudonymised": pseudonymised,
         "revealing": [one for name, one in offers.items() if name not in FREE],
         "identities": _describe_identities(request, study),
-        "plan_version": find_version(study),
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "downloads": list_last_downloads(study),
     }

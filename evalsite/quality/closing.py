@@ -15,7 +15,7 @@ from evalsite.studies.setting_changes import PLACES
 def close_due_studies() -> str:
     """Close what is due, once nobody is at work on it.
 
-    Results that a plan hides stay hidden until an owner has applied its rules, or declined to.
+    Results that a study hides stay hidden until an owner has applied its rules, or declined to.
     """
     running = Study.objects.filter(state__in=[Study.State.LIVE, Study.State.PAUSED])
     closed = 0

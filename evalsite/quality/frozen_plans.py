@@ -57,6 +57,8 @@ def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]
         "smallest": plan.smallest,
         "has_own_errors": plan.has_own_errors or None,
     }
+    # a plan that hides nothing has the hash that it always had
+    content["hides_results"] = study.hides_results or None
     content = {name: value for name, value in content.items() if value not in ("", None, [], {})}
     if not has_plan(content):
         return content
@@ -128,6 +130,7 @@ def describe_at_launch(study: Study) -> Frozen:
         *map(describe_rule, content.get("rules", ())),
         *(["the rule in words"] if plan.exclusion_rule else []),
     ]
+    hidden = [("Results", "hidden until the study is closed")] if study.hides_results else []
     facts = [
         ("Primary criterion", str(labels.get(plan.primary, "none"))),
         ("Hypotheses", f"{len(plan.hypotheses) + len(plan.margins) or 'none'}"),
@@ -136,7 +139,7 @@ def describe_at_launch(study: Study) -> Frozen:
     who = f" by {plan.changed_by}" if plan.changed_by else ""
     return Frozen(
         mark=digest,
-        facts=facts if has_plan(content) else [],
+        facts=[*(facts if has_plan(content) else []), *hidden],
         changed=f"The analysis plan was changed{who} while you had this page open.",
     )
 
@@ -168,7 +171,7 @@ def find_version(study: Study) -> AnalysisPlanVersion | None:
 
 
 def is_hidden(study: Study) -> bool:
-    """Return whether results by system are hidden: a plan is frozen, and it isn't over yet.
+    """Return whether results by system are hidden: the study hides them, and it isn't over yet.
 
     They are shown once the study is closed, nobody is at work, and the rules were applied or
     declined; or once an owner revealed them.
@@ -186,9 +189,8 @@ def list_hidden() -> Any:
     at_work = Slot.objects.leased().filter(lease_until__gt=now(), **mine)
     has_ended = Q(state__in=(Study.State.CLOSED, Study.State.ARCHIVED))
     is_over = has_ended & ~Exists(at_work) & (~Exists(rules) | Exists(_find_decided()))
-    planned = AnalysisPlanVersion.objects.filter(number=1, has_plan=True, **mine)
     return (
-        Study.objects.filter(Exists(planned), launched_at__isnull=False)
+        Study.objects.filter(hides_results=True, launched_at__isnull=False)
         .exclude(is_over)
         .exclude(Exists(events.filter(kind=Kind.REVEALED)))
         .order_by()
@@ -323,13 +325,15 @@ def list_deviations(
     versions: Sequence[AnalysisPlanVersion] | None = None,
     events: Iterable[PlanEvent] | None = None,
 ) -> list[Deviation]:
-    """Return what departs from a frozen plan, the earliest first; [] where nothing was planned.
+    """Return what departs from a frozen plan, the earliest first.
 
-    An exclusion for a reason outside the plan stays listed after it was taken back.
+    Where nothing was planned, only hidden results can have been seen early. An exclusion for a
+    reason outside the plan stays listed after it was taken back.
     """
     versions = list_versions(study) if versions is None else versions
+    events = study.plan_events.all() if events is None else events
     if not any(version.has_plan for version in versions):
-        return []
+        return [_describe_event(event) for event in events if event.kind == Kind.REVEALED]
     deviations = [
         Deviation(
             kind="changed", at=version.frozen_at, answers=version.answers, number=version.number,
@@ -338,19 +342,7 @@ def list_deviations(
         for version in versions
         if version.number > 1
     ]  # fmt: skip
-    for event in study.plan_events.all() if events is None else events:
-        if event.kind == Kind.APPLIED:
-            continue
-        deviations.append(
-            Deviation(
-                kind=event.kind,
-                at=event.at,
-                answers=event.answers,
-                planned=event.number if event.kind == Kind.REVEALED else 0,
-                number=event.number,
-                reason=event.reason,
-            )
-        )
+    deviations += [_describe_event(event) for event in events if event.kind != Kind.APPLIED]
     outside = Exclusion.objects.filter(
         study=study, planned_rule=None, decided_at__gte=versions[0].frozen_at
     ).exclude(rule=PLANNED)
@@ -368,6 +360,17 @@ def list_deviations(
     if getattr(versions[0], "has_changes", True):
         more += _list_changed(study)
     return sorted([*deviations, *more], key=lambda deviation: deviation.at)
+
+
+def _describe_event(event: PlanEvent) -> Deviation:
+    return Deviation(
+        kind=event.kind,
+        at=event.at,
+        answers=event.answers,
+        planned=event.number if event.kind == Kind.REVEALED else 0,
+        number=event.number,
+        reason=event.reason,
+    )
 
 
 def _list_changed(study: Study) -> Iterator[Deviation]:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils.crypto import get_random_string, salted_hmac
 
 from evalsite.instruments import schema
@@ -364,9 +365,9 @@ class Study(models.Model):
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
-        "checks_per_person", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+        "checks_per_person", "repeat_percent", "break_every", "is_practice_on",
         "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age", "asks_to_share", "has_notice",
+        "is_check_on", "minimum_age", "asks_to_share", "has_notice", "hides_results",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
@@ -432,9 +433,6 @@ class Study(models.Model):
     # controls: gold and attention items of one person; hidden repeats, in percent
     checks_per_person = models.PositiveSmallIntegerField(default=0)
     repeat_percent = models.PositiveSmallIntegerField(default=0, validators=[MaxValueValidator(50)])
-    repeat_distance = models.PositiveSmallIntegerField(
-        default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
-    )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
     # practice items are then asked as a test, without feedback, before any work
@@ -484,6 +482,8 @@ class Study(models.Model):
     opens_at = models.DateTimeField(null=True, blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
     closes_when_full = models.BooleanField(default=False)
+    # nobody reads results by system before the end, unless an owner shows them early
+    hides_results = models.BooleanField(default=False)
 
     # nobody new may join since then; people at work go on
     joins_paused_at = models.DateTimeField(null=True)
@@ -550,6 +550,11 @@ class Study(models.Model):
     @property
     def is_launched(self) -> bool:
         return self.launched_at is not None
+
+    @property
+    def is_collected_elsewhere(self) -> bool:
+        """Whether it was made of ratings: closed the moment it had them, nobody was ever let in."""
+        return self.launched_at is not None and self.launched_at == self.closed_at
 
     @property
     def is_past_its_end(self) -> bool:
@@ -678,6 +683,22 @@ class Batch(models.Model):
         return self.file_name
 
 
+class _RecordId(models.Func):
+    """The id in the file of which an item is a part; NULL of others. KT() parses JSON twice."""
+
+    function = "JSON_EXTRACT"
+    template = "%(function)s(%(expressions)s, '$.item')"
+    output_field = models.TextField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="(%(expressions)s ->> 'item')", **context)
+
+
+def name_record() -> Coalesce:
+    """Return the name of the record in the file that an item comes from."""
+    return Coalesce(_RecordId("extra"), "key", output_field=models.TextField())
+
+
 class ItemQuerySet(models.QuerySet["Item"]):
     def stored(self) -> "ItemQuerySet":
         """Leave out items of batches that are still being stored, or deleted."""
@@ -686,6 +707,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
+
+    def records(self) -> models.QuerySet[Any, Any]:
+        """Return for each the name of its record in the file, which several may share."""
+        return self.annotate(name=name_record()).order_by().values("name")
 
     def planned(self) -> "ItemQuerySet":
         """Return the main items and those withdrawn since: places are planned of both."""

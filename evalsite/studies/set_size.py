@@ -6,6 +6,8 @@ from evalsite.studies.models import Study
 FEWEST = 24
 # of a set there are at least so many for each check
 PAGES_PER_CHECK = 4
+# a page comes at least so many pages before it is shown again
+LEAST_DISTANCE = 8
 
 
 def most_items(study: Study) -> int | None:

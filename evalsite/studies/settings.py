@@ -415,7 +415,21 @@ _QUALITY = (
     ),
 )
 
-SETTINGS = {setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY)}
+_PLAN = (
+    Setting(
+        name="hides_results",
+        page="plan",
+        label="Hide results until the study is closed",
+        help=(
+            "No page or file then gives systems with their answers. An owner can show them "
+            "earlier, and the report says so."
+        ),
+        place=Place.SIGHT,
+        is_frozen=True,
+    ),
+)
+
+SETTINGS = {setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY, *_PLAN)}
 
 
 def list_settings(page: str, place: Place | None = None) -> list[Setting]:

@@ -15,7 +15,7 @@ from evalsite.studies.changes import find_former_names
 from evalsite.studies.consent_sentences import write_consent
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
-from evalsite.studies.set_size import items_per_set
+from evalsite.studies.set_size import LEAST_DISTANCE, items_per_set
 from evalsite.studies.version_cache import forget_versions, read_content
 
 _TEXTS = (
@@ -24,10 +24,10 @@ _TEXTS = (
 )  # fmt: skip
 _SETTINGS = (
     "k", "set_size", "max_sets", "max_items", "has_bonus", "groups", "item_order", "lease_minutes",
-    "checks_per_person", "repeat_percent", "repeat_distance",
+    "checks_per_person", "repeat_percent",
     "is_practice_on", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_check_on", "minimum_age", "is_aided", "has_notice", "minutes_per_set",
-    "currency", "seed",
+    "currency", "seed", "answers_kept_for", "ethics_approval", "responsible", "complaints",
 )  # fmt: skip
 
 
@@ -55,6 +55,7 @@ def build_content(study: Study) -> dict[str, Any]:
             **{name: getattr(study, name) for name in _SETTINGS},
             "pay_per_set": _write_amount(study.pay_per_set),
             "bonus": _write_amount(study.bonus),
+            "repeat_distance": LEAST_DISTANCE,
             # what people are promised, whatever changes before the study ends
             "identity_days": study.identity_days,
             "withdrawable_until": study.withdrawable_until and study.withdrawable_until.isoformat(),
@@ -69,6 +70,7 @@ def build_content(study: Study) -> dict[str, Any]:
         **({BACKGROUND: study.questions[BACKGROUND]} if BACKGROUND in study.questions else {}),
         **({"content_warning": {"text": study.content_warning}} if study.content_warning else {}),
         **({"asks_to_share": True} if study.asks_to_share else {}),
+        **({"hides_results": True} if study.hides_results else {}),
         **({} if study.version_id is None else _list_renamed(study)),
         "software": evalsite.__version__,
     }

@@ -9,6 +9,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study
+from evalsite.studies.set_size import LEAST_DISTANCE
 from tests.support.checks import add_checks
 from tests.support.crowds import (
     Crowd,
@@ -52,7 +53,7 @@ def check_controls(study: Study) -> None:
     for shown in line.values():
         for pk in shown:
             if kinds[pk] == "repeat":
-                assert shown.index(pk) - shown.index(repeated[pk]) >= study.repeat_distance
+                assert shown.index(pk) - shown.index(repeated[pk]) >= LEAST_DISTANCE
 
 
 @pytest.mark.torture

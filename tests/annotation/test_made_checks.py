@@ -9,7 +9,7 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import NumberedText, list_questions
 from evalsite.studies.gold import agrees_with_gold
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import launch, make_study
 
 
@@ -63,6 +63,46 @@ def test_question_without_an_answer_is_not_checked_and_none_at_all_is_refused(st
     assert refused.status_code == 422
     assert "Answer at least one question" in refused.text
     assert not Item.objects.filter(kind="gold").exists()
+
+
+def test_a_check_is_made_of_an_instruction_and_the_answer_that_follows_it(staff_client):
+    study = make_study(protocol="fluency", items=3)
+    Output.objects.filter(item__kind="main", position__gt=0).delete()
+    address = reverse("admin:check-new", args=[study.pk])
+    page = staff_client.get(address)
+    proposed = page.context["form"].initial
+    sent = {"item": page.context["source"].key, **proposed}
+
+    after = staff_client.post(address, sent, follow=True)
+
+    item = Item.objects.get(kind="attention")
+    last = list(item.outputs.order_by("position"))[-1]
+    key, _, answer = proposed["passed_with"].partition("=")
+    assert after.redirect_chain[-1][0] == reverse("admin:setup-quality", args=[study.pk])
+    assert last.text.endswith(f" {proposed['instruction']}")
+    assert item.gold == {key: answer}
+    assert answer in proposed["instruction"]
+    assert study.items.main().count() == 3
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [{"instruction": "", "passed_with": "fluency=2"}, {"instruction": "x", "passed_with": "y=1"}],
+)
+def test_a_check_without_an_instruction_or_an_answer_is_refused(staff_client, sent):
+    study = make_study(protocol="fluency", items=3)
+    address = reverse("admin:check-new", args=[study.pk])
+
+    page = staff_client.post(address, {"item": study.items.main()[0].key, **sent})
+
+    assert page.status_code == 422
+    assert not Item.objects.filter(kind="attention").exists()
+
+
+def test_pages_of_several_outputs_are_answered_to_make_a_check(staff_client):
+    page = staff_client.get(reverse("admin:check-new", args=[make_study().pk]))
+
+    assert "Choose the right answer" in page.text
 
 
 def test_check_made_here_is_deleted_with_its_batch_until_the_launch(staff_client):

@@ -180,11 +180,19 @@ def test_aids_are_offered_for_published_protocols_alone(staff_client):
 
 
 def test_draft_has_all_its_texts_as_one_file(staff_client):
-    study = make_study(items=0, answers_kept_for="")
+    bare = make_study(items=0, answers_kept_for="")
+    full = make_study(
+        items=0, title="Full", answers_kept_for="5 years", ethics_approval="Board 2026-031",
+        responsible="Example University", complaints="privacy@example.org", has_notice=True,
+    )  # fmt: skip
 
-    file = staff_client.get(
-        reverse("admin:study-document", args=[study.pk, "ethics-application", "html"])
-    )
+    files = [
+        staff_client.get(
+            reverse("admin:study-document", args=[study.pk, "ethics-application", "html"])
+        ).text
+        for study in (bare, full)
+    ]
 
-    assert file.status_code == 200
-    assert study.title in file.text
+    for words in ("5 years", "Board 2026-031", "Example University", "privacy@example.org"):
+        assert [words in text for text in files] == [False, True], words
+    assert ["to which Start agrees" in text for text in files] == [False, True]

@@ -19,7 +19,7 @@ from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.pages.screens import load_screen
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.annotation.running.pilot import discard_pilots
-from evalsite.imports.batches.names import check_id
+from evalsite.imports.batches.choices import check_id
 from evalsite.imports.batches.store import undo_batch
 from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
@@ -120,7 +120,7 @@ def test_repeats_stand_far_enough_from_what_they_repeat(sizes, past, count, dist
 @pytest.mark.torture
 @pytest.mark.slow
 def test_distance_holds_across_sets():
-    study = make_repeated(items=60, set_size=10, repeat_distance=12, repeat_percent=40)
+    study = make_repeated(items=60, set_size=10, repeat_percent=40)
 
     sets = do_sets(make_annotator(study))
 
@@ -128,7 +128,7 @@ def test_distance_holds_across_sets():
     repeats = repeats_in(line)
     assert len(repeats) > 15
     for repeat in repeats:
-        assert line.index(repeat.pk) - line.index(repeat.repeat_of_id) >= 12
+        assert line.index(repeat.pk) - line.index(repeat.repeat_of_id) >= 8
     earlier = {pk for one in sets[:-1] for pk in one.item_ids}
     assert {repeat.repeat_of_id for repeat in repeats_in(sets[-1].item_ids)} & earlier
     assert len({repeat.repeat_of_id for repeat in repeats}) == len(repeats)
@@ -399,9 +399,10 @@ def test_a_repeat_is_gone_if_it_would_follow_too_soon_on_what_it_repeats():
 
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_a_repeat_that_goes_moves_those_behind_it_too_near(is_turned):
-    study = make_study(repeat_distance=4)
+    study = make_study()
     me = make_annotator(study)
-    item_set = ItemSet(study=study, participant=me, number=1, item_ids=[1, 2, 3, 4, 71, 5, 72, 6])
+    line = [1, 2, 3, 4, 5, 6, 7, 8, 71, 9, 72, 10]
+    item_set = ItemSet(study=study, participant=me, number=1, item_ids=line)
     repeats = [(71, 1), (72, 2)]
 
     gone = lost_controls(
@@ -409,8 +410,7 @@ def test_a_repeat_that_goes_moves_those_behind_it_too_near(is_turned):
         dict(repeats[::-1] if is_turned else repeats),
         lost={3},
         answered={1, 2},
-        held_ids={4, 5, 6},
-        study=study,
+        held_ids={4, 5, 6, 7, 8, 9, 10},
     )
 
     assert gone == {71, 72}

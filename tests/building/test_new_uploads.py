@@ -58,11 +58,24 @@ def test_files_are_shown_as_items_before_there_is_a_study(staff_client: Client) 
     page = drop(staff_client, TEXTS)
 
     assert read_title(page) == "2 items, 2 systems: right so far?"
-    assert 'value="nmt-base.en"' in page.text
+    assert 'value="nmt-base"' in page.text
     assert "Der Zug hält." in page.text
     assert "The train stops." in page.text
     assert '<p class="label"><bdi>source</bdi></p>' in page.text
     assert not Study.objects.exists()
+
+
+def test_studies_page_of_a_newcomer_takes_files_and_lists_those_dropped(
+    staff_client: Client,
+) -> None:
+    drop(staff_client, TEXTS)
+
+    page = staff_client.get(reverse("admin:index")).text
+    searched = staff_client.get(reverse("admin:index"), {"q": "nothing"}).text
+
+    assert f'action="{START}" enctype="multipart/form-data"' in page
+    assert f'href="{find("new-upload")}"' in page
+    assert "multipart/form-data" not in searched
 
 
 def test_item_is_the_record_of_the_file_with_all_of_its_outputs(staff_client: Client) -> None:
@@ -140,7 +153,7 @@ def test_system_of_a_file_is_renamed_beside_it(staff_client: Client) -> None:
     number = files.index("nmt-base.en.txt")
     staff_client.post(find("new-upload"), {f"system-{number}": "base"})
 
-    assert Upload.objects.get().report["summary"]["system_names"] == ["base", "nmt-large.en"]
+    assert Upload.objects.get().report["summary"]["system_names"] == ["base", "nmt-large"]
 
 
 def test_continue_leads_to_the_instrument_once_nothing_is_open(staff_client: Client) -> None:

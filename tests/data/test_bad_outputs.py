@@ -261,7 +261,7 @@ def test_the_same_file_twice_is_no_second_sample(tmp_path):
 
 
 def test_two_files_with_one_name_are_refused(tmp_path):
-    paths = write(tmp_path, {"a/x.txt": "one\n", "b/x.txt": "two\n"})
+    paths = write(tmp_path, {"a/run/x.txt": "one\n", "b/run/x.txt": "two\n"})
 
     assert refuse(paths).code == "system_twice"
 

@@ -173,6 +173,9 @@ EXAMPLES = {
     "deepeval": FOLDER / "deepeval" / "alpha.json",
     "gemini_batch": FOLDER / "gemini_batch" / "alpha.jsonl",
     "preferences": FOLDER / "preferences" / "train.jsonl",
+    "messages": CASES / "more_messages_only" / "alpha.jsonl",
+    "sharegpt": CASES / "more_sharegpt" / "alpha.json",
+    "chat_logs": CASES / "more_lmsys" / "x.jsonl",
     "ragas": CASES / "d1_ragas_names" / "alpha.jsonl",
     "langsmith": CASES / "t_langsmith_runs" / "langsmith_runs.jsonl",
     "langfuse": CASES / "t_langfuse_observations" / "langfuse_observations.json",
@@ -352,3 +355,41 @@ def test_what_a_tool_calls_its_run_is_read(path: str, run: str) -> None:
 
     assert known is not None
     assert read_run(known) == run
+
+
+def write_agents_runs(folder: Path) -> Path:
+    """Runs of two agents, of which no metadata says which system they are."""
+    path = folder / "runs.jsonl"
+    runs = (FOLDER.parent / "getting_in" / "t_langsmith_runs" / "langsmith_runs.jsonl").read_text()
+    with path.open("w") as file:
+        for run in map(json.loads, runs.splitlines()):
+            system = run["extra"].pop("metadata")["system"]
+            if not run.get("parent_run_id"):
+                run["name"] = {"alpha": "ReAct", "beta": "Planner"}[system]
+            file.write(json.dumps(run) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answer", "systems"), [("each", {"ReAct", "Planner"}), ("joined", {"runs"})]
+)
+def test_agents_that_differ_within_a_file_are_asked_about(
+    answer: str, systems: set[str], tmp_path: Path
+) -> None:
+    files = find_files(write_agents_runs(tmp_path))
+
+    with pytest.raises(Refused) as asked:
+        convert(files)
+    batch = convert(files, answers={"agents": answer, "samples": "all"})
+
+    assert "agents" in [question.key for question in asked.value.questions]
+    assert {row[batch.header.index("system")] for row in batch.rows} == systems
+
+
+def test_a_file_that_is_called_like_a_system_holds_one_system(tmp_path: Path) -> None:
+    files = find_files(write_agents_runs(tmp_path))
+
+    batch = convert(files, names={"runs.jsonl": "mine"}, answers={"samples": "all"})
+
+    rows = [*batch.rows]
+    assert [row[batch.header.index("system")] for row in rows] == ["mine", "mine"]

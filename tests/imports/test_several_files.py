@@ -193,6 +193,38 @@ def test_ids_that_count_anew_in_each_file_are_passed_over_by_input(
     assert list_items(study) == PAIRS
 
 
+@pytest.mark.parametrize(
+    ("names", "systems"),
+    [
+        (["source.de.txt", "nmt-base.en.txt", "nmt-large.en.txt"], ["nmt-base", "nmt-large"]),
+        (["src.de", "nmt-base.en", "nmt-large.en"], ["nmt-base", "nmt-large"]),
+        (["src.txt", "nmt.en.txt", "nmt.fr.txt"], ["nmt.en", "nmt.fr"]),
+        (["src.txt", "nmt.en.txt", "online.fr.txt"], ["nmt.en", "online.fr"]),
+        (["wmt.src.en", "base.zh-CN.txt", "large.zh-CN.txt"], ["base", "large"]),
+        (["src.txt", "base/out.txt", "large/out.txt"], ["base", "large"]),
+    ],
+)
+def test_systems_are_called_like_their_texts(
+    names: list[str], systems: list[str], study: Study, tmp_path: Path
+) -> None:
+    texts = zip(names, ("What?\nWhy?\n", "A\nB\n", "C\nD\n"), strict=True)
+
+    take(study, tmp_path, dict(texts))
+
+    assert {system for _, system in list_items(study)} == {*systems}
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(study: Study, tmp_path: Path) -> None:
+    files = {
+        f"{system}/generations.jsonl": f'{{"prompt": "What?", "output": "By {system}."}}\n'
+        for system in ("alpha", "beta")
+    }
+
+    take(study, tmp_path, files)
+
+    assert list_items(study) == {("What?", "alpha"), ("What?", "beta")}
+
+
 def test_shards_are_read_one_after_another(study: Study, tmp_path: Path) -> None:
     files = {
         "1.csv": "prompt,system,output\nWhat?,alpha,A tower.\nWhat?,beta,A bridge.\n",

@@ -21,8 +21,9 @@ ONE_POINT = [
 
 
 def make_planned_study(*, rules: Any = (), items: int = 3, **fields: Any) -> Study:
-    """A live study whose plan was frozen at its launch."""
+    """A live study whose plan was frozen at its launch, and whose results are hidden."""
     by = fields.pop("by", None) or make_user()
+    fields = {"hides_results": True} | fields
     study = make_study(items=items, k=5, by=by, **fields)
     AnalysisPlan.objects.create(study=study, primary="informativeness")
     for position, conditions in enumerate(rules, start=1):

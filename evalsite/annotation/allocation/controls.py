@@ -20,6 +20,7 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.services import item_keys
 from evalsite.studies.set_size import (
     FEWEST,
+    LEAST_DISTANCE,
     checks_in,
     has_room_for_repeats,
     most_items,
@@ -246,7 +247,7 @@ def _put_repeats(
     count = count_repeats(study, past, len(ordered))
     new = [item_id for item_id in ordered if item_id not in past.repeated]
     repeatable = [*past.repeatable, *new]
-    places = place_repeats(units, past, repeatable, count, study.repeat_distance, draw)
+    places = place_repeats(units, past, repeatable, count, LEAST_DISTANCE, draw)
     repeat_of = find_repeats(me, study, [original for _, original in places])
     # one that people reported waits for the researcher, and is left out
     inserted = {
@@ -356,12 +357,11 @@ def lost_controls(
     lost: Collection[int],
     answered: Collection[int],
     held_ids: Collection[int],
-    study: Study,
 ) -> set[int]:
     """Return the controls that this set no longer needs, now that others have these items of it.
 
     All of them, once nothing else is left. A repeat, unless what it shows again is answered or has
-    been held without a break, and still stands as far before it as the study wants.
+    been held without a break, and still stands far enough before it.
     """
     if all(item_id in lost or item_id in controls for item_id in item_set.item_ids):
         return set(controls)
@@ -383,7 +383,7 @@ def lost_controls(
         is_new = original in item_set.item_ids and original not in {*answered, *held_ids}
         # 0: what it repeats is gone
         distance = kept.index(pk) - kept.index(original) if original in kept else 0
-        if is_new or distance < study.repeat_distance:
+        if is_new or distance < LEAST_DISTANCE:
             gone.add(pk)
             kept.remove(pk)
     return gone

@@ -277,9 +277,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
         else:
             gone.add(item_id)
     if controls:
-        gone |= lost_controls(
-            open_set, controls, lost=gone, answered=answered, held_ids=held_ids, study=study
-        )
+        gone |= lost_controls(open_set, controls, lost=gone, answered=answered, held_ids=held_ids)
     is_kept_again = any(pk not in answered and pk not in gone for pk in controls)
     if not retaken and not (is_kept_again and not held_ids):
         open_set.reserved_until = before[0]

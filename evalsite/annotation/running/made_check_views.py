@@ -1,7 +1,8 @@
 """Staff pages: making a check out of an item, with the right answers on the item's own page."""
 
-from typing import Any
+from typing import Any, cast
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -20,8 +21,11 @@ from evalsite.annotation.running.made_checks import (
     list_made,
     read_gold,
 )
+from evalsite.annotation.running.previews import render_item
 from evalsite.instruments.questions import list_questions, number_texts
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.participants.access import language_of
+from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView
 from evalsite.studies.versions import shown_content
@@ -38,6 +42,10 @@ def make_check(request: HttpRequest, study: Study) -> HttpResponseBase:
     items = Item.objects.main().filter(study=study).order_by("id")
     key = data.get("item", "")
     source = (items.filter(key=key) if key else items).first()
+    form = CheckForm(posted, config=study.config)
+    is_short = "instruction" in data if posted is not None else data.get("how") != "answer"
+    if is_short and form.has_answers and source is not None and study.version_id is None:
+        return _make_attention(request, study, source, form)
     if posted is None or source is None:
         return _choose(request, study, items, source)
     outputs = list(source.outputs.order_by("position"))
@@ -45,6 +53,87 @@ def make_check(request: HttpRequest, study: Study) -> HttpResponseBase:
     if posted.get("do") == "choose" or not all(text.strip() for text in content.texts):
         return _choose(request, study, items, source, content)
     return _answer(request, study, content)
+
+
+class CheckForm(forms.Form):
+    """An instruction for the text of an item, and the answer that follows it."""
+
+    instruction = forms.CharField(
+        label="The instruction",
+        max_length=500,
+        help_text=(
+            "It is added to the end of the text. Prolific accepts a failed check as a reason only "
+            "if the text says what to do."
+        ),
+    )
+    passed_with = forms.ChoiceField(label="It is passed with")
+
+    def __init__(self, data: Any, *, config: Instrument) -> None:
+        super().__init__(data)
+        use_our_words(self.fields.values())
+        groups = [
+            (criterion.label, answers)
+            for criterion in config.criteria
+            if (answers := _list_answers(criterion))
+        ]
+        # of several outputs the order would be part of the answer
+        self.has_answers = bool(groups) and config.unit_name == "output"
+        cast(Any, self.fields["passed_with"]).choices = groups
+        if self.has_answers:
+            label, answers = groups[0]
+            value, words = answers[min(1, len(answers) - 1)]
+            answer = value.partition("=")[2]
+            # of a point its number is enough
+            name = answer if words.startswith(f"{answer} ") else words
+            self.initial = {
+                "instruction": f"To show that you read this, choose {name} for {label.lower()}.",
+                "passed_with": value,
+            }
+
+    @property
+    def gold(self) -> dict[str, str]:
+        key, _, answer = self.cleaned_data["passed_with"].partition("=")
+        return {key: answer}
+
+
+def _list_answers(criterion: Criterion) -> list[tuple[str, str]]:
+    """Return what can be chosen: its value in a form, and how people read it."""
+    scale = criterion.scale
+    points = [(f"{value:g}", f"{value:g} {label}".strip()) for value, label in scale.list_answers()]
+    return [(f"{criterion.key}={key}", words) for key, words in points or scale.list_options()]
+
+
+def _make_attention(
+    request: HttpRequest, study: Study, source: Item, form: CheckForm
+) -> HttpResponseBase:
+    """Make an attention check of an item whose text says what to choose."""
+    texts = list(source.outputs.order_by("position").values_list("text", flat=True))
+    instruction = form["instruction"].value() or ""
+    content = CheckContent(
+        kind=Item.Kind.ATTENTION,
+        source=source,
+        inputs=dict(source.inputs),
+        texts=[*texts[:-1], f"{texts[-1]} {_unify(instruction).strip()}".strip()],
+    )
+    if form.is_bound and form.is_valid():
+        try:
+            made = create_check(study=study, content=content, gold=form.gold, by=request.user)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, f"Check added: {made.key}.")
+            return redirect("admin:setup-quality", study.pk)
+    with language_of(study):
+        html = render_item(study, key=source.key, inputs=content.inputs, texts=content.texts)
+    items = Item.objects.main().filter(study=study, pk__gt=source.pk).order_by("id")
+    context = {
+        "form": form,
+        "source": source,
+        "html": html,
+        "next_key": items.values_list("key", flat=True).first() or "",
+    }
+    status = INVALID if form.errors else 200
+    return TemplateResponse(request, "studies/check_short.html", context, status=status)
 
 
 def _read_content(data: Any, source: Item, outputs: list[Output]) -> CheckContent:

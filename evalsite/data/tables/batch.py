@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalsite.data.tables import lines
-from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection, name_apart
+from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
 from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
-from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, unpack
+from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, name_apart, unpack
 from evalsite.data.tables.formats import FOLDER, Format, load_formats
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
 from evalsite.data.tables.plain import find_other_kind
@@ -38,6 +38,7 @@ from evalsite.data.tables.texts import write_turns
 from evalsite.lib.words import count_of
 
 _REFERENCE = "reference"
+_OUTPUTS = {"output", "output_of_this_system"}
 
 
 @dataclass
@@ -101,7 +102,7 @@ def convert(
     recognised = {
         file.name: replace(tool, format=_choose(tool, chosen))
         for file in files_in
-        if (tool := recognise(file, known))
+        if (tool := _recognise(file, known, chosen))
     }
     sources: dict[str, str] = {}
     tables = [file for file in files_in if file.name not in recognised and len(files_in) > 1]
@@ -124,6 +125,16 @@ def convert(
         raise
     batch.files, batch.sources = uses, sources
     return batch
+
+
+def _recognise(
+    file: SourceFile, formats: Sequence[Format], chosen: Mapping[str, str]
+) -> Recognised | None:
+    """Return what a tool wrote; None also where a person chose other outputs than the tool's."""
+    known = recognise(file, formats)
+    if known is None or not known.format.row.outputs:
+        return known
+    return None if _OUTPUTS & {*get_chosen(known.file, chosen).values()} else known
 
 
 def _choose(known: Recognised, chosen: Mapping[str, str]) -> Format:
@@ -280,9 +291,9 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
         raise Refused(fault.code, fault.message, file=file.name) from None
 
 
-def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
+def find_tool(file: SourceFile, chosen: Mapping[str, str]) -> str:
     """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
-    known = recognise(file, load_formats(formats))
+    known = _recognise(file, load_formats(), chosen)
     if known is None:
         return ""
     row = known.format.row
@@ -313,6 +324,9 @@ def _convert_formats(
     )
     collection.add_files(used)
     called = {name: alias for name, alias in names.items() if alias not in WORDS}
+    for file, service in [place for place in collection.agents if place[0] in called]:
+        agents = collection.agents.pop((file, service))
+        collection.join_systems(dict.fromkeys(agents, called[file]))
     collection.split_runs(called)
     loose = collection.settle_loose()
     _list_systems(collection, roles)
@@ -472,10 +486,11 @@ def _convert_lines(
     used: Sequence[SourceFile], roles: Mapping[str, FileUse], names: Mapping[str, str]
 ) -> Batch:
     words = {"inputs": lines.INPUTS, "reference": lines.REFERENCE}
+    guesses = lines.guess_roles(file for file in used if not names.get(file.name))
     parts: dict[str, SourceFile] = {}
     for file in used:
         name = names.get(file.name, "")
-        part = words.get(name, name) or lines.guess_role(file)
+        part = words.get(name, name) or guesses[file.name]
         if part in parts:
             message = f"It would be the same part as {parts[part].name}. Rename one of them."
             raise Refused("system_twice", message, file=file.name)

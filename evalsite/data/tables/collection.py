@@ -1,7 +1,6 @@
 """All outputs of some files by input and system, in the order in which inputs first come."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -9,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evalsite.data.tables.faults import Refused, find_difference, name_some, quote
-from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.files import SourceFile, name_apart
 from evalsite.data.tables.formats import RowPaths
 from evalsite.data.tables.paths import find, find_first, last_name, open_json
 from evalsite.data.tables.roles import is_settings
@@ -81,6 +80,8 @@ class Collection:
         # by file: systems that its rows name, and what the others are called
         self._named: dict[str, dict[str, None]] = {}
         self._unnamed: dict[str, str] = {}
+        # by file and service: agents that traces name, if nothing else says which system they are
+        self.agents: dict[tuple[str, str], dict[str, None]] = {}
         self._by_inputs = False
         self._id = ""
 
@@ -137,19 +138,24 @@ class Collection:
             item.reference = write_value(find_first(data, [*paths.reference, *paths.output]))
             self.has_references = True
             return
+        named = write_value(find_first(data, paths.system))
         if paths.outputs:
             for use in paths.outputs:
-                system = use.get("system") or write_value(find(data, use["system_at"]))
+                system = use.get("system") or named or row.system
+                if "system_at" in use:
+                    system = write_value(find(data, use["system_at"]))
                 self.has_battles = self.has_battles or "system_at" in use
                 value = find(data, use["output"])
                 if paths.begins_alike and isinstance(turns := read_transcript(value), list):
                     value = turns[len(_list_shared(data, paths)) :]
                 self._add_outputs(item, system, value, (row, known))
             return
-        named = write_value(find_first(data, paths.system))
         system = named or row.system
         if not system:
             raise Refused("no_system", "Nothing says which system wrote this output.")
+        if known.format.trace is not None and data["agent"]:
+            service = (known.file.name, data["service"])
+            self.agents.setdefault(service, {})[named] = None
         if named:
             self._named.setdefault(known.file.name, {})[named] = None
         else:
@@ -204,6 +210,17 @@ class Collection:
         if not any(unnamed in item.outputs for item in self.items.values()):
             self.systems.pop(unnamed, None)
             self.shared.get(file, {}).pop(unnamed, None)
+
+    def join_systems(self, names: Mapping[str, str]) -> None:
+        """Give systems these names; those of one name become one, and their outputs its samples."""
+        for item in self.items.values():
+            joined: dict[str, list[Output]] = {}
+            for system, outputs in item.outputs.items():
+                joined.setdefault(names.get(system, system), []).extend(outputs)
+            item.outputs = joined
+        for system, file in [*self.systems.items()]:
+            self.systems.setdefault(names.get(system, system), file)
+        self.systems = {name: file for name, file in self.systems.items() if name not in names}
 
     def split_runs(self, names: Mapping[str, str]) -> None:
         """Make each file a system of its own if one model has outputs for an input in several."""
@@ -267,6 +284,12 @@ class Collection:
                 inputs[column] = read_input(open_json(value) if is_messages(value) else value)
         if paths.begins_alike and not inputs:
             shared = _list_shared(data, paths)
+            if not shared and len(paths.outputs) == 1:
+                message = (
+                    "The conversation has no answer: it needs a message, and one of the assistant "
+                    "after it."
+                )
+                raise Refused("no_text", message)
             if not shared:
                 names = " and ".join(quote(use["output"]) for use in paths.outputs)
                 message = (
@@ -375,25 +398,6 @@ def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict
     return {
         folder: runs[0] for folder, runs in settings.items() if runs.count(runs[0]) == len(runs)
     }
-
-
-def name_apart(files: Iterable[str]) -> dict[str, str]:
-    """Name files by their names without endings; by those of their folders if they share one."""
-    paths = {file: PurePosixPath(file) for file in files}
-    labels = {file: path.stem for file, path in paths.items()}
-    for name in (_name_folder, _name_whole):
-        numbers = Counter(labels.values())
-        shared = [file for file, label in labels.items() if numbers[label] > 1]
-        labels |= {file: name(paths[file]) for file in shared}
-    return labels
-
-
-def _name_folder(path: PurePosixPath) -> str:
-    return path.parent.name or path.stem
-
-
-def _name_whole(path: PurePosixPath) -> str:
-    return path.with_suffix("").as_posix()
 
 
 def _shorten(value: Any) -> Any:

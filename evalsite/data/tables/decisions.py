@@ -11,9 +11,9 @@ from evalsite.data.tables.collection import Collection, Input, Item, Output
 from evalsite.data.tables.faults import Question, Refused, name_some, quote
 from evalsite.lib.words import count_of
 
-EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
+EACH, FIRST, ALL, RANDOM, JOINED = "each", "first", "all", "random", "joined"
 _MOST_NAMED = 1_000
-LEAVE_OUT, JOINED = "leave-out", "joined"
+LEAVE_OUT = "leave-out"
 
 
 TURNS = {FIRST: "Only the first turn is taken", JOINED: "All turns are shown as one text"}
@@ -69,6 +69,7 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
     items = list(collection.items.values())
     if collection.has_turns:
         decisions.ask("turns", "The questions and answers have several turns.", TURNS)
+    _choose_agents(collection, decisions)
     _choose_variant(items, collection, decisions)
     chosen = _choose_samples(items, decisions)
     chosen = _choose_incomplete(chosen, collection, decisions)
@@ -76,6 +77,32 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
     if not chosen:
         raise Refused("no_rows", "Nothing is left to import.")
     return chosen
+
+
+def _choose_agents(collection: Collection, decisions: Decisions) -> None:
+    """Ask whether agents that differ within a file, or a service, are systems."""
+    differing = {place: agents for place, agents in collection.agents.items() if len(agents) > 1}
+    if not differing:
+        return
+    agents = list(dict.fromkeys(chain.from_iterable(differing.values())))
+    places = dict.fromkeys(service or PurePosixPath(file).name for file, service in differing)
+    answer = decisions.ask(
+        "agents",
+        f"The traces of {' and '.join(places)} name {count_of(len(agents), 'agent')}: "
+        f"{name_some(agents)}.",
+        {
+            EACH: "Each is a system of its own",
+            JOINED: "They are one system, called like the service or the file",
+        },
+    )
+    if answer == JOINED:
+        collection.join_systems(
+            {
+                agent: service or PurePosixPath(file).stem
+                for (file, service), agents in differing.items()
+                for agent in agents
+            }
+        )
 
 
 def _choose_variant(items: list[Item], collection: Collection, decisions: Decisions) -> None:

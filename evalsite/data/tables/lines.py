@@ -1,26 +1,26 @@
 """Plain text files with one text in each line: inputs, a reference, and a file for each system."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import PurePosixPath
 
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.files import SourceFile, name_apart
 from evalsite.data.tables.rows import read_lines
 from evalsite.data.tables.texts import check_text
 from evalsite.lib.words import count_of
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
-_INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
-# texts to translate, which instruments don't call prompts
-_SOURCES = re.compile(r"(sources?|src|test\.src)", re.IGNORECASE)
-_REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
+_INPUTS = re.compile(r"sources?|src|inputs?|prompts?|questions?", re.IGNORECASE)
+_REFERENCES = re.compile(r"references?|refs?|gold|targets?", re.IGNORECASE)
+# also inside of a name: newstest.src.de, newstest.ref.en; texts to translate are no prompts
+_SOURCES, _REFS = {"source", "sources", "src"}, {"reference", "references", "ref", "refs"}
 
-# .txt, or a language: .en, .deu
-_TEXTS = re.compile(r"\.([a-z]{2,3}|hyps?|refs?)")
+# .txt, or a language: .en, .deu, .zh-cn
+_TEXTS = re.compile(r"\.([a-z]{2,3}([-_][a-z]{2,4})?|hyps?|refs?)")
 # before the ending: source.de.txt
-_LANGUAGE = re.compile(r"\.[a-z]{2,3}$")
+_LANGUAGE = re.compile(r"\.[a-z]{2,3}([-_][a-z]{2,4})?$", re.IGNORECASE)
 # whatever their columns are called, their rows may come in any order
 _TABLES = {
     ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods", ".xls", ".xml",
@@ -38,12 +38,30 @@ def is_called_text(file: SourceFile) -> bool:
     return is_text(file) and _TEXTS.fullmatch(PurePosixPath(file.name).suffix.lower()) is not None
 
 
-def guess_role(file: SourceFile) -> str:
-    """Return what the file holds by its name: INPUTS, REFERENCE, or outputs of a system."""
+def guess_roles(files: Iterable[SourceFile]) -> dict[str, str]:
+    """Return what each file holds by its name: INPUTS, REFERENCE, or outputs of a system.
+
+    Systems are called like their files, without a language that the names of all of them end with.
+    """
+    roles = {file.name: _guess_part(file) for file in files}
+    outputs = [name for name, role in roles.items() if not role]
+    labels = name_apart(outputs)
+    shorter = {name: _LANGUAGE.sub("", label) for name, label in labels.items()}
+    languages = {label.removeprefix(shorter[name]) for name, label in labels.items()}
+    is_shared = len(languages) == 1 and len({*shorter.values()}) == len(outputs)
+    return roles | (shorter if is_shared else labels)
+
+
+def _guess_part(file: SourceFile) -> str:
     stem = _LANGUAGE.sub("", file.stem)
-    if _INPUTS.fullmatch(stem):
+    words = _list_words(file)
+    if _INPUTS.fullmatch(stem) or words & _SOURCES:
         return INPUTS
-    return REFERENCE if _REFERENCES.fullmatch(stem) else file.stem
+    return REFERENCE if _REFERENCES.fullmatch(stem) or words & _REFS else ""
+
+
+def _list_words(file: SourceFile) -> set[str]:
+    return {*PurePosixPath(file.name).name.lower().split(".")}
 
 
 def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
@@ -77,8 +95,7 @@ def count_lines(file: SourceFile) -> int:
 
 
 def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
-    is_source = _SOURCES.fullmatch(_LANGUAGE.sub("", roles[INPUTS].stem))
-    name = "source" if is_source else "prompt"
+    name = "source" if _list_words(roles[INPUTS]) & _SOURCES else "prompt"
     return ["item", name, "system", "output", *(["reference"] if REFERENCE in roles else [])]
 
 

@@ -1,7 +1,9 @@
 """Arguments of a command line for files, and for what has to be decided about them."""
 
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ FILE_HELP = "files, folders or zip files; NAME is the system, or inputs, referen
 _ANSWERS = {
     "samples": "several outputs of one system for an input: first, all or random",
     "variant": "outputs for several prompts or filters: the name of one, or each",
+    "agents": "agents that traces of one file or service name: each is a system, or joined",
     "incomplete": "inputs that lack a system: leave-out",
     "reasoning": "reasoning in <think> before an output: leave-out or keep",
     "show-reasoning": "reasoning in a field beside the output, shown above it: yes or no",
@@ -35,8 +38,12 @@ def find_named(pairs: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dic
     """Return all files of these paths, and the names that were given to some of them."""
     files: list[SourceFile] = []
     names: dict[str, str] = {}
+    several = Counter(path.name for _, path in pairs)
     for name, path in pairs:
         files_at = find_files(path)
+        if several[path.name] > 1 and path.parent.name and not path.is_dir():
+            # such as alpha/out.jsonl and beta/out.jsonl
+            files_at = [replace(file, name=f"{path.parent.name}/{file.name}") for file in files_at]
         if name and len(files_at) != 1:
             raise Refused("name", f"{path} is a folder, so it can't be called {name}.")
         if name and name != "-" and name in names.values():

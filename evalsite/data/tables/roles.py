@@ -19,12 +19,19 @@ def find_uses(
     files: list[SourceFile], recognised: Mapping[str, Recognised], names: Mapping[str, str]
 ) -> list[FileUse]:
     """Return what each file is for, before its rows are read."""
-    are_lines = not recognised
-    return [_find_use(file, recognised.get(file.name), names, are_lines) for file in files]
+    free = [file for file in files if file.name not in recognised and not names.get(file.name)]
+    guesses = lines.guess_roles(filter(lines.is_called_text, free))
+    if recognised:
+        # beside tables only a reference can be text
+        guesses = {name: role for name, role in guesses.items() if role == lines.REFERENCE}
+    return [
+        _find_use(file, recognised.get(file.name), names, guesses.get(file.name, ""))
+        for file in files
+    ]
 
 
 def _find_use(
-    file: SourceFile, known: Recognised | None, names: Mapping[str, str], are_lines: bool
+    file: SourceFile, known: Recognised | None, names: Mapping[str, str], guess: str
 ) -> FileUse:
     name = names.get(file.name, "")
     named = [name] if name and name not in WORDS else []
@@ -36,8 +43,7 @@ def _find_use(
             is_settings=is_settings(known), run=read_run(known),
         )  # fmt: skip
     if lines.is_called_text(file) or (name and lines.is_text(file)):
-        guess = lines.guess_role(file)
-        if not role and (are_lines or guess == lines.REFERENCE):
+        if not role and guess:
             role = _OF_LINES.get(guess, OUTPUTS)
             named = [guess] if role == OUTPUTS else []
         return FileUse(file.name, "text, a line for each input", role, named)

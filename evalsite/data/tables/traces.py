@@ -1,7 +1,8 @@
 """Traces of agents: steps by trace and in order, of which each trace becomes a row.
 
 The row has `input` (the first message of the user), `messages` (all that follows: answers, calls of
-tools and their results), `system`, and `error`, that of the last step.
+tools and their results), `system`, and `error`, that of the last step. If only an agent's name
+says which system it is, it is the `agent`, which runs in a `service`.
 """
 
 import json
@@ -64,11 +65,14 @@ def _read_trace(steps: list[_Step], paths: TracePaths) -> dict[str, Any]:
         last = _read_messages(find_first(root.data, paths.output), "assistant")
         messages += [turn for turn in last if turn["role"] != "user"]
     names = [find_first(step.data, paths.system[:1]) for step in (root, *steps)]
-    names += [find_first(root.data, paths.system[1:]), root.owner]
+    named = next((name for name in names if name), None)
+    agent = None if named else find_first(root.data, paths.system[1:])
     return {
         "input": asked[0]["content"] if asked else None,
         "messages": messages,
-        "system": next((name for name in names if name), None),
+        "system": named or agent or root.owner or None,
+        "agent": agent,
+        "service": root.owner,
         "error": find(steps[-1].data, paths.error) or find(root.data, paths.error),
     }
 

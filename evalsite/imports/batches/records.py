@@ -9,15 +9,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, TextField
-from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Window,
+)
+from django.db.models.functions import Cast
 
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.studies.models import Item, Output, Study, System
+from evalsite.studies.models import Batch, Item, Output, Study, System, name_record
 
-# systems with a column of their own; items by which the length of outputs is told
-MOST_COLUMNS, SAMPLED = 12, 200
+# systems with a column of their own
+MOST_COLUMNS = 12
+# ids between the first and the last part of a record that are read as a stretch
+_STRETCH = 200
 
 
 @dataclass
@@ -31,8 +44,8 @@ class Record:
     outputs: dict[int | None, str] = field(default_factory=dict)
 
 
-def list_records(study: Study, search: str = "") -> QuerySet[Any]:
-    """Return the id of each record with the first and the last of its items, in file order."""
+def list_records(study: Study, search: str = "", *, has_one_batch: bool = False) -> QuerySet[Any]:
+    """Return each record's id, its first and last item, and how many there are, in file order."""
     items = Item.objects.filter(study=study, batch__isnull=False)
     if search:
         # how JSON writes other letters differs between databases
@@ -44,52 +57,63 @@ def list_records(study: Study, search: str = "") -> QuerySet[Any]:
             | Q(texts__icontains=written)
             | Exists(outputs)
         )
-    if is_whole(study):
-        # a values() of the same shape as below, without grouping
-        return items.order_by("id").values(name=F("key"), first=F("id"), last=F("id"))
-    return (
-        items.annotate(name=Coalesce(KT("extra__item"), "key", output_field=TextField()))
-        .order_by()
-        .values("name")
-        .annotate(first=Min("id"), last=Max("id"))
-        .order_by("first")
-    )
+    if is_whole(study) or (has_one_batch and study.config.item.outputs.most == 1 and not search):
+        # much quicker than to group all items: each record has one item that is its first
+        firsts = items if is_whole(study) else _list_firsts(items)
+        number = firsts.order_by().values("study").annotate(number=Count("pk")).values("number")
+        records = firsts.values(
+            name=F("key") if is_whole(study) else name_record(), first=F("id"), last=F("id")
+        )
+        return records.annotate(total=Subquery(number)).order_by("first")
+    named = items.annotate(name=name_record()).order_by()
+    records = named.values("name").annotate(first=Min("id"), last=Max("id"))
+    return records.annotate(total=Window(Count("*"))).order_by("first")
+
+
+def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:
+    """Return the first outputs of records that were imported together: they are numbered."""
+    written = items.annotate(metadata=Cast("extra", TextField()))
+    return written.exclude(Q(metadata__contains='"item": ') & ~Q(key__endswith="/1"))
 
 
 def is_whole(study: Study) -> bool:
     """Return whether people see all outputs of a record at once, so that each is one item."""
-    return study.config.item.outputs.most > 1 and not makes_pairs(study.config)
+    return study.config.unit_name == "item"
 
 
 def read_records(study: Study, rows: Sequence[dict[str, Any]]) -> list[Record]:
     """Return these records with all of their texts."""
-    ranges = Q()
-    for row in rows:
-        ranges |= Q(pk__range=(row["first"], row["last"]))
-    if not rows:
-        return []
-    items = Item.objects.filter(ranges, study=study, batch__isnull=False)
-    records: dict[str, Record] = {}
     names = {row["name"] for row in rows}
-    of_items: dict[int, Record] = {}
-    for item in items.order_by("id"):
+    records: dict[str, Record] = {}
+    outputs = Output.objects.filter(item__in=_find_parts(study, rows)).select_related("item")
+    for output in outputs.order_by("item_id", "position"):
+        item = output.item
         name = item.key if is_whole(study) else str(item.extra.get("item", item.key))
         if name not in names:
             continue
         if name not in records:
-            texts = [item.inputs.get(column.name, "") for column in study.config.columns]
-            shown = str(item.extra.get("source_id", name))
-            records[name] = Record(item, shown, [str(text) for text in texts])
-        of_items[item.pk] = records[name]
-    outputs = Output.objects.filter(item__in=of_items).order_by("item_id", "position")
-    for pk, system, text in outputs.values_list("item_id", "system_id", "text"):
-        of_items[pk].outputs.setdefault(system, text)
+            texts = [str(item.inputs.get(column.name, "")) for column in study.config.columns]
+            records[name] = Record(item, str(item.extra.get("source_id", name)), texts)
+        records[name].outputs.setdefault(output.system_id, output.text)
     return [records[row["name"]] for row in rows if row["name"] in records]
+
+
+def _find_parts(study: Study, rows: Sequence[dict[str, Any]]) -> QuerySet[Item] | list[int]:
+    """Return the items of these records; those of a later file are far from the others."""
+    stretches = [range(row["first"], row["last"] + 1) for row in rows]
+    if not is_whole(study) and all(len(stretch) == 1 for stretch in stretches):
+        # perhaps only the first parts are known; the others come before the next record
+        ends = [*(row["first"] for row in rows[1:]), rows[-1]["first"] + _STRETCH]
+        stretches = [range(row["first"], end) for row, end in zip(rows, ends, strict=True)]
+    if all(len(stretch) <= _STRETCH for stretch in stretches):
+        return [pk for stretch in stretches for pk in stretch]
+    groups = Item.objects.filter(pk__in=[row["first"] for row in rows]).values("group")
+    return Item.objects.filter(study=study, batch__isnull=False, group__in=groups).order_by()
 
 
 @dataclass(frozen=True)
 class SystemFigures:
-    """How many outputs a system has, how many without a text, and how long they are."""
+    """How many outputs a system has, how many without a text, and the words of some of them."""
 
     system: System
     outputs: int
@@ -97,26 +121,33 @@ class SystemFigures:
     words: int | None
 
 
-def describe_systems(study: Study) -> list[SystemFigures]:
-    """Return the systems with their figures; the words are those of the first items."""
-    outputs = Output.objects.stored().filter(study=study, item__batch__isnull=False).order_by()
-    # a system meets others in several pairs of one input
-    number = Count("item__group", distinct=True) if makes_pairs(study.config) else Count("pk")
-    counts = outputs.values("system").annotate(n=number, empty=Count("pk", filter=Q(text="")))
-    by_system = {key: (n, empty) for key, n, empty in counts.values_list("system", "n", "empty")}
-    first = Item.objects.filter(study=study, batch__isnull=False).order_by("id")[:SAMPLED]
-    words: Counter[int | None] = Counter()
-    texts: Counter[int | None] = Counter()
-    pks = list(first.values_list("pk", flat=True))
-    for system, text in Output.objects.filter(item__in=pks).values_list("system", "text"):
-        if text:
-            texts[system] += 1
-            words[system] += len(text.split())
+def describe_systems(
+    study: Study, records: Sequence[Record], *, unstored: Sequence[Batch]
+) -> list[SystemFigures]:
+    """Return the systems with their figures; words are counted in these records.
+
+    Outputs of `unstored` batches aren't there yet, or no longer.
+    """
+    texts = Output.objects.filter(study=study, text="", system__isnull=False)
+    if unstored:
+        texts = texts.exclude(item__batch__in=unstored)
+    empty = Counter(texts.values_list("system", flat=True))
     return [
-        SystemFigures(
-            system,
-            *by_system.get(system.pk, (0, 0)),
-            round(words[system.pk] / texts[system.pk]) if texts[system.pk] else None,
-        )
-        for system in System.objects.filter(study=study).order_by("pk")
+        SystemFigures(system, system.number, empty[system.pk], _count_words(system, records))
+        for system in System.objects.filter(study=study)
+        .annotate(number=_count_outputs(study, unstored))
+        .order_by("pk")
     ]
+
+
+def _count_outputs(study: Study, unstored: Sequence[Batch]) -> Count:
+    stored = ~Q(outputs__item__batch__in=unstored) if unstored else None
+    if makes_pairs(study.config):
+        # a system meets others in several pairs of one input
+        return Count("outputs__item__group", distinct=True, filter=stored)
+    return Count("outputs", filter=stored)
+
+
+def _count_words(system: System, records: Sequence[Record]) -> int | None:
+    texts = [text for record in records if (text := record.outputs.get(system.pk))]
+    return round(sum(len(text.split()) for text in texts) / len(texts)) if texts else None

@@ -11,8 +11,9 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -26,11 +27,9 @@ from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.data.tables.formats import load_formats
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS, find_note
-from evalsite.imports.batches.item_maker import CHECKS
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.records import (
     MOST_COLUMNS,
-    SAMPLED,
     describe_systems,
     list_records,
     read_records,
@@ -162,7 +161,7 @@ TEMPLATES: dict[str, Template] = {
 
 
 # --- pages ----------------------------------------------------------------------------
-PAGE, _LONGEST_SEARCH = 10, 100
+PAGE, _LONGEST_SEARCH, _MOST_PAGES = 10, 100, 1_000_000
 
 
 def _describe_new(study: Study) -> dict[str, Any]:
@@ -185,9 +184,7 @@ def _describe(study: Study, report: Report) -> dict[str, Any]:
 
 
 def _describe_import(study: Study, record: Batch) -> str:
-    later = (
-        " Participants get them once an owner has opened the batch." if study.is_launched else ""
-    )
+    later = " People get them once an owner has opened the batch." if study.is_launched else ""
     items = count_of(record.items.count(), "item")
     paired = find_note(record.import_notes, PAIRED)
     stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
@@ -277,27 +274,39 @@ def rename_systems(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:batch-list", study.pk)
 
 
+def _list_page(records: QuerySet[Any], number: str) -> Page:
+    """Return a page of records; one query lists them and counts all."""
+    place = int(number) - 1 if number.isdecimal() and 0 < int(number) < _MOST_PAGES else 0
+    rows = list(records[place * PAGE : (place + 1) * PAGE]) or list(records[:PAGE])
+    paginator = Paginator(records, PAGE)
+    paginator.count = rows[0]["total"] if rows else 0
+    last = paginator.num_pages
+    return Page(rows, place + 1 if place < last else 1, paginator)
+
+
 def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
     jobs = find_jobs(study)
-    batches = list(Batch.objects.filter(study=study).select_related("uploaded_by"))
+    known = list(Batch.all_objects.filter(study=study).select_related("uploaded_by"))
+    batches = [batch for batch in known if batch.stored_at is not None]
+    unstored = [batch for batch in known if batch.stored_at is None]
     search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
-    rows = Paginator(list_records(study, search), PAGE).get_page(request.GET.get("page"))
+    listed = list_records(study, search, has_one_batch=len(batches) == 1)
+    rows = _list_page(listed, request.GET.get("page", "")) if batches else None
+    records = read_records(study, list(rows)) if rows else []
     places = describe_places(study) if study.version_id else {}
-    figures = describe_systems(study) if batches else []
+    figures = describe_systems(study, records, unstored=unstored) if batches else []
     is_draft = study.version_id is None and not study.has_ended
     systems = [figure.system for figure in figures]
     form = SystemsForm(None, systems=systems) if is_draft and may_edit else None
     columns = systems[:MOST_COLUMNS]
-    records = read_records(study, list(rows))
     # optional inputs that no item has would be empty columns
     shown = [
         place
         for place, column in enumerate(study.config.columns)
         if column.required or any(record.inputs[place] for record in records)
     ]
-    checks = study.items.filter(kind__in=CHECKS, batch__isnull=False).count() if batches else 0
     context = {
         "batches": batches,
         "has_unopened": study.is_launched and any(batch.opened_at is None for batch in batches),
@@ -319,10 +328,8 @@ def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
             )
             for record in records
         ],
-        "total": 0 if search else rows.paginator.count - checks,
         "outputs": sum(figure.outputs for figure in figures),
         "systems": [(figure, form and form.get_field(figure.system)) for figure in figures],
-        "is_sampled": rows.paginator.count > SAMPLED,
         "can_rename": form is not None,
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "form": UploadForm(None, several=True),

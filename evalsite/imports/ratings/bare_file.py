@@ -17,7 +17,7 @@ from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.rating_forms import name_winners
 from evalsite.data.tables.table import Table, peek
-from evalsite.imports.batches.names import shorten_id
+from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import get_limits
 from evalsite.imports.ratings.columns import shorten
 from evalsite.instruments.checks import RESERVED_COLUMNS, RESERVED_KEYS

@@ -215,6 +215,7 @@ def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
             for name, answers in count_answers_at(plan).items()
         },
         "has_imported": stored.has_imported,
+        **({"hides_results": True} if study.hides_results else {}),
         **_name_criteria(study, plan),
         **({"size": size} if (size := describe_kept(study)) else {}),
         **({"clusters": clusters} if (clusters := list_cluster_answers(study)) else {}),

@@ -97,6 +97,8 @@ def _describe_frozen(plan: Plan) -> Rows:
         if stopping := planned.get("stopping"):
             words += f"; collection stops when {STOPPING[stopping]}"
         rows.append(("Planned", words))
+    if plan.get("hides_results"):
+        rows.append(("Results by system", "hidden until the study was closed"))
     deviations = " ".join(map(describe_deviation, plan.get("deviations") or ())).rstrip(".")
     return [*rows, ("Deviations", deviations or "none")] if rows or deviations else []
 

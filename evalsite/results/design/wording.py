@@ -3,6 +3,7 @@
 from evalsite.results.design.evenness import find_sizes
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Study
+from evalsite.studies.set_size import LEAST_DISTANCE
 from evalsite.studies.summary_lines import count_of, format_moment, list_of, name_of_instrument
 
 
@@ -50,7 +51,7 @@ def _describe_checks(study: Study) -> str:
 def _describe_repeats(study: Study) -> str:
     if not study.repeat_percent:
         return "none"
-    return f"{study.repeat_percent}% of the items, at least {study.repeat_distance} items later"
+    return f"{study.repeat_percent}% of the items, at least {LEAST_DISTANCE} items later"
 
 
 _GROUPS = {

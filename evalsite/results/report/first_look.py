@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import OuterRef, Subquery
 
 from evalsite.annotation.running.live_changes import FITTED
 from evalsite.audit.models import AuditEntry
@@ -26,7 +26,7 @@ class Look:
     at: datetime
     answers: int
     asked_later: int
-    is_revealed: bool = False  # an owner chose to look, though a plan was frozen
+    is_revealed: bool = False  # an owner chose to look, though results were hidden
 
     def to_data(self) -> dict[str, Any]:
         return {**vars(self), "at": self.at.isoformat()}
@@ -39,25 +39,23 @@ class Look:
 def find_first_look(study: Study) -> Look | None:
     """Return the first look, or None if results were never there before the study was closed.
 
-    With a frozen plan, results that were computed while systems were hidden showed none: it was
-    when an owner revealed them, or before the plan was frozen.
+    Results that were computed while systems were hidden showed none: it was when an owner revealed
+    them, or before the launch.
     """
-    planned = AnalysisPlanVersion.objects.filter(study=OuterRef("pk"), number=1, has_plan=True)
     jobs = Job.objects.filter(study_id=study.pk, kind=KIND, finished_at__isnull=False)
     shown = jobs.filter(finished_at__lt=Subquery(_read_frozen(study)))
     revealed = PlanEvent.objects.filter(study=OuterRef("pk"), kind=PlanEvent.Kind.REVEALED)
     asked = _find_asked(study).order_by("-created_at")
     # in one query: pages of results have few to spend
     known = Study.objects.filter(pk=study.pk).values_list(
-        Exists(planned),
         Subquery(jobs.order_by("finished_at").values("finished_at")[:1]),
         Subquery(shown.order_by("finished_at").values("finished_at")[:1]),
         Subquery(revealed.values("at")[:1]),
         Subquery(revealed.values("answers")[:1]),
         Subquery(asked.values("created_at")[:1]),
     )
-    is_planned, first, before_plan, revealed_at, answers, last_asked = known.get()
-    if at := before_plan if is_planned else first:
+    first, before_plan, revealed_at, answers, last_asked = known.get()
+    if at := before_plan if study.hides_results else first:
         look = Look(at=at, answers=count_answers(study, before=at), asked_later=0)
     elif revealed_at:
         look = Look(at=revealed_at, answers=answers, asked_later=0, is_revealed=True)
