@@ -89,7 +89,7 @@ def test_study_that_is_shut_is_said_so(change, headline):
 
 
 def test_rejection_comes_first_while_it_can_be_looked_at_again():
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     person = work(recruitment, scores=BAD)
     study = recruitment.study
     reject_sets(study=study, set_ids=ids(study), reason="checks", message=LONG, by=make_user())
