@@ -68,12 +68,14 @@ def find_power(shift: float, df: float, test: Decision) -> float:
 
 def find_edge(level: float, df: float) -> float:
     """Return what a central t of these degrees of freedom exceeds with this probability."""
+
+    def is_beyond(edge: float) -> bool:
+        return _average(lambda spread: _above(edge * spread), df) <= level
+
     low, high = 0.0, 2.0
-    while _average(lambda spread: _above(high * spread), df) > level:
+    while not is_beyond(high):
         low, high = high, 2 * high
-    return _halve(
-        lambda edge: _average(lambda spread: _above(edge * spread), df) <= level, low, high
-    )
+    return _halve(is_beyond, low, high)
 
 
 def find_smallest(

@@ -59,8 +59,7 @@ def begin(
     """
     study = make_study(
         items=items, k=2, set_size=set_size, checks_per_person=2 if checks else 0,
-        minutes_per_set=12,
-        pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
+        minutes_per_set=12, pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
     )  # fmt: skip
     if checks:
         add_checks(study, checks, kind="attention")

@@ -221,7 +221,7 @@ def _check_organisation(study: Study) -> Check:
 def _check_contact(study: Study) -> Check:
     problem = "Enter an e-mail address that people can write to."
     return Check(
-        label="Participants know whom to ask",
+        label="People know whom to ask",
         problem="" if study.contact_email else problem,
         url_name=name_page("contact_email"),
         field="contact_email",
@@ -374,7 +374,7 @@ def _check_bonus(study: Study) -> Check:
     """A bonus has its number of sets; where the protocol's document says others, a remark."""
     if study.has_bonus and study.max_sets is None:
         return Check(
-            label="Cap and bonus match what participants read",
+            label="Cap and bonus match what people read",
             problem=(
                 "A bonus for all sets needs a number of sets. Enter it, or leave the bonus empty."
             ),
@@ -384,11 +384,11 @@ def _check_bonus(study: Study) -> Check:
     planned = _describe_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
     if design.max_sets is None or phrases == planned:
-        return Check(label="Sets, cap and bonus match what participants read")
+        return Check(label="Sets, cap and bonus match what people read")
     if study.instructions:
         instructions = "Make sure that your own instructions say this."
     elif protocol_instructions(study) != study.config.instructions:
-        instructions = "Participants read what this study has."
+        instructions = "People read what this study has."
     else:
         instructions = (
             "The protocol's instructions say what the document says: write your own under "

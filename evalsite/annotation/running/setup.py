@@ -118,7 +118,7 @@ class Setup:
         values = {
             "items": f"{counts.records:,}" if counts.items else "",
             "read": "notice" if study.has_notice else "page",
-            "plan": "written" if counts.plans else "none",
+            "plan": self._name_plan() if counts.plans else "none",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
             "quality": (
                 count_of(study.checks_per_person, "check") if study.checks_per_person else "none"
@@ -133,6 +133,13 @@ class Setup:
             )
             for page, name in PAGE_NAMES.items()
         }
+
+    def _name_plan(self) -> str:
+        """Return how many questions are planned; a plan may have rules only."""
+        columns = ("analysis_plan__hypotheses", "analysis_plan__margins")
+        hypotheses, margins = Study.objects.values_list(*columns).get(pk=self.study.pk)
+        planned = len(hypotheses) + len(margins)
+        return count_of(planned, "question") if planned else "written"
 
 
 def describe_setup(study: Study) -> Setup:
