@@ -83,7 +83,7 @@ def test_strangers_see_no_archived_study(client, archived):
     page = client.get(HOME, {"archived": ""})
 
     assert archived.title not in page.text
-    assert "Start your first study" in page.text
+    assert "There are no studies here yet" in page.text
 
 
 # --- nothing of it changes ------------------------------------------------------------------

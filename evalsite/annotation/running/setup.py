@@ -52,8 +52,12 @@ class Setup:
 
     study: Study
     counts: Counts
-    work: Workload
     checks: list[Check]
+
+    @cached_property
+    def work(self) -> Workload:
+        """Return how much there is to answer."""
+        return measure_work(self.study, self.counts)
 
     @cached_property
     def problems(self) -> list[Check]:
@@ -143,12 +147,10 @@ def describe_setup(study: Study) -> Setup:
     known: Setup | None = study.__dict__.get("set_up")
     if known is None:
         counts = count_kinds(study)
-        work = measure_work(study, counts)
         known = study.__dict__["set_up"] = Setup(
             study=study,
             counts=counts,
-            work=work,
-            checks=check_launch(study, counts, work),
+            checks=check_launch(study, counts),
         )
     return known
 
