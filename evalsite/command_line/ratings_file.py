@@ -8,14 +8,17 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalsite.command_line.output import Refused as Wrong
+from evalsite.data.tables.appended import TAKES_ALIKE, open_appended
 from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import find_files
 from evalsite.data.tables.formats import find_ratings
+from evalsite.data.tables.outputs import CHOSEN
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.rating_forms import derive_known, find_form, find_reviews, name_winners
 from evalsite.data.tables.reader import AS_TABLE, open_table
@@ -33,8 +36,8 @@ def open_ratings(options: Namespace) -> Iterator[None]:
     """Let the options name a table that the analysis reads; Refused if the file is none."""
     path = options.ratings
     try:
-        with path.open("rb") as source, TemporaryDirectory() as folder:
-            table = _open(source, path)
+        with TemporaryDirectory() as folder, ExitStack() as stack:
+            table = _open(path, dict(options.map), stack)
             if table is not None and not peek(table):
                 raise Refused("no_rows", "The file has no rows under its header.")
             sides = name_winners(table) if table is not None else []
@@ -55,11 +58,15 @@ def open_ratings(options: Namespace) -> Iterator[None]:
         raise Wrong(f"{place}: {refused.message}") from None
 
 
-def _open(source: Any, path: Path) -> Table | None:
-    """Open the file; None if its own reader says better what is wrong with it."""
-    options = {"encoding": "windows-1252", AS_TABLE: True}
+def _open(path: Path, chosen: dict[str, str], stack: ExitStack) -> Table | None:
+    """Open a file, or all of a folder; None if its own reader says better what is wrong."""
+    options = {"encoding": "windows-1252", AS_TABLE: True, TAKES_ALIKE: True, CHOSEN: chosen}
+    limits = Limits().lift()
+    if path.is_dir():
+        return open_appended(find_files(path), limits, options, {}, is_chosen=True)
+    source = stack.enter_context(path.open("rb"))
     try:
-        table = open_table(source, limits=Limits().lift(), options=options, file_name=path.name)
+        table = open_table(source, limits=limits, options=options, file_name=path.name)
     except Refused as refused:
         if refused.code in ("empty_file", "archive_unreadable", "not_windows_1252"):
             return None
