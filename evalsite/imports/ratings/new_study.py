@@ -12,10 +12,10 @@ from django.db import transaction
 
 from evalsite.annotation.running.launch import close_as_collected
 from evalsite.data.tables.mapping import FileMapping
+from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import EMPTY_FLAG
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.core import HAS_FAULTS, Importer, Source, check_source, get_limits
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, read_bare_file
