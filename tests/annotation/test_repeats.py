@@ -19,7 +19,7 @@ from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.pages.screens import load_screen
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.annotation.running.pilot import discard_pilots
-from evalsite.imports.batches.names import check_id
+from evalsite.imports.batches.choices import check_id
 from evalsite.imports.batches.store import undo_batch
 from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now

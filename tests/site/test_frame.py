@@ -95,6 +95,9 @@ def test_a_plan_is_said_beside_its_name(staff_client):
 
     assert without["study-analysis-plan"].value == "none"
     assert written["study-analysis-plan"].value == "written"
+    AnalysisPlan.objects.update(hypotheses=[{"criterion": "informativeness"}])
+    asked = staff_client.get(url("setup-work", study)).context["frame"].setup.entries
+    assert asked["study-analysis-plan"].value == "1 question"
 
 
 def test_value_that_nobody_chose_is_followed_by_default(staff_client):

@@ -1,20 +1,198 @@
-"""What only a researcher can decide about a file of items: rows that repeat, faulty, or empty.
+"""What a file of items has to be asked about: its ids and names, its rows, its texts.
 
-Each is found while rows are read, offered as a `Decision`, and noted once it was made.
+Whatever only a researcher can decide is found while rows are read, offered as a `Decision`, and
+noted once it was made; until then texts stay as they are.
 """
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
-from evalsite.data.tables.faults import PLACES, Fault, name_place, name_plainly, quote
-from evalsite.imports.batches.item_maker import RowValues
-from evalsite.imports.batches.items import CheckedItem, DraftItem, is_made_group
-from evalsite.imports.batches.names import check_id
+from evalsite.data.tables.faults import (
+    PLACES,
+    Fault,
+    Remark,
+    find_control,
+    hold_control,
+    name_place,
+    name_plainly,
+    quote,
+)
+from evalsite.data.tables.table import Row
+from evalsite.data.tables.texts import (
+    find_reasoning,
+    read_messages,
+    write_last_answer,
+    write_messages,
+    write_value,
+)
+from evalsite.imports.batches.items import (
+    CheckedItem,
+    DraftItem,
+    OutputCells,
+    RowValues,
+    is_made_group,
+)
 from evalsite.imports.columns import join_names
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
+from evalsite.imports.system_names import fold
+from evalsite.imports.target import Target
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name
+from evalsite.lib.conversations import read_turns
+from evalsite.lib.dialogue import parse_dialogue
 from evalsite.studies.summary_lines import count_of
+
+# So limited, an id is safe in every spreadsheet, address and file that it may end up in.
+ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+ROW_KEY = re.compile(r"row-([0-9]{4,})")
+MAX_KEY = 128
+_RESERVED = re.compile(r"practice-[0-9]+", re.I)
+
+
+def check_id(text: str) -> str:
+    """Say what is wrong with this id; "" if it may be used."""
+    if not text.strip():
+        return "The id is empty. Give one in every row."
+    if not ID_PATTERN.fullmatch(text):
+        joined = "-".join(text.split())
+        advice = f" For example, write “{joined}”." if ID_PATTERN.fullmatch(joined) else ""
+        return (
+            f"“{_shorten(text)}” can't be an id. Use up to {MAX_KEY} characters: letters A to Z, "
+            f"digits and . _ : / -, no spaces, starting with a letter or digit.{advice}"
+        )
+    if is_reserved(text):
+        return f"“{text}” is kept for practice items of the protocol. Choose another id."
+    return ""
+
+
+# where the id stands that the file gave, if it can't be one here
+SOURCE_ID = "source_id"
+_LETTERS = str.maketrans({
+    "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "æ": "ae",
+    "ø": "o", "å": "a", "ł": "l", "đ": "d",
+})  # fmt: skip
+_HARMLESS = re.compile(r"[\w#(\[](?:[\w .,:;#()\[\]&%+*=@!?|~/-]*[\w.)\]!?%])?")
+_OTHERS = re.compile(r"[^A-Za-z0-9._:/-]+")
+
+
+def shorten_id(text: str) -> str:
+    """Return an id that every file may hold, as near as possible to this one; "" if none is."""
+    plain = unicodedata.normalize("NFKC", text).translate(_LETTERS)
+    marked = unicodedata.normalize("NFD", plain)
+    plain = "".join(sign for sign in marked if not unicodedata.combining(sign))
+    return re.sub("--+", "-", _OTHERS.sub("-", plain)).strip("-._:/")[:MAX_KEY]
+
+
+class ShortIds:
+    """Ids of a file that has others than a study may have: each gets a short one."""
+
+    def __init__(self, keys: Container[str], known: Container[str]) -> None:
+        self._keys, self._known = keys, known
+        self._short: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def get(self, text: str) -> str:
+        """Return the id for what the file says; what could mislead stays, and is refused."""
+        if text in self._known or (text not in self._taken and ID_PATTERN.fullmatch(text)):
+            return text
+        if not _may_shorten(text):
+            return text
+        if text not in self._short:
+            base = shorten_id(text) or f"item-{len(self._short) + 1:04}"
+            numbered = (f"{base}-{number}" for number in count(2))
+            free = (key for key in chain([base], numbered) if self._is_free(key))
+            self._short[text] = next(free)
+            self._taken.add(self._short[text])
+        return self._short[text]
+
+    def is_short(self, key: str) -> bool:
+        """Return whether this id was given to another one of the file."""
+        return key in self._taken
+
+    def _is_free(self, key: str) -> bool:
+        return key not in self._keys and key not in self._known and key not in self._taken
+
+    def list_remarks(self) -> Iterator[Remark]:
+        if self._short:
+            (source, short), *_ = self._short.items()
+            number = len(self._short)
+            yield Remark(
+                "ids_changed",
+                f"{count_of(number, 'id')} {'has' if number == 1 else 'have'} spaces or other "
+                f"characters. Files say {short} for “{_shorten(source)}”; the original is kept",
+            )
+
+
+def _may_shorten(text: str) -> bool:
+    """Return whether a text is an id that nothing could misread: no formula, quote or path."""
+    return len(text) <= MAX_KEY and text.isprintable() and _HARMLESS.fullmatch(text) is not None
+
+
+def is_reserved(text: str) -> bool:
+    """Return whether this is the id of a practice item that comes with a protocol."""
+    return _RESERVED.fullmatch(text) is not None
+
+
+class Names:
+    """Names in use, by what a reader might take them for."""
+
+    def __init__(self, existing: Iterable[str] = ()) -> None:
+        # most names are as they are when folded: of these nothing but their line is kept
+        self._plain: dict[str, int] = {}
+        self._others: dict[str, tuple[str, int]] = {}
+        for name in existing:
+            self._take(name, fold(name), 0)
+
+    def meet(self, name: str, line: int) -> tuple[str, str]:
+        """Record the name as used. If it could be confused: return why, and with which name."""
+        folded = fold(name)
+        if folded in self._plain:
+            spelling, first = folded, self._plain[folded]
+        elif folded in self._others:
+            spelling, first = self._others[folded]
+        else:
+            self._take(name, folded, line)
+            return "", name
+        if spelling == name:
+            return "", name
+        where = f"of line {first}" if first else "that the study has already"
+        problem = (
+            f"“{_shorten(name)}” differs from “{_shorten(spelling)}” {where} only in case, "
+            "spaces or Unicode form. Use one spelling, or two clearly different ones."
+        )
+        return problem, spelling
+
+    def _take(self, name: str, folded: str, line: int) -> None:
+        if name == folded:
+            self._plain[name] = line
+        else:
+            self._others[folded] = (name, line)
+
+
+def find_known(target: Target) -> tuple[set[str], list[str]]:
+    """Keys of the study's items, and names of its systems."""
+    if target.is_draft:
+        return {f"practice-{n + 1}" for n in range(len(target.instrument.practice))}, []
+    study = target.study
+    keys = set(study.items.values_list("key", flat=True).iterator(chunk_size=10_000))
+    return keys, list(study.systems.values_list("name", flat=True))
+
+
+def find_last_row_number(keys: Iterable[str]) -> int:
+    """The highest number of the keys that were made for rows without an id; 0 without any."""
+    return max((int(found[1]) for key in keys if (found := ROW_KEY.fullmatch(key))), default=0)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+# --- rows -------------------------------------------------------------------------------
+
 
 # with more of them the file is corrected rather than cut
 _MOST_LEFT_OUT = 1_000
@@ -348,3 +526,265 @@ def _list_rows(rows: Iterable[tuple[int, int, str]]) -> list[str]:
     if len(listed) > _LISTED:
         told.append(f"and {len(listed) - _LISTED:,} more")
     return told
+
+
+# --- texts ------------------------------------------------------------------------------
+
+
+# keys of the questions, as options of an upload have them; an option of a command is called alike
+REASONING, SYSTEM_PROMPTS = "outputs_reasoning", "outputs_system-prompts"
+SHOW_REASONING = "outputs_show-reasoning"
+PROMPTS, CONTROLS, MISSING = "prompts", "control_characters", "missing"
+KEEP, CONVERSATION, TEXT, SPACE, REMOVE = "keep", "conversation", "text", "space", "remove"
+YES, NO = "yes", "no"
+# without an answer nothing is shown, or each cell has a fault of its own
+_OPTIONAL = (CONTROLS, SHOW_REASONING)
+# what programs call reasoning that they keep apart from the output
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
+_CONTROL = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f]")
+# kinds of texts that show messages as they are written; others draw them as turns
+_WRITTEN = ("text", "markdown")
+_SPEAKERS = frozenset((
+    "user", "human", "person", "customer", "client", "assistant", "ai", "bot", "chatbot", "model",
+    "system", "agent", "operator", "a", "b", "speaker", "nutzer", "nutzerin", "mensch", "kunde",
+    "kundin", "assistent", "assistentin", "utilisateur", "utilisatrice", "usuario", "usuaria",
+    "cliente", "asistente", "assistente", "utente", "humain", "humano",
+))  # fmt: skip
+# what programs write for a missing value; asked about if outputs are nothing else
+_LOST = frozenset(("nan", "NaN", "None", "null"))
+_FEW = 2
+_NUMBER = re.compile(r"[\s_-]*[0-9]+$")
+_MOST_NAMED = 100
+
+
+class Texts:
+    """Makes the texts of a file what people will read, and counts what has to be decided."""
+
+    def __init__(
+        self, config: Instrument, options: Mapping[str, Any], *, ids: Sequence[int]
+    ) -> None:
+        self._inputs = [(column.name, column.kind) for column in config.columns]
+        self._is_output_written = config.item.outputs.kind in _WRITTEN
+        self._answers = {
+            key: answer if answer in dict(choices) else ""
+            for key, choices in _CHOICES.items()
+            for answer in [str(options.get(key, ""))]
+        }
+        self._lost: Counter[str] = Counter()
+        # columns whose control characters are never replaced: ids and names
+        self._ids = {*ids}
+        self._reasoning: Counter[str] = Counter()
+        self._beside: Counter[str] = Counter()
+        self._unclosed: dict[str, None] = {}
+        self._prompted: dict[str, None] = {}
+        self._spoken: dict[str, None] = {}
+        self._speakers: dict[str, None] = {}
+        self._controls: Counter[str] = Counter()
+
+    # --- characters -----------------------------------------------------------------------
+
+    def clean(self, row: Row) -> None:
+        """Replace control characters in texts, if that was decided; else count them."""
+        if not hold_control(row.cells):
+            return
+        for number, cell in enumerate(row.cells):
+            if number in self._ids or not (control := find_control(cell)):
+                continue
+            self._controls[control.partition("(")[2].partition(",")[0]] += 1
+            if answer := self._answers[CONTROLS]:
+                row.cells[number] = _CONTROL.sub(" " if answer == SPACE else "", cell)
+
+    # --- messages -------------------------------------------------------------------------
+
+    def settle(self, values: RowValues, key: str) -> None:
+        """Make the texts of a row what people will read."""
+        for name, kind in self._inputs:
+            text = values.shared.get(name, "")
+            if text[:1] == "[" and (turns := read_turns(text)):
+                values.shared[name] = self._write_input(values, turns, kind, key)
+            elif kind == "conversation" and ":" in text:
+                values.shared[name] = self._read_speakers(text, key)
+        if len(values.outputs) == 1:
+            self._read_beside(values.outputs[0], values.extra)
+        for cells in values.outputs:
+            text = cells.text
+            if text[:1] == "[" and self._is_output_written and (turns := read_turns(text)):
+                cells.text = write_last_answer(read_messages(turns))
+            if "<" in text[:40]:
+                self._read_reasoning(cells, values, key)
+            elif text in _LOST:
+                self._lost[text] += 1
+                if self._answers[MISSING] == text:
+                    cells.text = ""
+
+    def _write_input(
+        self, values: RowValues, turns: Sequence[Mapping[str, Any]], kind: str, key: str
+    ) -> str:
+        if len(turns) > 1 and turns[0]["role"] in ("system", "developer"):
+            self._prompted[key] = None
+            if self._answers[SYSTEM_PROMPTS] == LEAVE_OUT:
+                prompt = read_messages(turns[:1])[0]["content"]
+                values.extra = {**values.extra, "system_prompt": prompt}
+                turns = turns[1:]
+        if kind in _WRITTEN:
+            return write_messages(read_messages(turns))
+        return write_value(list(turns))
+
+    def _read_speakers(self, text: str, key: str) -> str:
+        """Write a text as one turn if its lines begin with other words than speakers."""
+        named = [turn.speaker for turn in parse_dialogue(text) if turn.speaker]
+        unknown = [name for name in named if not _is_speaker(name)]
+        if not unknown or text[:1] in ("[", "{"):
+            return text
+        self._spoken[key] = None
+        self._speakers |= dict.fromkeys(unknown)
+        if self._answers[PROMPTS] == TEXT:
+            return write_value([{"role": "user", "content": text}])
+        return text
+
+    # --- reasoning ------------------------------------------------------------------------
+
+    def _read_reasoning(self, cells: OutputCells, values: RowValues, key: str) -> None:
+        reasoning = find_reasoning(cells.text)
+        if reasoning is None:
+            return
+        self._reasoning[cells.system] += 1
+        if not reasoning.is_closed:
+            self._unclosed[key] = None
+        if self._answers[REASONING] == LEAVE_OUT:
+            values.extra = {**values.extra, "reasoning": reasoning.text}
+            cells.text = reasoning.rest
+
+    def _read_beside(self, cells: OutputCells, extra: Mapping[str, str]) -> None:
+        """Show reasoning that has a field of its own above the output, if that was chosen."""
+        texts = (extra.get(name, "").strip() for name in _REASONING_FIELDS)
+        if reasoning := next(filter(None, texts), ""):
+            self._beside[cells.system] += 1
+            if self._answers[SHOW_REASONING] == YES:
+                cells.text = f"{reasoning}\n\n{cells.text}".rstrip()
+
+    # --- what has to be decided -----------------------------------------------------------
+
+    def find_faults(self) -> Iterator[Fault]:
+        """Yield that something has to be decided, as far as it isn't."""
+        for key, text, _ in self._list_questions():
+            if key not in _OPTIONAL and not self._answers[key]:
+                message = f"{text} {self._write_choices(key)}"
+                yield Fault("decision_needed", " ".join([message, *self._explain(key)]))
+
+    def list_decisions(self) -> list[Decision]:
+        return [
+            Decision(
+                key,
+                text,
+                # no fault says it
+                self._write_choices(key) if key in _OPTIONAL else " ".join(self._explain(key)),
+                choices=[[value, words, ""] for value, words in self._list_choices(key)],
+                rows=ids[:_MOST_NAMED],
+                is_made=bool(self._answers[key]),
+            )
+            for key, text, ids in self._list_questions()
+        ]
+
+    def list_notes(self) -> list[dict[str, Any]]:
+        notes = []
+        for key, text, _ in self._list_questions():
+            if answer := self._answers[key]:
+                words = dict(_CHOICES[key]).get(answer, "")
+                notes.append({"code": key, "text": f"{text} {words}.", "rows": []})
+        return notes
+
+    def _list_choices(self, key: str) -> list[tuple[str, str]]:
+        """Return the answers to a question; of words for missing values those that occur."""
+        choices = _CHOICES[key]
+        if key != MISSING:
+            return choices
+        return [(value, words) for value, words in choices if value in self._lost or value == "-"]
+
+    def _write_choices(self, key: str) -> str:
+        """Return what may be answered, with the option of a command for it."""
+        option = key.removeprefix("outputs_").replace("_", "-")
+        if key != MISSING:
+            values = " or ".join(value for value, _ in _CHOICES[key])
+            return f"{_ASKED[key]} (--{option} {values})."
+        words = " or ".join(f"“{word}” as missing (--{option} {word})" for word in self._lost)
+        return f"Read {words}, or keep it as text (--{option} -)."
+
+    def _explain(self, key: str) -> Iterator[str]:
+        """Yield what else is to be known before a question is answered."""
+        if key == REASONING and self._unclosed:
+            outputs = "output" if len(self._unclosed) == 1 else "outputs"
+            ids = name_plainly([*self._unclosed])
+            yield (
+                f"In {ids} reasoning begins and has no end (no </think>): nothing is left of the "
+                f"{outputs}."
+            )
+
+    def _list_questions(self) -> Iterator[tuple[str, str, list[str]]]:
+        """Yield the key of each question, what there is, and the ids it is about."""
+        if self._prompted:
+            inputs = count_of(len(self._prompted), "input")
+            begin = "begins" if len(self._prompted) == 1 else "begin"
+            yield SYSTEM_PROMPTS, f"{inputs} {begin} with a system prompt.", [*self._prompted]
+        if number := self._reasoning.total():
+            begin = "begins" if number == 1 else "begin"
+            systems = name_plainly([*self._reasoning])
+            text = f"{count_of(number, 'output')} of {systems} {begin} with reasoning."
+            yield REASONING, text, [*self._unclosed]
+        if number := self._beside.total():
+            have = "has" if number == 1 else "have"
+            outputs = f"{count_of(number, 'output')} of {name_plainly([*self._beside])}"
+            yield SHOW_REASONING, f"{outputs} {have} reasoning in a field of its own.", []
+        if self._spoken:
+            names = " and ".join(f"“{name}:”" for name in [*self._speakers][:3])
+            look = "doesn't look like a speaker" if len(self._speakers) == 1 else (
+                "don't look like speakers"
+            )  # fmt: skip
+            yield PROMPTS, f"{names} {look}.", [*self._spoken]
+        if (number := self._lost.total()) >= _FEW:
+            words = " or ".join(f"“{word}”" for word in self._lost)
+            outputs = count_of(number, "output")
+            text = f"{outputs} are only {words}, which programs write for a missing value."
+            yield MISSING, text, []
+        if number := self._controls.total():
+            holds = "holds" if number == 1 else "hold"
+            names = ", ".join(self._controls)
+            cells = count_of(number, "cell")
+            yield CONTROLS, f"{cells} {holds} control characters ({names}).", []
+
+
+def _is_speaker(name: str) -> bool:
+    return _NUMBER.sub("", name.strip().casefold()) in _SPEAKERS
+
+
+# what is asked, and by each answer what it does
+_ASKED = {
+    SYSTEM_PROMPTS: "Leave it out, or show it",
+    REASONING: "Leave it out, or keep it",
+    SHOW_REASONING: "It isn't shown unless you choose it",
+    PROMPTS: "Show each prompt as one text, or as turns",
+    CONTROLS: "Replace them by spaces, or remove them",
+}
+_CHOICES: dict[str, list[tuple[str, str]]] = {
+    SYSTEM_PROMPTS: [
+        (LEAVE_OUT, "It isn't shown, but kept as metadata"),
+        (KEEP, "It is shown as the first turn"),
+    ],
+    REASONING: [
+        (LEAVE_OUT, "It isn't shown, but kept as metadata"),
+        (KEEP, "It is shown"),
+    ],
+    SHOW_REASONING: [
+        (YES, "It is shown above the output"),
+        (NO, "It isn't shown, but kept as metadata"),
+    ],
+    PROMPTS: [
+        (TEXT, "Each prompt is shown as one text"),
+        (CONVERSATION, "Each prompt is shown as turns"),
+    ],
+    MISSING: [
+        *((word, f"“{word}” is read as missing") for word in sorted(_LOST)),
+        ("-", "It is kept as text"),
+    ],
+    CONTROLS: [(SPACE, "They are replaced by spaces"), (REMOVE, "They are removed")],
+}

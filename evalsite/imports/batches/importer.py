@@ -11,22 +11,23 @@ from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
+from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
+    check_mapping,
     describe_kept,
     guess_mapping,
     is_numbered,
     is_per_output,
     is_reference,
     list_fields,
+    make_plan,
     name_inputs,
 )
 from evalsite.imports.batches.item_builder import ItemBuilder
 from evalsite.imports.batches.items import CheckedItem, CheckedItems, CheckedOutput, Items
 from evalsite.imports.batches.joins import PAIRED
-from evalsite.imports.batches.mapping import check_mapping, make_plan
-from evalsite.imports.batches.names import SOURCE_ID
 from evalsite.imports.batches.open_inputs import (
     find_kind,
     guess_open,

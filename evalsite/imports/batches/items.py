@@ -18,6 +18,46 @@ from evalsite.instruments.schema import InputColumn
 _MADE = "inputs-"
 
 
+@dataclass(frozen=True, slots=True)
+class OutputHeads:
+    """What the columns of one output are called in the file."""
+
+    system: str
+    text: str
+    flag: str
+    # the header names the system, not a cell
+    is_named: bool
+
+
+@dataclass(slots=True)
+class OutputCells:
+    """The cells of one output, and what their columns are called."""
+
+    system: str
+    text: str
+    is_empty: str
+    pair: str
+    heads: OutputHeads
+
+    @property
+    def is_absent(self) -> bool:
+        """Nothing is given: a wide row may hold fewer outputs than there are columns for."""
+        given = "" if self.heads.is_named else self.system
+        return not (given.strip() or self.text.strip() or self.is_empty.strip())
+
+
+@dataclass(slots=True)
+class RowValues:
+    """One row by field. `shared` is what belongs to the item as a whole."""
+
+    line: int
+    record: int
+    item: str | None
+    shared: dict[str, str]
+    outputs: list[OutputCells]
+    extra: dict[str, str]
+
+
 class DraftOutput(NamedTuple):
     """One output as its row gives it. `shared` belongs to the row: see `ItemMaker.is_single`."""
 

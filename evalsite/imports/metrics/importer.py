@@ -15,7 +15,7 @@ from django.db import IntegrityError
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import Fault, Refused, Remark
 from evalsite.data.tables.table import Row, Table
-from evalsite.imports.batches.names import Names
+from evalsite.imports.batches.choices import Names
 from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.core import (
     HAS_CHANGED,

@@ -11,11 +11,17 @@ from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.options import FILE_HELP, add_answers, find_named, read_answers, read_file
 from evalsite.data.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.data.tables.roles import WORDS
-from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, TAKE_ONCE
+from evalsite.imports.batches.choices import (
+    CLUSTERS,
+    CONTROLS,
+    EMPTY_OUTPUTS,
+    MISSING,
+    PROMPTS,
+    TAKE_ONCE,
+)
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
-from evalsite.imports.batches.texts import CONTROLS, MISSING, PROMPTS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.server_files import name_on_disk
