@@ -1,6 +1,7 @@
 """Pages that lead from ratings that somebody has already to their results."""
 
 from functools import partial
+from shlex import join
 from typing import Any
 from uuid import UUID
 
@@ -169,8 +170,15 @@ def _show(
         "columns": reading.list_columns(),
         "form": form or RatingsForm(initial=initial),
         "texts": find_texts(upload),
+        "command": _write_command(upload),
         "title": "Ratings you already have",
     }
     status = 200 if form is None else INVALID
     response = TemplateResponse(request, "building/ratings.html", context, status=status)
     return keep_watching(response, job)
+
+
+def _write_command(upload: Upload) -> str:
+    """Return the command that computes the same results without a site."""
+    pairs = [word for pair in upload.report.get("said", []) for word in ("--map", pair)]
+    return join(["evalsite", "report", upload.file_name, *pairs])

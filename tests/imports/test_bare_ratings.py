@@ -26,6 +26,7 @@ from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import Origin, Participant
 from evalsite.results.models import Report
+from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
@@ -164,6 +165,9 @@ def test_closed_study_is_made_with_half_points_as_a_scale_and_ids_as_they_are() 
     assert Item.objects.filter(extra__source_id="Satz 1").count() == 2
     assert {*Output.objects.values_list("text", flat=True)} == {""}
     assert study.k == 3
+    # three are missing, and none of them was planned
+    edge = count_edge(study)
+    assert (edge.done, edge.target) == (507, 507)
 
 
 def test_results_are_computed_without_being_asked_for() -> None:

@@ -127,6 +127,8 @@ class BareFile:
     columns: list[dict[str, Any]] = field(default_factory=list)
     faults: list[list[str]] = field(default_factory=list)
     notes: list[list[str]] = field(default_factory=list)
+    # what the report command has to be told of the columns
+    said: list[str] = field(default_factory=list)
     people: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
     items: int = 0
@@ -145,7 +147,7 @@ class BareFile:
                 **{
                     name: getattr(self, name)
                     for name in ("encoding", "delimiter", "has_commas", "rows", "columns",
-                                 "faults", "notes", "systems", "items", "missing")
+                                 "faults", "notes", "said", "systems", "items", "missing")
                 }
             )
         )  # fmt: skip
@@ -191,8 +193,10 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     )
     guess = guess_bare(header, rows[:_SAMPLE])
     guess |= {name: use for name, use in known.items() if name in guess}
+    by_itself = dict(guess)
     _complete(guess, header, rows[:_SAMPLE])
     guess |= {name: use for name, use in mapping.fields.items() if name in guess}
+    bare.said = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
     problems = check_mapping(guess)
     if not problems:
         _read_ratings(bare, header, rows, guess)
@@ -586,16 +590,34 @@ def _find_pairs(bare: BareFile) -> None:
 
 
 def _note_missing(bare: BareFile) -> None:
-    outputs = {(rating.item, rating.system) for rating in bare.ratings}
+    outputs = dict.fromkeys((rating.item, rating.system) for rating in bare.ratings)
     whole = len(outputs) * len(bare.people) * len(bare.questions)
     missing = whole - len(bare.ratings)
+    left_out = ""
     # of a design in which everyone rates everything
     if 0 < missing < whole / 10:
         bare.missing = missing
+        left_out = _name_missing(bare, [*outputs])
     total = len(bare.ratings) + bare.missing
     if bare.missing:
         are = "rating is" if total == 1 else "ratings are"
         bare.notes.append([
             "missing", f"{bare.missing:,} of {total:,} {are} missing",
-            "The statistics can deal with it.",
+            f"{left_out}The statistics can deal with it.",
         ])  # fmt: skip
+
+
+def _name_missing(bare: BareFile, outputs: Sequence[tuple[str, str]]) -> str:
+    """Return a sentence on who left out what, if that is little."""
+    rated = {(rating.participant, rating.item, rating.system) for rating in bare.ratings}
+    left_out: dict[str, list[str]] = {}
+    for person in bare.people:
+        for item, system in outputs:
+            if (person, item, system) not in rated:
+                by = f" by “{shorten(system, 40)}”" if system not in ("", ONLY_SYSTEM) else ""
+                left_out.setdefault(person, []).append(f"“{shorten(item, 40)}”{by}")
+    if not left_out or sum(map(len, left_out.values())) > _NAMED:
+        return ""
+    return "".join(
+        f"“{shorten(person, 40)}” left out {list_of(names)}. " for person, names in left_out.items()
+    )
