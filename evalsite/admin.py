@@ -39,7 +39,7 @@ from evalsite.studies.staff_pages import (
     held_rank,
     is_enough,
 )
-from evalsite.studies.summary_lines import describe_study
+from evalsite.studies.summary_lines import describe_study, name_unit
 
 APPS_WITH_PAGES = (
     "results", "operations", "building", "imports", "exports", "quality", "annotation",
@@ -142,10 +142,13 @@ class EvalsiteAdminSite(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         """Show the studies of this person, those that need attention first."""
+        from evalsite.building.upload_views import describe_start  # noqa: PLC0415 (needs models)
         from evalsite.results.overview.studies import list_studies  # noqa: PLC0415 (needs models)
 
         request.current_app = self.name
-        context = {**self._name(), "list": list_studies(request.user, request.GET)}
+        studies = list_studies(request.user, request.GET)
+        start = describe_start(request.user) if studies.is_empty and not studies.search else {}
+        context = {**self._name(), "list": studies, **start}
         return TemplateResponse(request, "admin/index.html", context | (extra_context or {}))
 
     def login(
@@ -261,6 +264,7 @@ class Frame:
     """The frame of each page of a study: header, its places and the tabs of this place."""
 
     facts: list[str]
+    unit: str  # what answers are counted of: outputs, pairs or items
     done: int
     target: int
     can_edit: bool
@@ -294,7 +298,8 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
     return Frame(
-        facts=describe_study(study, items=edge.items, systems=edge.systems, reader=reader),
+        facts=describe_study(study, items=edge.records, systems=edge.systems, reader=reader),
+        unit=name_unit(study, edge.systems),
         done=edge.done,
         target=edge.target,
         can_edit=can_edit,

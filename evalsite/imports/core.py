@@ -350,7 +350,7 @@ class Importer(ABC):
 def name_system(file_name: str, options: Mapping[str, Any]) -> str:
     """Return what the systems of a file are called that names none."""
     name = str((options.get(NAMES) or {}).get(file_name, ""))
-    return name if name and name not in WORDS else PurePosixPath(file_name).stem
+    return name if name and name not in WORDS else PurePosixPath(file_name.removesuffix(".gz")).stem
 
 
 def get_limits(*, is_lifted: bool = False) -> Limits:

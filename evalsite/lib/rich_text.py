@@ -40,11 +40,11 @@ from evalsite.lib.markdown import clean_html
 
 _TAGS = {
     "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
-    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b",
+    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b", "details", "summary",
 }  # fmt: skip
 _CLASSES = {
     "span": {"hk", "hc", "hs", "math", "text"}, "ol": {"dialogue"}, "li": {"a", "b"},
-    "div": {"call"}, "p": {"text", "label"}, "table": {"many"},
+    "div": {"call"}, "p": {"text", "label"}, "table": {"many"}, "details": {"open"},
 }  # fmt: skip
 _ATTRIBUTES = {
     "th": {"scope"}, "td": {"data-name"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
@@ -65,6 +65,8 @@ _MARKS = re.compile(r"[\n*_`~!\[\]<>\\$|]")
 _MOST_ROWS = 1_000
 # a table with more columns can be read row by row, where there is no room for it
 _MOST_COLUMNS = 5
+# characters of a tool's result; the rest opens by “Show all”
+_LONGEST_RESULT = 1_000
 _KEPT = 512  # texts
 _LEVELS = {"h1": "h3", "h2": "h3", "h5": "h4", "h6": "h4"}
 
@@ -354,7 +356,7 @@ def _render_turn(turn: Mapping[str, Any], code: _Code) -> str:
     role, content = str(turn["role"]), _read_content(turn.get("content"))
     if role in ("tool", "function"):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return _box(result, content, code)
+        return _box(result, content[:_LONGEST_RESULT], code, content[_LONGEST_RESULT:])
     calls = "".join(_render_call(call, code) for call in list_calls(turn))
     words = f'<span class="text" dir="auto">{escape(content)}</span>' if content else ""
     known = {
@@ -379,8 +381,11 @@ def _render_call(call: Any, code: _Code) -> str:
     return _box(title, _write(made.get("arguments")), code)
 
 
-def _box(title: str, text: str, code: _Code) -> str:
+def _box(title: str, text: str, code: _Code, rest: str = "") -> str:
     box = code.render(text, "json" if text.lstrip().startswith(("{", "[")) else "")
+    if rest:
+        summary = f"<summary>{escape(_('Show all'))}</summary>"
+        box += f'<details class="open">{summary}{code.render(rest, "")}</details>'
     return f'<div class="call"><p class="label">{escape(title)}</p>{box}</div>'
 
 

@@ -33,7 +33,7 @@ from evalsite.quality.frozen_plans import list_hidden
 from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.quality.plan_commitment import make_line
-from evalsite.studies.models import Batch, Item, Output, Study, System
+from evalsite.studies.models import Batch, Item, ItemQuerySet, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
 ACTIVE_MINUTES = 10
@@ -83,6 +83,7 @@ class Edge:
     done: int
     target: int
     items: int
+    records: int  # of the researcher's data: several items each, where outputs are rated alone
     systems: int
     last_at: datetime | None  # of the answers given here
 
@@ -120,6 +121,7 @@ def _edge_columns(study: Study) -> dict[str, Any]:
         ),
         "added": _count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
         "all_systems": _count_in_study(study, System.objects.all()),
+        **({} if study.config.unit_name == "item" else {"records": _count_records(study, items)}),
         # one for each: by the index of origins and times
         **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
     }
@@ -130,8 +132,10 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
     target = (row["all_items"] - waiting) * study.k + row["added"]
     return Edge(
         done=row["done"],
-        target=target,
+        # nothing was planned here
+        target=row["done"] if study.is_collected_elsewhere else target,
         items=row["all_items"],
+        records=row.get("records", row["all_items"]),
         systems=row["all_systems"],
         last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
     )
@@ -145,6 +149,12 @@ def _count_in_study(study: Study, rows: QuerySet[Any]) -> Any:
     return Coalesce(Subquery(mine.values("row_count")), 0)
 
 
+def _count_records(study: Study, items: ItemQuerySet) -> Any:
+    """Return the count of the records that these items of the study come from, as above."""
+    names = items.filter(study=study).records().values("study")
+    return Coalesce(Subquery(names.annotate(n=Count("name", distinct=True)).values("n")), 0)
+
+
 # --- many studies at once -------------------------------------------------------------------
 
 
@@ -153,7 +163,7 @@ class Outline(Progress):
     """The progress of one study among many, with a target only if its items were counted."""
 
     has_more_done: bool = False
-    more_items_than: int = 0
+    more_than: int = 0
 
 
 def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
@@ -178,7 +188,7 @@ def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
             target=items.get(study.pk, 0) * study.k + added.get(study.pk, 0),
             last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
             has_more_done=has_more_done,
-            more_items_than=COUNTED_TO if row["many_items"] else 0,
+            more_than=COUNTED_TO * study.k if row["many_items"] else 0,
         )
     return outlines
 

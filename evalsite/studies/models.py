@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils.crypto import get_random_string, salted_hmac
 
 from evalsite.instruments import schema
@@ -551,6 +552,11 @@ class Study(models.Model):
         return self.launched_at is not None
 
     @property
+    def is_collected_elsewhere(self) -> bool:
+        """Whether it was made of ratings: closed the moment it had them, nobody was ever let in."""
+        return self.launched_at is not None and self.launched_at == self.closed_at
+
+    @property
     def is_past_its_end(self) -> bool:
         return self.closes_at is not None and now() >= self.closes_at
 
@@ -677,6 +683,22 @@ class Batch(models.Model):
         return self.file_name
 
 
+class _RecordId(models.Func):
+    """The id in the file of which an item is a part; NULL of others. KT() parses JSON twice."""
+
+    function = "JSON_EXTRACT"
+    template = "%(function)s(%(expressions)s, '$.item')"
+    output_field = models.TextField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="(%(expressions)s ->> 'item')", **context)
+
+
+def name_record() -> Coalesce:
+    """Return the name of the record in the file that an item comes from."""
+    return Coalesce(_RecordId("extra"), "key", output_field=models.TextField())
+
+
 class ItemQuerySet(models.QuerySet["Item"]):
     def stored(self) -> "ItemQuerySet":
         """Leave out items of batches that are still being stored, or deleted."""
@@ -685,6 +707,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
+
+    def records(self) -> models.QuerySet[Any, Any]:
+        """Return for each the name of its record in the file, which several may share."""
+        return self.annotate(name=name_record()).order_by().values("name")
 
     def planned(self) -> "ItemQuerySet":
         """Return the main items and those withdrawn since: places are planned of both."""

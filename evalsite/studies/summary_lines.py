@@ -47,14 +47,16 @@ def name_of_instrument(study: Study) -> str:
     return study.instrument.title
 
 
-def name_unit(study: Study) -> str:
+def name_unit(study: Study, systems: int | None = None) -> str:
     """Return what answers are counted of; a pair of the only two systems is the whole item."""
     unit = study.config.unit_name
-    return "item" if unit == "pair" and study.systems.count() <= 2 else unit
+    if unit != "pair":
+        return unit
+    return "item" if (study.systems.count() if systems is None else systems) <= 2 else unit
 
 
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
-    """Return the facts of the line beside a study's title."""
+    """Return the facts of the line beside a study's title; items are records of its data."""
     facts = [name_of_instrument(study)]
     if study.version is not None:
         facts.append(str(study.version))
@@ -158,7 +160,7 @@ def _describe_groups(study: Study, groups: MetOnce | None) -> str:
         return ""
     count = groups.groups
     words = "is 1 group" if count == 1 else f"are {count:,} groups"
-    most = count_of(count, "item")
+    most = count_of(count, name_unit(study))
     return f"A person meets a group once, and there {words}: a set has at most {most}."
 
 

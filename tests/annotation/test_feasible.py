@@ -192,7 +192,7 @@ def test_offers_are_the_least_changes_that_would_do():
     offers = find_offers(design, 60)
 
     assert [offer.words for offer in offers] == [
-        "Let each participant take 2 sets",
+        "Let each person take 2 sets",
         "Make sets of 15 items",
         "Ask for 2 answers per item",
     ]
@@ -205,7 +205,7 @@ def test_both_limits_are_offered_to_go_where_raising_one_is_not_enough():
 
     words = [offer.words for offer in find_offers(design, 20)]
 
-    assert words == ["Set no limit to what a participant may answer"]
+    assert words == ["Set no limit to what a person may answer"]
 
 
 def test_a_bonus_for_all_sets_keeps_its_number_of_sets():
@@ -221,7 +221,7 @@ def test_a_group_met_once_by_too_few_is_offered_fewer_answers_or_to_be_met_again
 
     assert words == [
         "Ask for 2 answers per item",
-        "Let a participant meet more than one item of a group",
+        "Let a person meet more than one item of a group",
     ]
 
 
@@ -243,10 +243,10 @@ def test_launch_offers_what_would_do_and_an_editor_takes_it(staff_client):
     after = staff_client.post(url("study-launch-offer", study), offered, follow=True)
 
     assert "Invite at least 15 people." in page.text
-    assert "Let each participant take 2 sets</button>" in page.text
+    assert "Let each person take 2 sets</button>" in page.text
     study.refresh_from_db()
     assert study.max_sets == 2
-    assert "Changed: let each participant take 2 sets." in after.text
+    assert "Changed: let each person take 2 sets." in after.text
     assert "people are needed" in after.text
     assert AuditEntry.objects.filter(study_id=study.pk, action="settings changed").exists()
 

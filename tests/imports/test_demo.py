@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def remove_batch(folder: ProtocolConfig) -> None:
 
 
 def leave_bonus_open(folder: ProtocolConfig) -> None:
-    folder.demo_texts = {"has_bonus": True, "max_sets": None}
+    folder.demo_texts = {"bonus": Decimal(1), "max_sets": None}
 
 
 def run_demo(*arguments: str) -> tuple[str, str]:

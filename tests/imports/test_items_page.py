@@ -51,17 +51,19 @@ def read_title(page: Any) -> str:
     return " ".join(found[1].split())
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
-    ("protocol", "column", "systems", "title"),
+    ("protocol", "column", "systems", "title", "unit"),
     [
         # one output at a time, pairs of them, and all at once
-        ("rrgen", "review", "alpha beta", "3 items, 2 systems: 6 outputs to rate"),
-        ("pairwise", "prompt", "alpha beta gamma", "3 items, 3 systems: 9 outputs to rate"),
-        ("magnitude", "mr", "alpha beta gamma", "3 items, 3 systems: 9 outputs to rate"),
+        ("rrgen", "review", "alpha beta", "3 items, 2 systems: 6 outputs to rate", "output"),
+        ("pairwise", "prompt", "alpha beta", "3 items, 2 systems: 6 outputs to rate", "item"),
+        ("pairwise", "prompt", "alpha beta gamma", "3 items, 3 systems: 9 outputs to rate", "pair"),
+        ("magnitude", "mr", "alpha beta gamma", "3 items, 3 systems: 9 outputs to rate", "item"),
     ],
 )
 def test_item_is_the_record_whatever_people_see_at_once(
-    staff_client: Client, protocol: str, column: str, systems: str, title: str
+    staff_client: Client, protocol: str, column: str, systems: str, title: str, unit: str
 ) -> None:
     study = make_study(items=0, protocol=protocol)
 
@@ -70,6 +72,12 @@ def test_item_is_the_record_whatever_people_see_at_once(
 
     assert read_title(page) == title
     assert "1 to 3 of 3" in page.text
+    frame = page.context["frame"]
+    assert (frame.facts[1], frame.unit) == (title.split(":")[0], unit)
+    assert frame.setup.entries["batch-list"].value == "3"
+    launch = staff_client.get(address("study-launch", study)).text
+    screens = {"output": 6, "pair": 9, "item": 3}[unit]
+    assert f"<dt>{unit.capitalize()}s</dt><dd>{screens} × {study.k}</dd>" in launch
     rows = page.context["records"]
     assert [record.name for record, *_ in rows] == ["m1", "m2", "m3"]
     assert {len(texts) for *_, texts in rows} == {len(systems.split())}

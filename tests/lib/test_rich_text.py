@@ -165,6 +165,25 @@ def test_cells_of_a_wide_table_have_the_names_of_their_columns():
     assert "data-name" not in str(render_rich("a,b,c,d,e\n1,2,3,4,5", "table"))
 
 
+@pytest.mark.parametrize(("length", "is_closed"), [(1_000, False), (1_001, True)])
+def test_the_rest_of_a_long_result_opens_on_request(length: int, is_closed: bool) -> None:
+    result = "é" * length
+
+    html = str(render_rich(json.dumps([{"role": "tool", "content": result}]), "conversation"))
+
+    assert ('<details class="open"><summary>Show all</summary>' in html) is is_closed
+    assert html.count("é") == length
+    assert html.partition("<details")[0].count("é") == 1_000
+
+
+def test_arguments_of_a_call_are_always_open() -> None:
+    call = {"function": {"name": "write", "arguments": "é" * 1_001}}
+
+    turns = json.dumps([{"role": "assistant", "tool_calls": [call]}])
+
+    assert "<details" not in str(render_rich(turns, "conversation"))
+
+
 def test_turns_have_their_roles_and_tool_calls_are_open():
     turns = [
         {"role": "user", "content": "How warm is it?"},

@@ -64,7 +64,7 @@ def test_outline_of_a_study_says_what_its_progress_says(researcher: Any, study: 
             exact.done, exact.target, exact.last_at
         )  # fmt: skip
         assert not found.has_more_done
-        assert not found.more_items_than
+        assert not found.more_than
     assert outlines[study.pk].last_at is not None
     assert outlines[imported.pk].done == 6
     assert outlines[imported.pk].last_at is None
@@ -79,7 +79,7 @@ def test_more_answers_and_items_than_are_counted_are_said_to_be_more(
     page = staff_client.get(reverse("admin:index")).text
 
     assert ">more than 3 of 4 answers<" in page
-    assert ">0 answers; more than 3 items<" in page
+    assert ">0 of more than 6 answers<" in page
 
 
 def test_answers_of_a_study_with_more_than_are_counted_are_not_counted(

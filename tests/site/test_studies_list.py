@@ -52,7 +52,7 @@ def test_empty_list_says_what_to_do(staff_client):
     page = staff_client.get(HOME)
 
     assert "Start your first study" in page.text
-    assert reverse("admin:study-new") in page.text
+    assert f'action="{reverse("admin:study-new")}" enctype="multipart/form-data"' in page.text
 
 
 def test_studies_that_need_attention_come_first(staff_client):

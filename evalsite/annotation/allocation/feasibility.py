@@ -33,6 +33,7 @@ class Workload:
     max_items: int | None = None
     groups: str = "free"
     is_size_fixed: bool = False
+    unit: str = "item"  # what a page calls an item
 
     @property
     def answers(self) -> int:
@@ -155,10 +156,12 @@ def find_offers(work: Workload, people: int, *, has_bonus: bool = False) -> list
         offers = [_offer_no_caps(work, people, keep_sets=has_bonus)]
     k = next((k for k in range(work.k - 1, 0, -1) if _is_enough(work, people, k=k)), None)
     if k is not None:
-        offers.append(Offer(changes=(("k", k),), words=f"Ask for {count_of(k, 'answer')} per item"))
+        offers.append(
+            Offer(changes=(("k", k),), words=f"Ask for {count_of(k, 'answer')} per {work.unit}")
+        )
     is_short = work.groups == "once" and people < work.k * work.largest
     if is_short and _is_enough(work, people, groups="free"):
-        words = "Let a participant meet more than one item of a group"
+        words = f"Let a person meet more than one {work.unit} of a group"
         offers.append(Offer(changes=(("groups", "free"),), words=words))
     return [offer for offer in offers if offer is not None]
 
@@ -178,9 +181,9 @@ def _offer_more(work: Workload, people: int, name: str, most: int) -> Offer | No
     if at == len(higher) or not _is_enough(work, people, **{name: higher[at]}):
         return None
     words = {
-        "max_sets": f"Let each participant take {count_of(higher[at], 'set')}",
-        "max_items": f"Let each participant answer {count_of(higher[at], 'item')}",
-        "set_size": f"Make sets of {count_of(higher[at], 'item')}",
+        "max_sets": f"Let each person take {count_of(higher[at], 'set')}",
+        "max_items": f"Let each person answer {count_of(higher[at], work.unit)}",
+        "set_size": f"Make sets of {count_of(higher[at], work.unit)}",
     }
     return Offer(changes=((name, higher[at]),), words=words[name])
 
@@ -193,6 +196,4 @@ def _offer_no_caps(work: Workload, people: int, *, keep_sets: bool) -> Offer | N
     changes = dict.fromkeys(names)
     if not _is_enough(work, people, **changes):
         return None
-    return Offer(
-        changes=tuple(changes.items()), words="Set no limit to what a participant may answer"
-    )
+    return Offer(changes=tuple(changes.items()), words="Set no limit to what a person may answer")

@@ -32,7 +32,7 @@ from evalsite.studies.set_size import (
     most_items,
 )
 from evalsite.studies.settings import name_page
-from evalsite.studies.summary_lines import count_of, minutes_per_set
+from evalsite.studies.summary_lines import count_of, minutes_per_set, name_unit
 from evalsite.studies.versions import protocol_instructions
 
 _NO_END = 10**9
@@ -74,10 +74,11 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many items of each kind a study has, in how many groups its main items are, and who."""
+    """How many items of each kind a study has, of how many records and groups, and who."""
 
     by_kind: dict[str, int]
     groups: int
+    records: int  # of the researcher's data
     members: int
     pilots: int
     plans: int  # 1 if anything is planned
@@ -98,9 +99,11 @@ class Counts:
 def count_kinds(study: Study) -> Counts:
     """Count the items of a study, and the people who set it up and try it, in one query."""
     items = Item.objects.filter(study=study)
+    is_whole = study.config.unit_name == "item"
     counts = count_together(
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
-        groups=(items.filter(kind=Item.Kind.MAIN), "group"),
+        groups=(items.main(), "group"),
+        **({} if is_whole else {"records": (items.main().records(), "name")}),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         # whose parts are all empty plans nothing
@@ -115,18 +118,16 @@ def count_kinds(study: Study) -> Counts:
     return Counts(
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
         groups=counts["groups"],
+        records=counts[Item.Kind.MAIN if is_whole else "records"],
         members=counts["members"],
         pilots=counts["pilots"],
         plans=counts["plans"],
     )
 
 
-def check_launch(
-    study: Study, counts: Counts | None = None, work: Workload | None = None
-) -> list[Check]:
+def check_launch(study: Study, counts: Counts | None = None) -> list[Check]:
     """Return every point that must be met at launch, in the order of the page."""
     counts = counts or count_kinds(study)
-    work = work or measure_work(study, counts)
     return [
         _check_items(counts),
         _check_consent(study),
@@ -142,12 +143,12 @@ def check_launch(
         *_check_order(study),
         _check_bonus(study),
         _check_closing_date(study),
-        _check_limits(work),
+        _check_limits(study, counts),
     ]
 
 
 def _check_items(counts: Counts) -> Check:
-    problem = "" if counts.items else "There are no items yet. Upload a batch."
+    problem = "" if counts.items else "There are no items yet. Add them under Set up, Items."
     return Check(label="Items are uploaded", problem=problem, url_name="batch-list")
 
 
@@ -218,9 +219,9 @@ def _check_organisation(study: Study) -> Check:
 
 
 def _check_contact(study: Study) -> Check:
-    problem = "Enter an e-mail address that participants can write to."
+    problem = "Enter an e-mail address that people can write to."
     return Check(
-        label="Participants know whom to ask",
+        label="People know whom to ask",
         problem="" if study.contact_email else problem,
         url_name=name_page("contact_email"),
         field="contact_email",
@@ -347,8 +348,8 @@ def _check_repeats(study: Study, counts: Counts) -> Check:
     items = counts.items
     most = items if caps is None else min(items, caps)
     remark = (
-        f"Nobody can get more than {count_of(most, 'item')}, and below {FEWEST} nothing is "
-        "repeated. Allow more sets or items per person, or set the repeats to 0."
+        f"Nobody can get more than {count_of(most, 'page')}, and below {FEWEST} nothing is "
+        "repeated. Allow more sets per person, or show no page twice."
     )
     return Check(
         label=label,
@@ -363,7 +364,7 @@ def _check_order(study: Study) -> list[Check]:
     if not is_single or study.item_order != Study.ItemOrder.UPLOADED:
         return []
     remark = (
-        "If the file is sorted by system, or its systems take turns, participants may come to "
+        "If the file is sorted by system, or its systems take turns, people may come to "
         "know them by the order. Mix the rows, or choose a random order."
     )
     return [Check(label="Items come in the order of the file", remark=remark)]
@@ -373,7 +374,7 @@ def _check_bonus(study: Study) -> Check:
     """A bonus has its number of sets; where the protocol's document says others, a remark."""
     if study.has_bonus and study.max_sets is None:
         return Check(
-            label="Cap and bonus match what participants read",
+            label="Cap and bonus match what people read",
             problem=(
                 "A bonus for all sets needs a number of sets. Enter it, or leave the bonus empty."
             ),
@@ -383,11 +384,11 @@ def _check_bonus(study: Study) -> Check:
     planned = _describe_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
     if design.max_sets is None or phrases == planned:
-        return Check(label="Sets, cap and bonus match what participants read")
+        return Check(label="Sets, cap and bonus match what people read")
     if study.instructions:
         instructions = "Make sure that your own instructions say this."
     elif protocol_instructions(study) != study.config.instructions:
-        instructions = "Participants read what this study has."
+        instructions = "People read what this study has."
     else:
         instructions = (
             "The protocol's instructions say what the document says: write your own under "
@@ -415,13 +416,17 @@ def _check_closing_date(study: Study) -> Check:
     )
 
 
-def _check_limits(work: Workload) -> Check:
+def _check_limits(
+    study: Study, counts: Counts | None = None, work: Workload | None = None
+) -> Check:
     """Any number of people would do, unless a limit keeps everybody from the largest group."""
-    if can_be_finished(work):
+    is_bound = study.groups == Study.Groups.TOGETHER and study.max_items is not None
+    work = work or (measure_work(study, counts) if is_bound else None)
+    if work is None or can_be_finished(work):
         return Check(label="The design can be finished")
     problem = (
-        f"Nobody may be given more than {count_of(work.max_items or 0, 'item')}, but a group has "
-        f"{work.largest:,} and stays together. Set a higher limit, or none."
+        f"Nobody may be given more than {count_of(work.max_items or 0, work.unit)}, but a group "
+        f"has {work.largest:,} and stays together. Set a higher limit, or none."
     )
     offers = tuple(find_offers(work, _NO_END))
     return Check(label="The design can be finished", problem=problem, offers=offers)
@@ -430,7 +435,7 @@ def _check_limits(work: Workload) -> Check:
 def check_people(study: Study, work: Workload | None = None, expected: int | None = None) -> Check:
     """Whether the people invited or wanted can finish the design; if not, what they could."""
     work = work or measure_work(study)
-    limits = _check_limits(work)
+    limits = _check_limits(study, work=work)
     if limits.problem:
         return limits
     expected = expected or count_expected(study)
@@ -488,4 +493,5 @@ def measure_work(study: Study, counts: Counts | None = None) -> Workload:
         max_items=study.max_items,
         groups=study.groups,
         is_size_fixed=mains_per_set(study) != study.set_size,
+        unit=name_unit(study),
     )

@@ -35,7 +35,7 @@ from evalsite.participants.recruiting import record_look_at_links, renew_persona
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
-from evalsite.studies.summary_lines import count_of
+from evalsite.studies.summary_lines import count_of, name_unit
 
 INVALID = 422
 _LONGEST_LIST = 20_000
@@ -237,7 +237,7 @@ def _reassign(
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, f"{count_of(moved, 'item')} reassigned.")
+        messages.success(request, f"{count_of(moved, name_unit(study))} reassigned.")
     return redirect("admin:study-experts", study.pk)
 
 

@@ -33,7 +33,7 @@ from evalsite.annotation.running.live_changes import (
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView
-from evalsite.studies.summary_lines import count_of
+from evalsite.studies.summary_lines import count_of, name_unit
 
 INVALID = 422
 
@@ -88,12 +88,12 @@ def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
     if fit.leased_gone:
         phrases.append(
             f"{count_of(fit.leased_gone, 'place')} that people hold will be taken away. Anyone "
-            "with such an item on screen can still save it; the answer is kept as surplus."
+            "with it on screen can still save it; the answer is kept as surplus."
         )
     if fit.now_surplus:
         phrases.append(
-            f"{count_of(fit.now_surplus, 'answer')} will become surplus: the newest of each item "
-            "first. They stay in the exports, with that status."
+            f"{count_of(fit.now_surplus, 'answer')} will become surplus: the newest of each "
+            f"{name_unit(study)} first. They stay in the exports, with that status."
         )
     if k > study.k:
         people = people_needed(study, replace(measure_work(study), k=k))[0]
@@ -116,8 +116,8 @@ def change_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
         return redirect("admin:study-answers", study.pk)
     messages.success(
         request,
-        f"The study asks for {count_of(k, 'answer')} per item from now on, as {changed.version} "
-        "says.",
+        f"The study asks for {count_of(k, 'answer')} per {name_unit(study)} from now on, "
+        f"as {changed.version} says.",
     )
     return redirect("admin:study-overview", study.pk)
 
@@ -141,7 +141,7 @@ def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponse
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, f"{batch.file_name} is open to participants.")
+        messages.success(request, f"{batch.file_name} is open to people.")
     return redirect("admin:batch-list", study.pk)
 
 

@@ -38,6 +38,7 @@ from evalsite.data.tables.texts import write_turns
 from evalsite.lib.words import count_of
 
 _REFERENCE = "reference"
+_OUTPUTS = {"output", "output_of_this_system"}
 
 
 @dataclass
@@ -101,7 +102,7 @@ def convert(
     recognised = {
         file.name: replace(tool, format=_choose(tool, chosen))
         for file in files_in
-        if (tool := recognise(file, known))
+        if (tool := _recognise(file, known, chosen))
     }
     sources: dict[str, str] = {}
     tables = [file for file in files_in if file.name not in recognised and len(files_in) > 1]
@@ -124,6 +125,16 @@ def convert(
         raise
     batch.files, batch.sources = uses, sources
     return batch
+
+
+def _recognise(
+    file: SourceFile, formats: Sequence[Format], chosen: Mapping[str, str]
+) -> Recognised | None:
+    """Return what a tool wrote; None also where a person chose other outputs than the tool's."""
+    known = recognise(file, formats)
+    if known is None or not known.format.row.outputs:
+        return known
+    return None if _OUTPUTS & {*get_chosen(known.file, chosen).values()} else known
 
 
 def _choose(known: Recognised, chosen: Mapping[str, str]) -> Format:
@@ -280,9 +291,9 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
         raise Refused(fault.code, fault.message, file=file.name) from None
 
 
-def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
+def find_tool(file: SourceFile, chosen: Mapping[str, str]) -> str:
     """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
-    known = recognise(file, load_formats(formats))
+    known = _recognise(file, load_formats(), chosen)
     if known is None:
         return ""
     row = known.format.row

@@ -138,16 +138,18 @@ class Collection:
             item.reference = write_value(find_first(data, [*paths.reference, *paths.output]))
             self.has_references = True
             return
+        named = write_value(find_first(data, paths.system))
         if paths.outputs:
             for use in paths.outputs:
-                system = use.get("system") or write_value(find(data, use["system_at"]))
+                system = use.get("system") or named or row.system
+                if "system_at" in use:
+                    system = write_value(find(data, use["system_at"]))
                 self.has_battles = self.has_battles or "system_at" in use
                 value = find(data, use["output"])
                 if paths.begins_alike and isinstance(turns := read_transcript(value), list):
                     value = turns[len(_list_shared(data, paths)) :]
                 self._add_outputs(item, system, value, (row, known))
             return
-        named = write_value(find_first(data, paths.system))
         system = named or row.system
         if not system:
             raise Refused("no_system", "Nothing says which system wrote this output.")
@@ -282,6 +284,12 @@ class Collection:
                 inputs[column] = read_input(open_json(value) if is_messages(value) else value)
         if paths.begins_alike and not inputs:
             shared = _list_shared(data, paths)
+            if not shared and len(paths.outputs) == 1:
+                message = (
+                    "The conversation has no answer: it needs a message, and one of the assistant "
+                    "after it."
+                )
+                raise Refused("no_text", message)
             if not shared:
                 names = " and ".join(quote(use["output"]) for use in paths.outputs)
                 message = (

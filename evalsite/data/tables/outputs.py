@@ -40,7 +40,8 @@ def open_outputs(
     is_zip = file.is_zip
     if is_zip and is_document(file):
         return None
-    tool = find_tool(file)
+    chosen = options.get(CHOSEN) or {}
+    tool = find_tool(file, chosen)
     if not is_zip and not tool:
         return None
     try:
@@ -51,7 +52,7 @@ def open_outputs(
             seed=str(options.get(SEED, "")),
             most_bytes=limits.text,
             limits=limits,
-            chosen=options.get(CHOSEN) or {},
+            chosen=chosen,
             options=options,
         )
     except Refused as fault:

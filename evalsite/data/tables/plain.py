@@ -186,7 +186,10 @@ def unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
 
 
 def open_packed(
-    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any]
+    unpack: Callable[[BinaryIO], None],
+    limits: Limits,
+    options: Mapping[str, Any],
+    open_unpacked: Callable[[BinaryIO, bytes, Limits, Mapping[str, Any]], Table] = open_plain,
 ) -> Table:
     """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
     with ExitStack() as stack:
@@ -200,7 +203,7 @@ def open_packed(
         if archive:
             table = open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
         else:
-            table = open_plain(source, head, limits, options)
+            table = open_unpacked(source, head, limits, options)
         table.rows = _read_and_close(table.rows, stack.pop_all())
     return table
 

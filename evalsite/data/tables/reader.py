@@ -77,7 +77,11 @@ def open_table(
             raise
         return open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(GZIP):
-        table = open_packed(lambda target: unpack_gzip(source, target, limits), limits, options)
+        names = {name.removesuffix(".gz"): use for name, use in (options.get(NAMES) or {}).items()}
+        inside = {**options, NAMES: names, FILE_NAME: file_name.removesuffix(".gz")}
+        table = open_packed(
+            lambda target: unpack_gzip(source, target, limits), limits, inside, _open_single
+        )
     else:
         table = _open_single(source, head, limits, options)
     if names_places(chosen):

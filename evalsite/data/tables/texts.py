@@ -13,6 +13,12 @@ _REASONING = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
 _ANSWERING = ("assistant", "ai", "model", "bot", "gpt")
 # a paragraph of a transcript, as in “\n\nHuman: Why?\n\nAssistant: So.”
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant", "ai": "assistant"}
+# whom ShareGPT's turns are from
+_SPEAKERS = {
+    **dict.fromkeys(("gpt", "chatgpt", "model", "bot"), "assistant"),
+    **dict.fromkeys(("function_response", "observation"), "tool"),
+    **_ROLES,
+}
 _SPOKEN = re.compile(rf"(?:\A\s*|\n\n)({'|'.join(_ROLES)}):(?:\s|\Z)", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?(inf|[0-9.]+(e-?[0-9]+)?)")
@@ -25,8 +31,13 @@ _TEXT_PARTS = {"text", "input_text", "output_text"}
 
 
 def read_transcript(value: Any) -> Any:
-    """Return turns, also of a text that says in its paragraphs who speaks, or of one in JSON."""
+    """Return turns: also ShareGPT's, those of a text that says who speaks, or of one in JSON."""
     value = open_json(value)
+    if isinstance(value, list) and all(_is_shared_turn(turn) for turn in value):
+        return [
+            {"role": _SPEAKERS.get(turn["from"], turn["from"]), "content": turn["value"]}
+            for turn in value
+        ]
     if not isinstance(value, str) or not _SPOKEN.match(value):
         return value
     parts = _SPOKEN.split(value)[1:]
@@ -34,6 +45,10 @@ def read_transcript(value: Any) -> Any:
         {"role": _ROLES[speaker.casefold()], "content": words.strip()}
         for speaker, words in zip(parts[::2], parts[1::2], strict=True)
     ]
+
+
+def _is_shared_turn(turn: Any) -> bool:
+    return isinstance(turn, dict) and isinstance(turn.get("from"), str) and "value" in turn
 
 
 def read_output(value: Any) -> str | None:
@@ -65,10 +80,15 @@ def is_messages(value: Any) -> bool:
 def read_input(value: Any) -> Any:
     """Return a text, or a conversation as a list of turns with `role` and `content`."""
     if isinstance(value, list) and value and all(_is_turn(turn) for turn in value):
-        return [{"role": str(turn["role"]), "content": _read_content(turn)} for turn in value]
+        return read_messages(value)
     if isinstance(value, list) and value and all(_is_text_part(part) for part in value):
         return _join_parts(value)
     return write_value(value)
+
+
+def read_messages(turns: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the role and the text of each turn; of a turn without words, none."""
+    return [{"role": str(turn["role"]), "content": _read_content(turn)} for turn in turns]
 
 
 def _is_text_part(part: Any) -> bool:
@@ -79,7 +99,7 @@ def _is_turn(turn: Any) -> bool:
     return isinstance(turn, dict) and "role" in turn and ("content" in turn or "tool_calls" in turn)
 
 
-def _read_content(turn: dict[str, Any]) -> str:
+def _read_content(turn: Mapping[str, Any]) -> str:
     content = turn.get("content")
     if isinstance(content, list):
         return _join_parts(content)

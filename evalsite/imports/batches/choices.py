@@ -24,7 +24,7 @@ from evalsite.data.tables.faults import (
 from evalsite.data.tables.table import Row
 from evalsite.data.tables.texts import (
     find_reasoning,
-    read_input,
+    read_messages,
     write_last_answer,
     write_messages,
     write_value,
@@ -608,7 +608,7 @@ class Texts:
         for output in values.outputs:
             text = output.text
             if text[:1] == "[" and self._is_output_written and (turns := read_turns(text)):
-                output.text = write_last_answer(read_input(turns))
+                output.text = write_last_answer(read_messages(turns))
             if "<" in text[:40]:
                 self._read_reasoning(output, values, key)
             elif text in _LOST:
@@ -622,11 +622,11 @@ class Texts:
         if len(turns) > 1 and turns[0]["role"] in ("system", "developer"):
             self._prompted[key] = None
             if self._answers[SYSTEM_PROMPTS] == LEAVE_OUT:
-                prompt = read_input([turns[0]])[0]["content"]
+                prompt = read_messages(turns[:1])[0]["content"]
                 values.extra = {**values.extra, "system_prompt": prompt}
                 turns = turns[1:]
         if kind in _WRITTEN:
-            return write_messages(read_input(list(turns)))
+            return write_messages(read_messages(turns))
         return write_value(list(turns))
 
     def _read_speakers(self, text: str, key: str) -> str:

@@ -13,7 +13,6 @@ from django.db.models import (
     Count,
     Exists,
     F,
-    Func,
     Max,
     Min,
     OuterRef,
@@ -23,26 +22,15 @@ from django.db.models import (
     TextField,
     Window,
 )
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Cast
 
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.studies.models import Batch, Item, Output, Study, System
+from evalsite.studies.models import Batch, Item, Output, Study, System, name_record
 
 # systems with a column of their own
 MOST_COLUMNS = 12
 # ids between the first and the last part of a record that are read as a stretch
 _STRETCH = 200
-
-
-class _RecordId(Func):
-    """The id in the file of which an item is a part; NULL of others. KT() parses JSON twice."""
-
-    function = "JSON_EXTRACT"
-    template = "%(function)s(%(expressions)s, '$.item')"
-    output_field = TextField()
-
-    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        return self.as_sql(compiler, connection, template="(%(expressions)s ->> 'item')", **context)
 
 
 @dataclass
@@ -74,16 +62,12 @@ def list_records(study: Study, search: str = "", *, has_one_batch: bool = False)
         firsts = items if is_whole(study) else _list_firsts(items)
         number = firsts.order_by().values("study").annotate(number=Count("pk")).values("number")
         records = firsts.values(
-            name=F("key") if is_whole(study) else _name_record(), first=F("id"), last=F("id")
+            name=F("key") if is_whole(study) else name_record(), first=F("id"), last=F("id")
         )
         return records.annotate(total=Subquery(number)).order_by("first")
-    named = items.annotate(name=_name_record()).order_by()
+    named = items.annotate(name=name_record()).order_by()
     records = named.values("name").annotate(first=Min("id"), last=Max("id"))
     return records.annotate(total=Window(Count("*"))).order_by("first")
-
-
-def _name_record() -> Coalesce:
-    return Coalesce(_RecordId("extra"), F("key"), output_field=TextField())
 
 
 def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:
@@ -94,7 +78,7 @@ def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:
 
 def is_whole(study: Study) -> bool:
     """Return whether people see all outputs of a record at once, so that each is one item."""
-    return study.config.item.outputs.most > 1 and not makes_pairs(study.config)
+    return study.config.unit_name == "item"
 
 
 def read_records(study: Study, rows: Sequence[dict[str, Any]]) -> list[Record]:

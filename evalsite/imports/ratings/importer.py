@@ -40,6 +40,8 @@ from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
+# values of a column that its note names: how many, and of how many characters
+_MOST_NAMED, _LONGEST = 7, 30
 # whether numbers have a decimal comma
 COMMAS = "decimal_comma"
 # what may be in columns of our own exports
@@ -125,6 +127,15 @@ class RatingImporter(Importer):
             "point": points,
             "item": {str(name) for names in keys for name in names if name},
         }
+
+    def describe_columns(self, checked: CheckedRatings, rows: Sequence[Row]) -> dict[str, str]:
+        notes = {}
+        for number, column in enumerate(checked.header):
+            cells = [row.cells[number].strip() for row in rows if number < len(row.cells)]
+            values = [*dict.fromkeys(filter(None, cells))]
+            if 0 < len(values) <= _MOST_NAMED and all(len(text) <= _LONGEST for text in values):
+                notes[column] = ", ".join(sorted(values, key=lambda text: (len(text), text)))
+        return notes
 
     def check_mapping(self, checked: CheckedRatings, target: Target, table: Table) -> list[Fault]:
         if target.instrument.asks_turns:
@@ -226,6 +237,13 @@ class RatingReader:
         checked.faults += builder.faults[known:]
         checked.answers = [] if checked.faults else answers
         checked.remarks = [*builder.remarks.listed(), *self._list_remarks()]
+        columns = {field: column for column, field in checked.mapping.items()}
+        people, items = len(checked.participants), len(checked.per_item)
+        if checked.answers and "participant" in columns:
+            word = "person" if people == 1 else "people"
+            checked.notes[columns["participant"]] = f"{people:,} {word}"
+        if checked.answers and "item" in columns:
+            checked.notes[columns["item"]] = count_of(items, "item")
         self._decide()
         self._ask_rejected()
         self._ask_commas()

@@ -174,7 +174,7 @@ def describe_running(ids: Collection[UUID]) -> dict[UUID, StudyRow]:
 
 def _find_flag(study: Study, progress: Outline, moment: datetime) -> str:
     """Return why a running study needs attention, as the template calls it; "" for no reason."""
-    if study.state not in _STATES["running"] or progress.more_items_than:
+    if study.state not in _STATES["running"] or progress.more_than:
         return ""
     if progress.target and progress.done >= progress.target:
         return "all-in"

@@ -12,7 +12,7 @@ variant       what else may differ between outputs of one system: a prompt, a fi
 sample        the number of a repeated sample
 output        the text, or a list of texts, which are samples
 outputs       of a row with several: the `output` of each, and its `system` or, at a path, its
-              `system_at`
+              `system_at`; without either, that of the row
 begins_alike  whether the messages with which all outputs of a row begin are its input
 turns         whether inputs and outputs are lists of turns
 loose         inputs that may differ between outputs of one id, as other inputs tell it, too: then
