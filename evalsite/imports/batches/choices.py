@@ -35,10 +35,8 @@ from evalsite.imports.batches.items import (
     DraftOutput,
     is_made_group,
 )
-from evalsite.imports.columns import join_names
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
-from evalsite.imports.system_names import fold
-from evalsite.imports.target import Target
+from evalsite.imports.columns import fold_system, join_names
+from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name
 from evalsite.lib.conversations import read_turns
@@ -144,11 +142,11 @@ class Names:
         self._plain: dict[str, int] = {}
         self._others: dict[str, tuple[str, int]] = {}
         for name in existing:
-            self._take(name, fold(name), 0)
+            self._take(name, fold_system(name), 0)
 
     def meet(self, name: str, line: int) -> tuple[str, str]:
         """Record the name as used. If it could be confused: return why, and with which name."""
-        folded = fold(name)
+        folded = fold_system(name)
         if folded in self._plain:
             spelling, first = folded, self._plain[folded]
         elif folded in self._others:
