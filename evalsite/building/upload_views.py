@@ -66,6 +66,8 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     upload = open_upload(upload_id, by=request.user)
     if upload is not None and upload.study is not None:
         return redirect("admin:batch-list", upload.study.pk)
+    if upload is not None and upload.purpose == Upload.Purpose.RATINGS:
+        return redirect("admin:new-ratings-file", upload.pk)
     if upload is None or not upload.path.exists():
         return start_again(request)
     if request.method == "POST":

@@ -142,11 +142,12 @@ def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(
         if not field.is_visible():
             page.locator(f"details:has([id='{field.get_attribute('id')}']) > summary").click()
         with page.expect_navigation():
-            field.select_option(label=contains)
+            field.select_option(contains)
     expect(page.get_by_text("What people will see")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     follow(page, "button:has-text('Import')")
 
+    page.locator("details.fold:has-text('Undo') > summary").click()
     expect(page.get_by_role("link", name=f"Undo {Path(own_file.name).name}")).to_be_visible()
     assert count_items(study) == (own_file.items, own_file.systems)
     assert watch.found == []

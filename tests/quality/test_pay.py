@@ -58,8 +58,8 @@ def begin(
     A set has room for one check for every 4 items.
     """
     study = make_study(
-        items=items, k=2, set_size=set_size, checks_per_person=2 if checks else 0, minutes_per_set=12,
-        pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
+        items=items, k=2, set_size=set_size, checks_per_person=2 if checks else 0,
+        minutes_per_set=12, pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
     )  # fmt: skip
     if checks:
         add_checks(study, checks, kind="attention")

@@ -1062,6 +1062,10 @@ class ItemBuilder:
 
     def _tell(self, fault: Fault, key: str | None) -> None:
         """The fault keeps the file out, unless rows with faults are left out."""
+        if fault.code == "output_empty":
+            # what becomes of these is a decision of its own
+            self.faults.append(fault)
+            return
         self.faulty.add(fault, key)
         if not self.faulty.is_chosen:
             self.faults.append(fault)

@@ -84,6 +84,11 @@ class QuestionForm(RowForm):
         return criterion is not None and _is_share(criterion)
 
     @property
+    def compares(self) -> bool:
+        criterion = self._criterion
+        return criterion is not None and criterion.scale.compares
+
+    @property
     def unit(self) -> str:
         """Return the unit of the margin."""
         criterion = self._criterion
