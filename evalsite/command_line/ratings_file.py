@@ -28,7 +28,7 @@ from evalsite.lib.rating_guess import guess_mapping
 
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
-_MISSING = ("na", "n/a", "nan", "none", "null")
+_MISSING = ("na", "n/a", "nan", "none", "null", "\\n")
 
 
 @contextmanager
