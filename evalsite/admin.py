@@ -142,13 +142,13 @@ class EvalsiteAdminSite(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         """Show the studies of this person, those that need attention first."""
-        from evalsite.imports.forms import UploadForm  # noqa: PLC0415 (needs models)
+        from evalsite.building.upload_views import describe_start  # noqa: PLC0415 (needs models)
         from evalsite.results.overview.studies import list_studies  # noqa: PLC0415 (needs models)
 
         request.current_app = self.name
-        context = {**self._name(), "list": list_studies(request.user, request.GET)}
-        if context["list"].is_empty:
-            context["form"] = UploadForm(None, several=True)
+        studies = list_studies(request.user, request.GET)
+        start = describe_start(request.user) if studies.is_empty and not studies.search else {}
+        context = {**self._name(), "list": studies, **start}
         return TemplateResponse(request, "admin/index.html", context | (extra_context or {}))
 
     def login(

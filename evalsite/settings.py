@@ -325,6 +325,9 @@ FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 FILE_VIEWS = {
     "admin:study-new",
     "admin:new-upload-correct",
+    "admin:new-ratings",
+    "admin:new-ratings-file",
+    "admin:new-ratings-create",
     "admin:upload-new",
     "admin:bundle-upload",
     "admin:instrument-import",

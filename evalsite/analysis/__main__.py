@@ -23,7 +23,6 @@ from evalsite.analysis.families import (
     guess_family,
     name_kind,
 )
-from evalsite.analysis.families.bare_scales import read_scale
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.turns import TURNS
@@ -37,6 +36,7 @@ from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
+from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.lib.words import count_of
 from evalsite.results.report.sentences import REASONS, write_p, write_sentence
@@ -577,7 +577,7 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     chosen = kind or (protocol or "")
     scale = read_scale(key, rows.value, ends=ends, kind=chosen)
     if not is_named:
-        known["reading"] = scale.describe(key)
+        known["reading"] = _describe_reading(scale, key)
     if scale.decides:
         return known | {"kind": "decision", "family": DECISION.name, "answers": _YES_NO}
     if scale.ends is not None:
@@ -587,6 +587,20 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
         for point in scale.list_points()
     ]
     return known | {"kind": kind or scale.kind, "answers": answers}
+
+
+def _describe_reading(scale: BareScale, key: str) -> dict[str, Any]:
+    """Return a note on how the values were read."""
+    if scale.decides:
+        return make_note("read_as_decisions", key)
+    low, high = scale.ends or (None, None)
+    facts: dict[str, Any] = {"low": low, "high": high}
+    if scale.kind == "number":
+        return make_note("read_as_numbers", key, **facts)
+    facts["is_range_found"] = scale.is_range_found
+    if scale.kind == "slider":
+        return make_note("read_as_slider", key, **facts)
+    return make_note("read_as_points", key, **facts, step=scale.step)
 
 
 _YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]

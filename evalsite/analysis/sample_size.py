@@ -68,12 +68,14 @@ def find_power(shift: float, df: float, test: Decision) -> float:
 
 def find_edge(level: float, df: float) -> float:
     """Return what a central t of these degrees of freedom exceeds with this probability."""
+
+    def is_beyond(edge: float) -> bool:
+        return _average(lambda spread: _above(edge * spread), df) <= level
+
     low, high = 0.0, 2.0
-    while _average(lambda spread: _above(high * spread), df) > level:
+    while not is_beyond(high):
         low, high = high, 2 * high
-    return _halve(
-        lambda edge: _average(lambda spread: _above(edge * spread), df) <= level, low, high
-    )
+    return _halve(is_beyond, low, high)
 
 
 def find_smallest(
@@ -189,9 +191,9 @@ def spread_of_preferences(parts: Mapping[str, float], ties: float) -> Variances:
     means = [0.0, 0.0]  # of the squares of what one person, and one input, has in common
     whole = 0.0
     sizes = parts["rater_system"], parts["item_system"]
-    for number, (own, other) in enumerate((sizes, sizes[::-1])):
+    for number, (common, other) in enumerate((sizes, sizes[::-1])):
         for place, weight in zip(places, weights, strict=True):
-            rows = [answer(own * place + other * further) for further in places]
+            rows = [answer(common * place + other * further) for further in places]
             mean = sum(row[0] * each for row, each in zip(rows, weights, strict=True))
             means[number] += weight * mean**2
             if number == 0:

@@ -14,8 +14,15 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.figure import make_note
-from evalsite.lib.rating_columns import DIRECTIONS, FIELDS, check_mapping, melt
-from evalsite.lib.rating_guess import guess_mapping, is_direction
+from evalsite.lib.rating_columns import (
+    DECISION_WORDS,
+    DIRECTIONS,
+    FIELDS,
+    MISSING_WORDS,
+    check_mapping,
+    melt,
+)
+from evalsite.lib.rating_guess import guess_bare
 
 # --- preferences ----------------------------------------------------------------------
 
@@ -199,9 +206,6 @@ _LONGEST_HEADER = 1_000_000  # bytes; a binary file may have no line break
 _OPEN_QUOTE = ("EOF inside string starting at", "a quotation mark isn't closed, in")
 _SAMPLE = 50  # rows that show which columns hold numbers
 # words for values, where all values of a criterion are such words
-_WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
-# what programs write where there is no rating
-_MISSING_WORDS = ("na", "n/a", "nan", "none", "null")
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
 
 
@@ -331,11 +335,7 @@ def read_bare_table(
     """
     start = read_texts(path, nrows=_SAMPLE)
     header = [str(name) for name in start.columns]
-    guess = guess_mapping(
-        header,
-        numeric=[name for name in header if _is_numeric(start[name])],
-        directed=[name for name in header if is_direction(start[name])],
-    )
+    guess = guess_bare(header, start.fillna("").to_numpy().tolist())
     # columns that only the analysis uses
     guess |= {name: name for name in header if name in _KNOWN - FIELDS.keys()}
     if unknown := [name for name, field in (mapping or {}).items() if field and name not in guess]:
@@ -359,11 +359,6 @@ def read_bare_table(
         "columns_read", columns=[[*pair] for pair in used.items() if len(set(pair)) > 1]
     )
     return replace(table, notes=(*table.notes, note))
-
-
-def _is_numeric(cells: pd.Series) -> bool:
-    filled = cells[cells.str.strip() != ""]
-    return len(filled) > 0 and bool(pd.to_numeric(filled, errors="coerce").notna().all())
 
 
 def _melt(frame: pd.DataFrame, mapping: Mapping[str, str]) -> pd.DataFrame:
@@ -469,8 +464,8 @@ def _read_words(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
     """Return the values, 1 and 0 for the words of decisions."""
     value = text["value"]
     word = value.str.strip().str.casefold()
-    value = value.where(~word.isin(_MISSING_WORDS), "")
-    number = word.map(_WORDS)
+    value = value.where(~word.isin(MISSING_WORDS), "")
+    number = word.map(DECISION_WORDS)
     if number.isna().all():
         return value
     is_other = (number.isna() & (value.str.strip() != "")).groupby(rows.criterion).transform("any")

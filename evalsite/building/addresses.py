@@ -19,6 +19,12 @@ from evalsite.building.instrument_views import (
     translate,
 )
 from evalsite.building.new_views import list_all, new_from_instrument, show_sources
+from evalsite.building.ratings_views import (
+    create_from_ratings,
+    show_ratings,
+    start_ratings,
+    use_as_outputs,
+)
 from evalsite.building.try_views import show_instructions, try_instrument
 from evalsite.building.upload_views import (
     cancel_new_upload,
@@ -36,6 +42,10 @@ PAGES: list[tuple[str, str, Callable[..., Any]]] = [
     ("studies/new/<uuid:upload_id>/correct/", "new-upload-correct", correct_new_upload),
     ("studies/new/<uuid:upload_id>/cancel/", "new-upload-cancel", cancel_new_upload),
     ("studies/new/<uuid:upload_id>/faults.csv", "new-upload-faults", show_new_faults),
+    ("studies/new/ratings/", "new-ratings", start_ratings),
+    ("studies/new/ratings/<uuid:upload_id>/", "new-ratings-file", show_ratings),
+    ("studies/new/ratings/<uuid:upload_id>/results/", "new-ratings-create", create_from_ratings),
+    ("studies/new/ratings/<uuid:upload_id>/outputs/", "new-ratings-outputs", use_as_outputs),
     ("studies/new/instruments/", "new-all", list_all),
     ("studies/new/from/", "new-from", new_from_instrument),
     ("studies/new/<uuid:upload_id>/instrument/", "new-instrument", choose_instrument),

@@ -26,7 +26,7 @@ class CopyForm(forms.Form):
     title = forms.CharField(
         max_length=120,
         label="Title of the copy",
-        help_text="Participants see it too.",
+        help_text="People who rate see it too.",
         error_messages={"required": "Enter a title."},
     )
     with_items = forms.BooleanField(

@@ -32,6 +32,17 @@ _ADDRESSES = {
 }
 
 
+def describe_start(user: Any) -> dict[str, Any]:
+    """Return what the box for the files of a new study needs, with those that were dropped."""
+    uploads = Upload.objects.filter(created_by=user.pk, study=None)
+    return {
+        "form": UploadForm(None, several=True),
+        "purpose": Upload.Purpose.ITEMS,
+        "to": reverse("admin:study-new"),
+        "waiting": list_waiting_uploads(uploads),
+    }
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def start_study(request: HttpRequest) -> HttpResponseBase:
     """Take the files that a study begins with, or show the other ways to begin it."""
@@ -44,14 +55,7 @@ def start_study(request: HttpRequest) -> HttpResponseBase:
         if upload is not None:
             begin_check(upload, by=request.user)
             return redirect("admin:new-upload", upload.pk)
-    uploads = Upload.objects.filter(created_by=request.user.pk, study=None)
-    context = {
-        "form": form,
-        "purpose": Upload.Purpose.ITEMS,
-        "to": reverse("admin:study-new"),
-        "waiting": list_waiting_uploads(uploads),
-        "title": "New study",
-    }
+    context = {**describe_start(request.user), "form": form, "title": "New study"}
     status = form.get_status() if is_post else 200
     return TemplateResponse(request, "building/new.html", context, status=status)
 
@@ -62,6 +66,8 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     upload = open_upload(upload_id, by=request.user)
     if upload is not None and upload.study is not None:
         return redirect("admin:batch-list", upload.study.pk)
+    if upload is not None and upload.purpose == Upload.Purpose.RATINGS:
+        return redirect("admin:new-ratings-file", upload.pk)
     if upload is None or not upload.path.exists():
         return start_again(request)
     if request.method == "POST":

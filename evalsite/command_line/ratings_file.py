@@ -1,34 +1,20 @@
-"""Ratings in any form that people have, as the plain table from which results are computed.
+"""Ratings in any form that people have, as the plain table from which results are computed."""
 
-What the analysis reads by itself, CSV in UTF-8, stays as it is. Any other file is read by the code
-that imports ratings into a study, and written as CSV into a folder of its own.
-"""
-
-import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from evalsite.command_line.output import Refused as Wrong
 from evalsite.data.tables.appended import TAKES_ALIKE, open_appended
+from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_files
-from evalsite.data.tables.formats import find_ratings
 from evalsite.data.tables.outputs import CHOSEN
-from evalsite.data.tables.path_columns import PathColumns
-from evalsite.data.tables.rating_forms import derive_known, find_form, find_reviews, name_winners
-from evalsite.data.tables.reader import AS_TABLE, open_table
-from evalsite.data.tables.table import Limits, Row, Table, peek
-from evalsite.lib.csv_writer import write_csv
-from evalsite.lib.rating_guess import guess_mapping
-
-_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-_NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
-_MISSING = ("na", "n/a", "nan", "none", "null", "\\n")
+from evalsite.data.tables.rating_forms import name_winners
+from evalsite.data.tables.table import Limits, Table, peek
 
 
 @contextmanager
@@ -41,11 +27,11 @@ def open_ratings(options: Namespace) -> Iterator[None]:
             if table is not None and not peek(table):
                 raise Refused("no_rows", "The file has no rows under its header.")
             sides = name_winners(table) if table is not None else []
-            if table is None or (not sides and _is_plain(table, options.map)):
+            if table is None or (not sides and is_plain(table, options.map)):
                 yield
                 return
             target = Path(folder) / f"{path.stem}.csv"
-            options.map = _write(table, target, dict(options.map), sides)
+            options.map = write_plain(table, target, dict(options.map), sides)
             options.ratings = target
             try:
                 yield
@@ -60,13 +46,13 @@ def open_ratings(options: Namespace) -> Iterator[None]:
 
 def _open(path: Path, chosen: dict[str, str], stack: ExitStack) -> Table | None:
     """Open a file, or all of a folder; None if its own reader says better what is wrong."""
-    options = {"encoding": "windows-1252", AS_TABLE: True, TAKES_ALIKE: True, CHOSEN: chosen}
     limits = Limits().lift()
     if path.is_dir():
-        return open_appended(find_files(path), limits, options, {}, is_chosen=True)
+        return open_appended(find_files(path), limits, {CHOSEN: chosen}, {}, is_chosen=True)
     source = stack.enter_context(path.open("rb"))
+    options = {TAKES_ALIKE: True, CHOSEN: chosen}
     try:
-        table = open_table(source, limits=limits, options=options, file_name=path.name)
+        table = open_bare(source, file_name=path.name, limits=limits, options=options)
     except Refused as refused:
         if refused.code in ("empty_file", "archive_unreadable", "not_windows_1252"):
             return None
@@ -74,117 +60,3 @@ def _open(path: Path, chosen: dict[str, str], stack: ExitStack) -> Table | None:
     if table.encoding == "Windows-1252":
         sys.stderr.write(f"{path} isn't UTF-8: it was read as Windows-1252.\n")
     return table
-
-
-def _is_plain(table: Table, pairs: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the file is CSV in UTF-8, whose columns hold all that is asked for."""
-    if not table.encoding.startswith("UTF-8") or table.delimiter not in ("comma", "tab"):
-        return False
-    if table.remarks.listed() or any(path not in table.header for path, _ in pairs):
-        return False
-    rows = peek(table)
-    if not pairs and _find_form(table, rows):
-        return False
-    return not any(
-        len(row.cells) > number and _COMMA.fullmatch(row.cells[number].strip())
-        for number in range(len(table.header))
-        for row in rows
-    )
-
-
-def _find_form(table: Table, rows: Sequence[Row]) -> dict[str, str]:
-    """Return fields by path or pattern if the file has ratings in a form of its own."""
-    header = table.header
-    if form := find_ratings(header, rows) or find_reviews(header, rows):
-        return form
-    guess = {*guess_mapping(header).values()}
-    if {"value", "preferred"} & guess:
-        return {}
-    return find_form(header, rows, derive_known(header, rows), guess)
-
-
-def _write(
-    table: Table, target: Path, mapping: dict[str, str], sides: Sequence[str]
-) -> list[tuple[str, str]]:
-    """Write the rows as CSV; return the fields of their columns, as far as they are known.
-
-    `sides` are the columns of the two systems of each row.
-    """
-    first = peek(table)
-    known = derive_known(table.header, first)
-    form = _find_form(table, first)
-    chosen = {*mapping.values()}
-    mapping = {path: use for path, use in form.items() if use not in chosen} | mapping
-    paths = PathColumns(table, first, mapping, known)
-    paths.used = {name for name in paths.names if mapping.get(name) or name in paths.bound}
-    mapping |= {name: name.strip("{}") for name in paths.bound}
-    left_out = {*paths.consumed, *(name for name in paths.paths if name not in paths.used)}
-    left_out |= {name for name, use in mapping.items() if not use} & {*table.header}
-    # of a battle it is how many turns there were
-    left_out |= {"turn"} if sides else set()
-    places = {name: number for number, name in enumerate(table.header)}
-    items = [places[name] for name, use in mapping.items() if use == "item" and name in places]
-    kept = [number for number, name in enumerate(table.header) if name not in left_out]
-    rows = [_join_ids(row.cells, items) for row in _read_rows(table)]
-    commas = _find_commas(rows, kept)
-    kept = [number for number in kept if number not in items[1:]]
-    names = _name_sides(table.header, rows, sides)
-    with target.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, [[names.get(number, table.header[number]) for number in kept]])
-        write_csv(file, ([_write_cell(cells[n], n in commas) for n in kept] for cells in rows))
-    dropped = {table.header[number] for number in items[1:]}
-    return [(name, use) for name, use in mapping.items() if use and name not in dropped]
-
-
-def _name_sides(
-    header: Sequence[str], rows: Sequence[list[str]], sides: Sequence[str]
-) -> dict[int, str]:
-    """Return what the columns of both systems are called here, by number; items become pairs."""
-    numbers = [header.index(side) for side in sides]
-    guess = guess_mapping(header)
-    item = next((number for number, name in enumerate(header) if guess[name] == "item"), None)
-    if numbers and item is not None:
-        # an item has one pair
-        pairs: dict[str, set[tuple[str, ...]]] = {}
-        for cells in rows:
-            pairs.setdefault(cells[item], set()).add(_list_pair(cells, numbers))
-        for cells in rows:
-            if len(pairs[cells[item]]) > 1:
-                cells[item] = "-".join([cells[item], *_list_pair(cells, numbers)])
-    return {number: f"system_{place}" for place, number in enumerate(numbers, start=1)}
-
-
-def _list_pair(cells: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
-    return tuple(sorted(cells[number].strip() for number in numbers))
-
-
-def _read_rows(table: Table) -> Iterator[Any]:
-    for row in table.rows:
-        for problem in row.problems:
-            raise Refused(problem.code, problem.message, line=row.line, record=row.record)
-        if len(row.cells) == len(table.header):
-            yield row
-
-
-def _join_ids(cells: list[str], items: Sequence[int]) -> list[str]:
-    """Put an id together that is in several columns, such as a document and its question."""
-    if len(items) > 1:
-        cells[items[0]] = "-".join(cells[number] for number in items)
-    return cells
-
-
-def _find_commas(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> set[int]:
-    """Return the columns of numbers of which some have a decimal comma."""
-    commas = set()
-    for number in columns:
-        cells = [cell for row in rows if (cell := row[number].strip())]
-        filled = [cell for cell in cells if cell.casefold() not in _MISSING]
-        if any(map(_COMMA.fullmatch, filled)) and all(map(_NUMBER.fullmatch, filled)):
-            commas.add(number)
-    return commas
-
-
-def _write_cell(cell: str, has_comma: bool) -> str:
-    if cell.strip().casefold() in _MISSING:
-        return ""
-    return cell.strip().replace(",", ".") if has_comma else cell

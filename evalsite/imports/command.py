@@ -22,13 +22,15 @@ from evalsite.imports.core import (
     Decision,
     Importer,
     Source,
+    aim_at_study,
     check_source,
     get_limits,
+    hash_file,
     list_faults,
+    name_on_disk,
+    read_header,
 )
-from evalsite.imports.packs import name_files, pack_files
-from evalsite.imports.server_files import hash_file, name_on_disk, read_header
-from evalsite.imports.target import aim_at_study
+from evalsite.imports.uploads import name_files, pack_files
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 

@@ -7,6 +7,7 @@ from evalsite.lib.rating_columns import (
     BARE,
     DIRECTIONS,
     FIELDS,
+    MISSING_WORDS,
     Asked,
     Target,
     fold,
@@ -27,6 +28,7 @@ QUALITIES = frozenset(
 )  # fmt: skip
 # what files put before or after the name of a criterion
 _AFFIXES = ("rating", "ratings", "score", "scores", "value", "answer", "likert", "judgement")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
 _NUMBERED = re.compile(r"(.*?)[\s_.-]*([1-9][0-9]?)")
 _START = 3  # letters of a criterion's name that tell it
 
@@ -51,6 +53,22 @@ def guess_mapping(
         {name for name, column in zip(names, columns, strict=True) if column in directed},
     )
     return {column: mapping[name] for name, column in zip(names, columns, strict=True)}
+
+
+def guess_bare(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Return a field for each column of a bare file, as its name and its first cells show."""
+    cells = {name: [row[number] for row in rows] for number, name in enumerate(header)}
+    return guess_mapping(
+        header,
+        numeric=[name for name in header if are_numbers(cells[name])],
+        directed=[name for name in header if is_direction(cells[name])],
+    )
+
+
+def are_numbers(cells: Iterable[str]) -> bool:
+    """Tell whether all cells are numbers but those that are empty, or say that there is none."""
+    filled = [text for cell in cells if (text := cell.strip().casefold())]
+    return bool(filled) and all(text in MISSING_WORDS or _NUMBER.fullmatch(text) for text in filled)
 
 
 def _strip_prefixes(columns: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ class ResultsConfig(AppConfig):
         from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
         from evalsite.exports import scripts  # noqa: PLC0415
         from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
+        from evalsite.imports.ratings import new_study  # noqa: PLC0415
 
         # they register their jobs and tasks
         from evalsite.results.design import balance_count  # noqa: F401, PLC0415
@@ -16,6 +17,8 @@ class ResultsConfig(AppConfig):
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
         from evalsite.results.report import computation, sentences  # noqa: PLC0415
 
+        if computation.start_analysis not in new_study.WHEN_MADE:
+            new_study.WHEN_MADE.append(computation.start_analysis)
         bundle_format.SOFTWARE_FIELDS["methods"] = METHODS_VERSION
         scripts.METHOD_WORDS |= sentences.METHOD_WORDS
         source = bundle_format.ReportSource(

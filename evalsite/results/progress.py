@@ -132,7 +132,8 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
     target = (row["all_items"] - waiting) * study.k + row["added"]
     return Edge(
         done=row["done"],
-        target=target,
+        # nothing was planned here
+        target=row["done"] if study.is_collected_elsewhere else target,
         items=row["all_items"],
         records=row.get("records", row["all_items"]),
         systems=row["all_systems"],

@@ -1,6 +1,6 @@
 """Staff pages of results, people and progress."""
 
-from evalsite.results.analysis_plan.views import plan_views
+from evalsite.results.analysis_plan.views import show_plan  # noqa: F401 (a page by itself)
 from evalsite.results.design.views import design_views
 from evalsite.results.disagreement.views import disagreement_views
 from evalsite.results.documents.views import document_views
@@ -21,7 +21,6 @@ study_views = [
     *result_views,
     *hidden_views,
     *disagreement_views,
-    *plan_views,
     *planner_views,
     *report_views,
     *document_views,

@@ -552,6 +552,11 @@ class Study(models.Model):
         return self.launched_at is not None
 
     @property
+    def is_collected_elsewhere(self) -> bool:
+        """Whether it was made of ratings: closed the moment it had them, nobody was ever let in."""
+        return self.launched_at is not None and self.launched_at == self.closed_at
+
+    @property
     def is_past_its_end(self) -> bool:
         return self.closes_at is not None and now() >= self.closes_at
 

@@ -49,7 +49,7 @@ ROLE_TABLE = [
     ),
     _row(
         "Recruit people",
-        "Invite participants and experts, rounds",
+        "Invite people, panels and links",
         TeamRole.EDITOR,
         "get study-recruitments", "post study-experts", "post recruitment-switch",
     ),

@@ -16,7 +16,7 @@ from evalsite.studies.models import Membership, TeamRole
 
 _SUBJECT = {
     TeamRole.VIEWER: "Sees progress and results, and downloads files without identities.",
-    TeamRole.EDITOR: "Also sets up and runs the study. Participants appear under pseudonyms.",
+    TeamRole.EDITOR: "Also sets up and runs the study. People appear under pseudonyms.",
     TeamRole.EDITOR_WITH_IDENTITIES: (
         "Also sees identities, receipts, and what people said about themselves."
     ),
@@ -40,7 +40,7 @@ class NoteForm(forms.Form):
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Participants never see it. The datasheet prints it.",
+        help_text="People who rate never see it. The datasheet prints it.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.families.bare_scales import read_scale
+from evalsite.lib.bare_scales import read_scale
 
 HEADER = ("participant", "item", "system", "value")
 

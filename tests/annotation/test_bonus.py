@@ -402,7 +402,7 @@ def test_other_sets_than_the_documents_are_remarked_on_and_not_refused(staff_cli
     assert checked(study).is_met
     assert own.startswith(
         "The document says at most 5 sets of 11 and a bonus for all of them; this study has at "
-        "most 3 sets of 11 and no bonus. Participants read what this study has."
+        "most 3 sets of 11 and no bonus. People read what this study has."
     )
     assert "this study has at most 3 sets of 11 and no bonus" in page
     study.instructions = "Do at most 3 sets."

@@ -111,7 +111,7 @@ def test_opened_batch_gets_k_places_behind_all_others(staff_client, study, later
     page = staff_client.post(url("batch-open", study, later.pk), follow=True)
     run_waiting_jobs()
 
-    assert "is open to participants" in page.text
+    assert "is open to people" in page.text
     new = Slot.objects.filter(item__batch=later)
     assert sorted(new.values_list("no", flat=True)) == [0, 0, 1, 1]
     assert new.earliest("pos").pos > last
@@ -153,7 +153,7 @@ def test_bad_68_opened_batch_is_not_undone(staff_client, researcher, study, late
     page = staff_client.post(url("batch-undo", study, later.pk), follow=True)
     run_waiting_jobs()
 
-    assert "open to participants. It can&#x27;t be undone" in page.text
+    assert "open to people. It can&#x27;t be undone" in page.text
     assert Batch.objects.filter(pk=later.pk).exists()
 
 
@@ -173,7 +173,7 @@ def test_batch_is_opened_once(researcher, study, later):
     open_batch(batch=later, by=researcher)
     run_waiting_jobs()
 
-    with pytest.raises(ValidationError, match="open to participants already"):
+    with pytest.raises(ValidationError, match="open to people already"):
         open_batch(batch=later, by=researcher)
 
     assert Slot.objects.filter(item__batch=later).count() == 4

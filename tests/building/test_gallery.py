@@ -16,7 +16,7 @@ from evalsite.building.gallery import (
     list_protocols,
     read_gallery,
 )
-from evalsite.building.trying import list_samples, render_preview
+from evalsite.building.trying import list_samples, render_pick, render_preview
 from evalsite.instruments import checks
 from evalsite.instruments.checks import read_instrument
 from evalsite.instruments.scales import installed_scales
@@ -121,6 +121,19 @@ def test_conversations_of_an_example_are_shown_turn_by_turn(key):
 
         assert 'class="turn' in page or '<ol class="dialogue">' in page
         assert "role" not in strip_tags(page)
+
+
+def test_previews_draw_the_line_of_a_slider_with_its_marks_and_cards_with_its_ends():
+    config = checks.read_instrument(read_gallery()["da_sqm"])
+    marks = len(config.criteria[0].scale.stops)
+
+    preview, pick = render_preview(config), render_pick(config, list_samples(config)[0])
+
+    for page, labels in ((preview, marks), (pick, 2)):
+        question = page.partition("data-question")[2].partition("</fieldset>")[0]
+        assert (question.count("<line "), question.count("<li>")) == (1 + marks, labels)
+        assert "<input" not in question
+        assert " style=" not in page
 
 
 # --- kinds of questions without a page --------------------------------------------------

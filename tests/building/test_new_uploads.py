@@ -65,6 +65,19 @@ def test_files_are_shown_as_items_before_there_is_a_study(staff_client: Client) 
     assert not Study.objects.exists()
 
 
+def test_studies_page_of_a_newcomer_takes_files_and_lists_those_dropped(
+    staff_client: Client,
+) -> None:
+    drop(staff_client, TEXTS)
+
+    page = staff_client.get(reverse("admin:index")).text
+    searched = staff_client.get(reverse("admin:index"), {"q": "nothing"}).text
+
+    assert f'action="{START}" enctype="multipart/form-data"' in page
+    assert f'href="{find("new-upload")}"' in page
+    assert "multipart/form-data" not in searched
+
+
 def test_item_is_the_record_of_the_file_with_all_of_its_outputs(staff_client: Client) -> None:
     page = drop(staff_client, {"answers.jsonl": NESTED})
     second = staff_client.get(f"{find('new-upload')}?item=2")

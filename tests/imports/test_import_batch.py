@@ -226,7 +226,7 @@ def test_open_batch_cannot_be_undone(study: Any) -> None:
     batch = load(study)
     Batch.objects.update(opened_at=timezone.now())
 
-    with pytest.raises(ValidationError, match="open to participants"):
+    with pytest.raises(ValidationError, match="open to people"):
         undo_batch(batch=batch, by=None)
 
     assert batch.items.exists()  # type: ignore[attr-defined]

@@ -51,6 +51,7 @@ def read_title(page: Any) -> str:
     return " ".join(found[1].split())
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("protocol", "column", "systems", "title", "unit"),
     [
@@ -74,6 +75,9 @@ def test_item_is_the_record_whatever_people_see_at_once(
     frame = page.context["frame"]
     assert (frame.facts[1], frame.unit) == (title.split(":")[0], unit)
     assert frame.setup.entries["batch-list"].value == "3"
+    launch = staff_client.get(address("study-launch", study)).text
+    screens = {"output": 6, "pair": 9, "item": 3}[unit]
+    assert f"<dt>{unit.capitalize()}s</dt><dd>{screens} × {study.k}</dd>" in launch
     rows = page.context["records"]
     assert [record.name for record, *_ in rows] == ["m1", "m2", "m3"]
     assert {len(texts) for *_, texts in rows} == {len(systems.split())}

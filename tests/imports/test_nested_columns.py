@@ -96,7 +96,7 @@ def test_the_page_offers_each_path_with_its_first_value():
     report = upload.report
     page = client.get(reverse("admin:upload-preview", args=[study.pk, upload.pk]))
 
-    rows = {column.label: sample for column, sample, _ in page.context["columns"]}
+    rows = {column["name"]: column["sample"] for column in page.context["columns"]}
     assert rows["inputs.question"] == "When does the library open on Mondays?"
     assert report["mapping"]["outputs.answer"] == "output"
     # a value that isn't used is left out: its cell is kept

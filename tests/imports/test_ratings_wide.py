@@ -237,12 +237,8 @@ def test_what_columns_hold_is_remembered_for_the_next_file(
     second = upload(staff_client, study, rename("w2"))
 
     second.refresh_from_db()
-    assert second.mapping.fields == {
-        "who": "participant",
-        "n": "value",
-        "item": "item",
-        "of": "system",
-    }
+    fields = {"who": "participant", "n": "value", "item": "item", "of": "system"}
+    assert second.mapping.fields == fields
     assert "Import 2 answers" in show(staff_client, study, second)
 
 

@@ -83,7 +83,7 @@ def test_page_does_not_call_remarks_harmless_where_there_are_faults(
     without_faults = send(staff_client, study, good).content.decode()
     with_faults = send(staff_client, study, good.replace("Three.", "")).content.decode()
 
-    assert "You can still import the file." in without_faults
+    assert "You can still use the file." in without_faults
     assert "but they may tell the cause of a fault." in with_faults
 
 

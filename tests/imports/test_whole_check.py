@@ -236,21 +236,20 @@ def walk(
     """Upload the file, look at it, map its columns, decide what is asked, and import it."""
     name, content = file
     known = set(Upload.objects.values_list("pk", flat=True))
-    new = reverse(f"admin:{page}-new", args=[study.pk])
-    ask(client.post(new, {"file": SimpleUploadedFile(name, content)}))
+    new = reverse("admin:upload-new", args=[study.pk])
+    purpose = "items" if page == "upload" else page
+    ask(client.post(new, {"file": SimpleUploadedFile(name, content), "purpose": purpose}))
     kept = Upload.objects.exclude(pk__in=known).first()
     if kept is None:
         return
 
     def address(act: str) -> str:
-        return reverse(f"admin:{page}-{act}", args=[study.pk, kept.pk])
+        return reverse(f"admin:upload-{act}", args=[study.pk, kept.pk])
 
-    for _ in range(2):
+    for _ in range(4):
         html = ask(client.get(address("preview"))).content.decode()
         ask(client.get(address("faults")))
-        ask(client.post(address("map"), choose(html, chance)))
-        for key, value in read_decisions(ask(client.get(address("preview"))).content.decode()):
-            ask(client.post(address("decide"), {"key": key, "value": value}))
+        ask(client.post(address("preview"), choose(html, chance)))
     ask(client.get(address("preview")))
     ask(client.post(address("import"), {"has_persons": "yes"}, follow=True))
 
@@ -262,7 +261,6 @@ def ask(answer: Any) -> Any:
 
 SELECT = re.compile(r'<select name="([^"]+)".*?</select>', re.DOTALL)
 OPTION = re.compile(r'<option value="([^"]*)"( selected)?')
-DECISION = re.compile(r'name="key" value="([^"]*)".*?name="value" value="([^"]*)"', re.DOTALL)
 
 
 def choose(html: str, chance: random.Random) -> dict[str, str]:
@@ -273,10 +271,6 @@ def choose(html: str, chance: random.Random) -> dict[str, str]:
         chosen = next((value for value, selected in options if selected), "")
         sent[select[1]] = unescape(chance.choice(options)[0] if chance.random() < 0.3 else chosen)
     return sent
-
-
-def read_decisions(html: str) -> list[tuple[str, str]]:
-    return [(unescape(key), unescape(value)) for key, value in DECISION.findall(html)]
 
 
 def run_command(study: Study, name: str, path: Path, *arguments: str) -> None:

@@ -45,12 +45,21 @@ GOOD, BAD = "90 90 90", "70 80 95"
 
 
 def begin(
-    key: str = "prolific", *, checks: int = 4, items: int = 8, asks: bool = False, **fields: Any
+    key: str = "prolific",
+    *,
+    checks: int = 4,
+    items: int = 8,
+    set_size: int = 4,
+    asks: bool = False,
+    **fields: Any,
 ) -> Recruitment:
-    """A round that pays £2.10 for a set: half the items, some with attention items among them."""
+    """A round that pays £2.10 for a set of 4 items, some with attention items among them.
+
+    A set has room for one check for every 4 items.
+    """
     study = make_study(
-        items=2 * items, k=2, set_size=8, checks_per_person=2 if checks else 0, minutes_per_set=12,
-        pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
+        items=items, k=2, set_size=set_size, checks_per_person=2 if checks else 0,
+        minutes_per_set=12, pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
     )  # fmt: skip
     if checks:
         add_checks(study, checks, kind="attention")
@@ -100,11 +109,11 @@ def test_people_who_withdraw_are_paid_by_the_item(is_kept, key):
     withdraw(participant=person.me, is_kept=is_kept)
 
     [one] = sets_of(recruitment.study)
-    assert one.amount == Decimal("0.79")  # 3 of 8: 0.7875, rounded up
+    assert one.amount == Decimal("1.58")  # 1.575, rounded up
     assert one.is_bonus == (key == "prolific")
     page = person.client.get(f"{person.home}work/").text
-    assert "£0.79" in page
-    assert "£0.79" not in person.open().text
+    assert "£1.58" in page
+    assert "£1.58" not in person.open().text
 
 
 def test_a_person_at_work_is_due_nothing_yet_and_by_the_item_once_the_study_has_ended():
@@ -117,7 +126,7 @@ def test_a_person_at_work_is_due_nothing_yet_and_by_the_item_once_the_study_has_
     with after_the_lease(recruitment.study):
         [one] = sets_of(recruitment.study)
 
-    assert one.amount == Decimal("0.27")  # 1 of 8: 0.2625
+    assert one.amount == Decimal("0.53")
 
 
 def test_a_reward_per_minute_is_the_rate_for_the_announced_minutes():
@@ -180,7 +189,7 @@ def test_approved_sets_are_offered_until_they_are_marked_as_paid():
 
 
 def test_failed_attention_checks_are_a_reason_and_the_person_reads_which():
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     person = work(recruitment, scores=BAD)
     study = recruitment.study
     [one] = sets_of(study)
@@ -348,7 +357,7 @@ def test_the_block_list_has_everyone_who_came_once():
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_deciding_at_once_decides_once():
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     work(recruitment, scores=BAD)
     study, jane = recruitment.study, make_user()
     pks = ids(study)
@@ -389,7 +398,7 @@ def reject_one(recruitment: Recruitment) -> Person:
 @pytest.mark.one_case
 @pytest.mark.parametrize(("is_approved", "state"), [(True, "approved"), (False, "rejected")])
 def test_a_review_pauses_the_rejection_until_it_is_answered(is_approved, state):
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     person = reject_one(recruitment)
     study = recruitment.study
     assert "reject" in files_of(recruitment)
@@ -429,7 +438,7 @@ def test_a_review_pauses_the_rejection_until_it_is_answered(is_approved, state):
     ],
 )
 def test_a_review_takes_a_text_and_a_rejected_set(sent, status):
-    person = reject_one(begin())
+    person = reject_one(begin(set_size=8, items=16))
 
     response = person.client.post(f"{person.home}work/", sent)
 

@@ -9,7 +9,7 @@ from django.test import Client
 
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.audit.models import AuditEntry
-from evalsite.lib.clock import standing_at
+from evalsite.lib.clock import now, standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
 from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
@@ -26,33 +26,79 @@ MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RULE = "Whoever answers fewer than 8 of 10 checks right."
 
 
+BETTER = {
+    "system-1": "neural", "relation-1": "better", "other-1": "template",
+    "criterion-1": "informativeness", "margin-1": "",
+}  # fmt: skip
+MARGIN = BETTER | {"relation-1": "not_worse", "margin-1": "1.2"}
+
+
 def read(client: Client, study: Study) -> str:
     return client.get(url("study-analysis-plan", study)).text
 
 
+NAMES = ("system", "relation", "other", "criterion", "margin", "measure", "comparison", "threshold")
+
+
+def post(client: Client, study: Study, name: str, said: dict[str, Any], **stands: Any) -> Any:
+    page = client.get(url(name, study)).text
+    marks = dict(re.findall(r'name="(seen|plan_seen)" value="(\w+)"', page))
+    assert marks
+    return client.post(url(name, study), {**marks, **stands, **said})
+
+
 def save(client: Client, study: Study, **said: Any) -> Any:
-    """The answer to the form as it stands, with what somebody says otherwise."""
-    seen = re.search(r'name="seen" value="(\w+)"', read(client, study))
-    assert seen
+    """The answer to the form as it is, with what somebody says otherwise.
+
+    "system-1" is that of the first question, and "measure-1-1" that of the first condition.
+    """
     plan = AnalysisPlan.objects.filter(study=study).first() or AnalysisPlan(study=study)
-    stands = {"seen": seen[1], "baseline": plan.baseline, "exclusion_rule": plan.exclusion_rule}
-    return client.post(url("study-analysis-plan", study), {**stands, **said})
+    rows: dict[str, Any] = {"question-INITIAL_FORMS": 0, "condition-INITIAL_FORMS": 0}
+    numbers: dict[str, list[str]] = {"question": [], "condition": []}
+    for name, value in said.items():
+        field, _, number = name.partition("-")
+        if not number or field not in NAMES:
+            rows[name] = value
+            continue
+        kind = "question" if field in NAMES[:5] else "condition"
+        if number not in numbers[kind]:
+            numbers[kind].append(number)
+        place = numbers[kind].index(number)
+        rows[f"{kind}-{place}-{field}"] = value
+        if kind == "condition":
+            rows[f"condition-{place}-rule"] = number.partition("-")[0]
+    rows |= {f"{kind}-TOTAL_FORMS": len(known) for kind, known in numbers.items()}
+    return post(client, study, "study-analysis-plan", rows, exclusion_rule=plan.exclusion_rule)
+
+
+def limit(client: Client, study: Study, **said: Any) -> Any:
+    """The answer to the form of the limits of flags."""
+    return post(client, study, "study-flag-limits", said)
 
 
 def test_a_plan_is_written_before_the_launch_and_read_back(staff_client):
     study = make_study()
 
-    page = save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+    pages = [
+        save(staff_client, study, exclusion_rule=RULE, **BETTER),
+        limit(staff_client, study, gold="70"),
+    ]
 
-    assert page.status_code == 302
+    assert [page.status_code for page in pages] == [302, 302]
     plan = AnalysisPlan.objects.get(study=study)
-    assert (plan.baseline, plan.exclusion_rule) == ("neural", RULE)
+    assert plan.hypotheses == [
+        {
+            "criterion": "informativeness", "system": "neural", "relation": "better",
+            "other": "template",
+        }
+    ]  # fmt: skip
+    assert plan.exclusion_rule == RULE
     assert plan.thresholds == {"gold": 0.7}
     html = read(staff_client, study)
-    assert '<option value="neural" selected>Each system with neural</option>' in html
+    assert html.count('<option value="neural" selected>') == 1
     assert RULE in html
-    assert re.search(r'name="gold" value="70"', html)
-    assert "Worded before the first answer" in html
+    assert 'name="gold" value="70"' in staff_client.get(url("study-flag-limits", study)).text
+    assert "Rules: last changed before the first answer" in html
 
 
 @pytest.mark.one_case
@@ -65,38 +111,39 @@ def test_bad_95_a_button_that_no_page_has_changes_nothing(staff_client, do):
     page = save(staff_client, study, do=do)
 
     assert page.status_code < 400
-    assert 'name="measure-1-1"' not in page.text
+    assert 'name="condition-0-measure"' not in page.text
 
 
 def test_a_change_stands_in_the_log_by_name_and_number_without_the_rule(staff_client):
     study = make_study()
 
-    save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
-    save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+    for _ in range(2):
+        save(staff_client, study, exclusion_rule=RULE, **BETTER)
+        limit(staff_client, study, gold="70")
 
-    (entry,) = AuditEntry.objects.filter(study_id=study.pk, action=ACTION)
-    assert entry.detail["fields"] == ["baseline", "thresholds", "exclusion_rule"]
-    assert entry.detail["baseline"] == "neural"
-    assert entry.detail["thresholds"] == {"gold": 0.7}
-    assert RULE not in str(entry.detail)
+    first, second = AuditEntry.objects.filter(study_id=study.pk, action=ACTION).order_by("pk")
+    assert set(first.detail["fields"]) == {"hypotheses", "exclusion_rule"}
+    assert first.detail["hypotheses"][0]["system"] == "neural"
+    assert second.detail["thresholds"] == {"gold": 0.7}
+    assert RULE not in f"{first.detail} {second.detail}"
 
 
 def test_each_part_tells_whether_it_was_changed_before_the_first_answer(staff_client):
     study = make_study(items=3)
     with standing_at(MOMENT):
-        save(staff_client, study, baseline="neural", exclusion_rule=RULE)
+        save(staff_client, study, exclusion_rule=RULE, **BETTER)
     for place, item in enumerate(study.items.main()):
         answer(study, item, submitted_at=MOMENT + timedelta(hours=1 + place))
     with standing_at(MOMENT + timedelta(days=1)):
-        save(staff_client, study, baseline="template")
+        save(staff_client, study, **MARGIN)
 
     plan = describe_plan(study)
     html = read(staff_client, study)
 
     assert plan["moments"]["exclusion_rule"]["answers"] == 0
-    assert plan["moments"]["baseline"]["answers"] == 3
-    assert "Worded before the first answer, on 1 March 2026." in html
-    assert "Baseline: last changed after 3 answers, on 2 March 2026." in html
+    assert plan["moments"]["margins"]["answers"] == 3
+    assert "Rules: last changed before the first answer, on 1 March 2026." in html
+    assert "Questions: last changed after 3 answers, on 2 March 2026." in html
     assert "thresholds" not in plan["moments"]
 
 
@@ -105,7 +152,7 @@ def test_the_moment_of_the_rule_moves_only_with_its_words(staff_client):
     with standing_at(MOMENT):
         save(staff_client, study, exclusion_rule=RULE)
     with standing_at(MOMENT + timedelta(days=1)):
-        save(staff_client, study, gold="70")
+        limit(staff_client, study, gold="70")
 
     plan = AnalysisPlan.objects.get(study=study)
     assert plan.rule_changed_at == MOMENT
@@ -139,27 +186,28 @@ def test_ratings_collected_elsewhere_are_never_said_to_come_after_the_plan(staff
 def test_an_empty_field_and_the_starting_value_are_the_same(staff_client):
     study = make_study()
 
-    save(staff_client, study, gold="80", speed_ratio="", rho="0.1")
+    limit(staff_client, study, gold="80", speed_ratio="", rho="0.1")
 
     assert not AnalysisPlan.objects.filter(study=study).exists()
 
 
 def test_the_starting_thresholds_come_back_and_nothing_else_is_lost(staff_client):
     study = make_study()
-    save(staff_client, study, baseline="neural", gold="70")
+    save(staff_client, study, exclusion_rule=RULE)
+    limit(staff_client, study, gold="70")
 
-    save(staff_client, study, gold="60", exclusion_rule=RULE, reset="yes")
+    page = limit(staff_client, study, gold="much", do="reset")
 
+    assert page.status_code == 302
     plan = AnalysisPlan.objects.get(study=study)
     assert plan.thresholds == {}
-    assert (plan.baseline, plan.exclusion_rule) == ("neural", RULE)
+    assert plan.exclusion_rule == RULE
 
 
 @pytest.mark.one_case
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"baseline": "nobody"}, "Choose a system of this study, or every pair."),
         ({"gold": "101"}, "Enter a number from 0 to 100."),
         ({"gold": "much"}, "Enter a number from 0 to 100."),
         ({"gold": "NaN"}, "Enter a number from 0 to 100."),
@@ -173,21 +221,21 @@ def test_the_starting_thresholds_come_back_and_nothing_else_is_lost(staff_client
 def test_what_cannot_be_is_refused_with_a_sentence_and_nothing_is_saved(staff_client, said, words):
     study = make_study()
 
-    page = save(staff_client, study, **said)
+    page = (save if "exclusion_rule" in said else limit)(staff_client, study, **said)
 
     assert page.status_code == 422
     assert words in page.text
-    assert "<title>Error: Analysis plan" in page.text
+    assert "<title>Error: " in page.text
     assert not AnalysisPlan.objects.exists()
 
 
 def test_a_threshold_that_is_not_looked_at_any_more_changes_nothing(staff_client):
     study = make_study(repeat_percent=20)
     with standing_at(MOMENT):
-        save(staff_client, study, change_quantile="90")
+        limit(staff_client, study, change_quantile="90")
     Study.objects.filter(pk=study.pk).update(repeat_percent=0)
 
-    save(staff_client, study)
+    limit(staff_client, study)
 
     assert "Nothing was changed." in read(staff_client, study)
     assert AnalysisPlan.objects.get(study=study).thresholds_changed_at == MOMENT
@@ -196,23 +244,21 @@ def test_a_threshold_that_is_not_looked_at_any_more_changes_nothing(staff_client
 @pytest.mark.both_databases
 def test_of_two_who_save_at_once_the_second_is_told(staff_client):
     study = make_study()
-    seen = re.search(r'name="seen" value="(\w+)"', read(staff_client, study))
-    save(staff_client, study, baseline="neural")
+    seen = re.search(r'name="plan_seen" value="(\w+)"', read(staff_client, study))
+    save(staff_client, study, exclusion_rule=RULE)
 
-    page = staff_client.post(
-        url("study-analysis-plan", study), {"seen": seen and seen[1], "baseline": "template"}
-    )
+    page = save(staff_client, study, plan_seen=seen and seen[1], exclusion_rule="Nobody.")
 
     assert page.status_code == 422
     assert "Someone changed this plan while you had it open." in page.text
-    assert AnalysisPlan.objects.get().baseline == "neural"
+    assert AnalysisPlan.objects.get().exclusion_rule == RULE
 
 
 def test_what_other_pages_keep_in_the_plan_stays(staff_client):
     study, earlier = make_study(), make_study(title="Earlier")
     AnalysisPlan.objects.create(study=study, repeats=earlier)
 
-    save(staff_client, study, baseline="neural")
+    save(staff_client, study, **BETTER)
 
     assert AnalysisPlan.objects.get(study=study).repeats == earlier
     # a row alone is no change of the plan
@@ -221,16 +267,18 @@ def test_what_other_pages_keep_in_the_plan_stays(staff_client):
 
 def test_a_viewer_reads_the_plan_and_cannot_write_it(staff_client):
     study = make_study()
-    save(staff_client, study, baseline="neural", exclusion_rule=HOSTILE, gold="70")
+    save(staff_client, study, exclusion_rule=HOSTILE, **BETTER)
+    limit(staff_client, study, gold="70")
     viewer = member(study, "viewer")
 
-    html = read(viewer, study)
+    html, limits = read(viewer, study), viewer.get(url("study-flag-limits", study)).text
 
-    assert "<form" not in html.partition("<main")[2].partition('<h2 id="plan">')[2]
-    assert "Each system with neural." in html
-    assert "70%, set for this study" in html
+    assert "<form" not in (html + limits).partition("<main")[2].partition("</main>")[0]
+    assert "neural is better than template." in html
+    assert "70%, set for this study" in limits
     assert HOSTILE not in html
-    assert viewer.post(url("study-analysis-plan", study), {}).status_code == 403
+    for name in ("study-analysis-plan", "study-flag-limits"):
+        assert viewer.post(url(name, study), {}).status_code == 403
 
 
 def test_readers_see_errors_the_smallest_difference_and_when_collection_stops(staff_client):
@@ -249,18 +297,6 @@ def test_readers_see_errors_the_smallest_difference_and_when_collection_stops(st
     assert f"{3 * study.k} answers to 3 items." in html
     assert plan["Standard errors"] == "a separate one for each pair of systems"
     assert plan["Smallest difference"].startswith("0.3,")
-
-
-def test_a_baseline_that_is_gone_stays_until_another_is_chosen(staff_client):
-    study = make_study()
-    save(staff_client, study, baseline="neural")
-    study.systems.filter(name="neural").update(name="renamed")
-
-    html = read(staff_client, study)
-
-    assert "Each system with neural, which is not there now" in html
-    assert save(staff_client, study, gold="70").status_code == 302
-    assert AnalysisPlan.objects.get().baseline == "neural"
 
 
 @pytest.mark.parametrize(
@@ -288,15 +324,18 @@ def test_a_threshold_of_repeats_is_set_where_there_are_repeats():
 def test_reports_tell_the_plan_in_full(staff_client):
     study = make_study()
     with standing_at(MOMENT):
-        save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+        save(staff_client, study, exclusion_rule=RULE, **BETTER)
+        limit(staff_client, study, gold="70")
 
     told = dict(plan_in_words(describe_plan(study), criteria=1))
 
     when = "before the first answer, on 1 March 2026"
     assert told == {
         "Primary criterion": "none",
-        "Comparisons": f"each system with the baseline neural; chosen {when}",
-        "p values": "corrected by Holm’s method, over these comparisons",
+        "Comparisons": "all pairs of systems",
+        "p values": "corrected by Holm’s method, over the comparisons that the hypotheses name "
+        "(the others are exploratory)",
+        "Hypotheses": f"on Informativeness, neural is better than template; decided {when}",
         "Exclusion rule": f"“{RULE}”; worded {when}",
         "Thresholds of flags": "Checks answered right: 70% (the software starts with 80%); "
         f"set {when}",
@@ -323,17 +362,18 @@ def test_rules_that_are_run_are_told_with_their_moment_and_none_as_taken_back(st
 def test_what_was_fixed_only_after_answers_limits_the_results(staff_client):
     study = make_study(items=1)
     with standing_at(MOMENT):
-        save(staff_client, study, baseline="neural", exclusion_rule=RULE)
+        save(staff_client, study, exclusion_rule=RULE, **MARGIN)
     answer(study, study.items.main().get(), submitted_at=MOMENT + timedelta(hours=1))
     early = describe_plan(study)
     with standing_at(MOMENT + timedelta(days=1)):
-        save(staff_client, study, baseline="template", exclusion_rule=f"{RULE} Or sleeps.")
+        later = MARGIN | {"margin-1": "1.5"}
+        save(staff_client, study, exclusion_rule=f"{RULE} Or sleeps.", **later)
     late = describe_plan(study)
 
     assert warn_of_plan(early, has_excluded=True) == []
-    assert [one["code"] for one in warn_of_plan(late, has_excluded=False)] == ["late_baseline"]
+    assert [one["code"] for one in warn_of_plan(late, has_excluded=False)] == ["late_margins"]
     assert [write_sentence(one) for one in warn_of_plan(late, has_excluded=True)] == [
-        "The baseline was chosen after 1 answer, on 2 March 2026: not before data were seen.",
+        "The margin was set after 1 answer, on 2 March 2026: not before data were seen.",
         "The exclusion rule was worded after 1 answer, on 2 March 2026: not before data were seen.",
     ]
 
@@ -342,16 +382,16 @@ def test_the_results_page_tells_the_plan_of_its_report(staff_client, settings, t
     settings.DATA_DIR = tmp_path
     study = make_study()
     with standing_at(MOMENT):
-        save(staff_client, study, baseline="neural", exclusion_rule=RULE)
+        save(staff_client, study, exclusion_rule=RULE)
     report = keep_report(study)
     report.content["plan"] = describe_plan(study)
     report.save()
     before = staff_client.get(url("study-results", study)).text
-    save(staff_client, study, baseline="template")
+    save(staff_client, study, exclusion_rule="Nobody.")
 
     after = staff_client.get(url("study-results", study)).text
 
-    words = "each system with the baseline neural; chosen before the first answer, on 1 March 2026."
+    words = f"“{RULE}”; worded before the first answer, on 1 March 2026."
     assert words in before
     assert words in after  # what stands there is of that moment
     stale = "Answers, decisions or the analysis plan have changed since."
@@ -370,19 +410,12 @@ def test_a_study_without_a_plan_says_so():
 # --- the primary criterion and a margin ----------------------------------------------------
 
 
-MARGIN = {
-    "system-1": "neural", "relation-1": "not_worse", "other-1": "template",
-    "criterion-1": "informativeness", "margin-1": "1.2",
-}  # fmt: skip
-
-
-def test_primary_criterion_and_margin_decide_the_analysis(staff_client):
+def test_margin_decides_the_analysis(staff_client):
     study = make_study()
 
-    save(staff_client, study, primary="informativeness", **MARGIN)
+    save(staff_client, study, **MARGIN)
 
     plan = Plan.read(describe_plan(study))
-    assert plan.primary == "informativeness"
     assert plan.margins == (
         Margin(
             criterion="informativeness", system="neural", relation="not_worse", other="template",
@@ -391,8 +424,8 @@ def test_primary_criterion_and_margin_decide_the_analysis(staff_client):
     )  # fmt: skip
     html = read(staff_client, study)
     assert '<option value="informativeness" selected>' in html
-    assert re.search(r'name="margin-1" inputmode="decimal" value="1.2"', html)
-    assert describe_plan(study)["moments"].keys() == {"primary", "margins"}
+    assert re.search(r'name="question-0-margin" value="1.2"', html)
+    assert describe_plan(study)["moments"].keys() == {"margins"}
 
 
 def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
@@ -409,7 +442,7 @@ def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
     told = dict(plan_in_words(describe_plan(study), criteria=1))["Tests against a margin"]
     assert told.startswith(f"on {study.config.criteria[0].label}, ")
     assert "within 10 percentage points; decided before the first answer" in told
-    assert re.search(r'name="margin-1" inputmode="decimal" value="10"', read(staff_client, study))
+    assert re.search(r'name="question-0-margin" value="10"', read(staff_client, study))
 
 
 @pytest.mark.one_case
@@ -497,27 +530,12 @@ def test_level_and_slices_are_those_of_tests_against_a_margin(staff_client):
     assert "at level 0.025, and fails if it is clearly worse in any language" in told
 
 
-def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_client):
-    study = make_study()
-    System.objects.create(study=study, name="human")
-    said = MARGIN | {"relation-1": "better", "margin-1": ""}
-
-    refused = save(staff_client, study, **said, baseline="human")
-    taken = save(staff_client, study, **said, baseline="template")
-
-    assert refused.status_code == 422
-    assert "Only comparisons with the baseline are tested." in refused.text
-    assert taken.status_code == 302
-    told = dict(plan_in_words(describe_plan(study), criteria=1))
-    label = study.config.criteria[0].label
-    assert f"on {label}, neural is better than template" in told["Hypotheses"]
-
-
 def test_margin_and_primary_criterion_that_came_late_are_warned_of(staff_client):
     study = make_study(items=1)
     for item in study.items.main():
         answer(study, item)
-    save(staff_client, study, primary="informativeness", **MARGIN)
+    save(staff_client, study, **MARGIN)
+    AnalysisPlan.objects.update(primary="informativeness", primary_changed_at=now())
 
     codes = {one["code"] for one in warn_of_plan(describe_plan(study), has_excluded=False)}
 
@@ -529,8 +547,8 @@ def test_words_are_neither_a_primary_criterion_nor_the_subject_of_a_hypothesis(s
     study = make_built_study(arena, by=make_user())
 
     html = read(staff_client, study)
-    sent = save(staff_client, study, primary="what_is_bad")
+    sent = save(staff_client, study, **BETTER | {"criterion-1": "what_is_bad"})
 
     assert '<option value="preference"' in html
     assert 'value="what_is_bad"' not in html
-    assert "Choose a criterion of this study, or none." in sent.text
+    assert sent.status_code == 422

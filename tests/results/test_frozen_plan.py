@@ -85,16 +85,17 @@ def test_plan_changed_after_the_launch_page_was_opened_is_read_before_it_is_froz
 def test_a_later_change_needs_a_reason_and_is_listed_as_a_deviation(staff_client):
     study = make_planned_study()
 
-    refused = save(staff_client, study, primary="informativeness", baseline="neural")
+    refused = save(staff_client, study, primary="informativeness", exclusion_rule="Nobody.")
     saved = save(
-        staff_client, study, primary="informativeness", baseline="neural", reason="A referee asked"
-    )
+        staff_client, study, primary="informativeness", exclusion_rule="Nobody.",
+        reason="A referee asked",
+    )  # fmt: skip
 
     assert refused.status_code == 422
     assert "Enter why the plan is changed." in refused.text
     assert saved.status_code == 302
     newest = AnalysisPlanVersion.objects.get(study=study, number=2)
-    assert (newest.content["baseline"], newest.reason) == ("neural", "A referee asked")
+    assert (newest.content["exclusion_rule"], newest.reason) == ("Nobody.", "A referee asked")
     words = dict(plan_in_words(describe_plan(study), criteria=1))["Deviations"]
     assert "(version 2), with 0 answers in: A referee asked" in words
 
@@ -113,7 +114,7 @@ def test_rules_are_entered_row_by_row_and_nothing_is_saved_before_save(staff_cli
     before = study.exclusion_rules.count()
     saved = save(staff_client, study, **rows)
 
-    assert 'name="measure-2-1"' in added.text
+    assert 'name="condition-2-measure"' in added.text
     assert "One point in over 80% of at least 20 answers" in added.text
     assert before == 0
     assert saved.status_code == 302
@@ -147,7 +148,7 @@ def test_a_dry_run_shows_counts_and_coverage_and_no_system_with_its_scores(staff
 
     page = save(staff_client, study, **rule, do="run", on=str(earlier.pk)).text
 
-    assert "Dry run on Earlier: 2 people, 6 answers and 3 items." in page
+    assert "Tried on Earlier: 2 people, 6 answers and 3 items." in page
     assert '<td class="n" data-th="People">1</td>' in page
     assert '<td class="n" data-th="Items that fall short">3</td>' in page
     assert "can’t be tested: no checks" in page
@@ -162,7 +163,7 @@ def test_of_a_study_of_somebody_else_nothing_is_run(staff_client):
     page = save(staff_client, study, **rule, do="run", on=str(earlier.pk)).text
 
     assert "Earlier" not in page
-    assert "Dry run" not in page
+    assert "Tried on" not in page
 
 
 @pytest.mark.parametrize(

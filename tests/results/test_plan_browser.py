@@ -25,7 +25,8 @@ def walk(page, live_server):
         page.goto(f"{live_server}{reverse(f'admin:{name}', args=[study.pk])}")
 
     show("study-analysis-plan")
-    follow(page, "button[value=add-hypothesis]")
+    follow(page, "button[value=add-question]")
+    page.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
     page.click("button[value=run]")
     page.wait_for_selector("tfoot")
     yield "plan with a dry run"

@@ -75,20 +75,24 @@ WHERE = {
     ("Quality", "Eligibility of a protocol (magnitude)"): ["is_eligibility_on"],
     ("Quality", "Quotas"): ["url study-quotas"],
     ("Quality", "People of earlier studies"): ["url study-earlier"],
-    ("Quality", "Flags: 18 limits"): ["url study-analysis-plan"],
+    ("Quality", "Flags: 18 limits"): ["url study-flag-limits"],
     ("Quality", "Hidden repeats in percent, least distance"): ["repeat_percent"],
     ("Quality", "Qualification, pass mark"): ["is_qualification_on", "pass_mark"],
     # a content warning makes skipping free
     ("Quality", "Skipping"): ["url setup-read"],
     ("Plan", "Hypothesis: system, relation, other, criterion, margin"): [
-        "system-1", "relation-1", "other-1", "criterion-1", "margin-1"
+        "question-0-system", "question-0-relation", "question-0-other", "question-0-criterion",
+        "question-0-margin",
     ],
     ("Plan", "Primary criterion"): ["primary"],
     ("Plan", "Smallest difference that matters"): ["smallest"],
     ("Plan", "Separate error for each pair"): ["has_own_errors"],
     ("Plan", "Stop collecting when"): ["stopping"],
-    ("Plan", "Exclusion rules (3 fields a condition)"): ["measure-", "comparison-", "threshold-"],
+    ("Plan", "Exclusion rules (3 fields a condition)"): [
+        "condition-0-measure", "condition-0-comparison", "condition-0-threshold"
+    ],
     ("Plan", "Further rules in own words"): ["exclusion_rule"],
+    ("Plan", "Hide results"): ["hides_results"],
 }  # fmt: skip
 # not where the table says yet
 ELSEWHERE = {
@@ -98,7 +102,6 @@ ELSEWHERE = {
     ("What people read", "Examples"): None,
     ("Quality", "Phones refused"): None,
     ("Plan", "Reason for a change after launch"): None,
-    ("Plan", "Hide results"): None,
 }  # fmt: skip
 
 
@@ -123,9 +126,8 @@ def pages(staff_client) -> dict[str, str]:
             address = reverse(f"admin:{name}", args=[study.pk])
             html = staff_client.get(address).text
             if name == "study-analysis-plan":
-                # a row of a question and one of a rule come with a button
-                for button in ("add-hypothesis", "add-rule"):
-                    html += staff_client.post(address, {"do": button}).text
+                # the row of a rule comes with a button
+                html += staff_client.post(address, {"do": "add-rule"}).text
             texts[name] = texts.get(name, "") + html.replace(str(study.pk), "STUDY")
     return texts
 

@@ -43,7 +43,8 @@ READ = {
     ALL: [
         "study-overview", "study-progress", "study-item", "study-design", "study-people",
         "study-person",
-        "study-exclusions", "study-results", "study-analysis-plan", "study-planner",
+        "study-exclusions", "study-results", "study-analysis-plan", "study-flag-limits",
+        "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
@@ -109,7 +110,8 @@ POST = {
     OWNERS: [
         "study-rules", "study-results-reveal", "output-correct", "system-rename",
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
-        "study-unarchive", "study-delete", "study-analysis-plan", "study-hand-over",
+        "study-unarchive", "study-delete", "study-analysis-plan", "study-flag-limits",
+        "study-hand-over",
         "team-invite", "invitation-renew", "invitation-revoke", "member-role", "person-erase",
     ],
 }  # fmt: skip

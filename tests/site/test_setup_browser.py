@@ -12,7 +12,7 @@ from tests.support.factories import launch, make_study, make_user
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 # of the plan of the pages: words a tenth more at most, and one field more in sight at most
-MOST = {"setup-work": (225, 5), "setup-quality": (202, 1)}
+MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "study-analysis-plan": (226, 6)}
 # words in main without table bodies and previews, and fields that one sees
 COUNT = """() => {
   const main = document.querySelector("main").cloneNode(true);

@@ -83,7 +83,7 @@ def test_strangers_see_no_archived_study(client, archived):
     page = client.get(HOME, {"archived": ""})
 
     assert archived.title not in page.text
-    assert "Start your first study" in page.text
+    assert "There are no studies here yet" in page.text
 
 
 # --- nothing of it changes ------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_analysis_plan_of_an_archived_study_is_told_without_its_form(staff_clien
 
     page = staff_client.get(url("study-analysis-plan", closed))
     assert "<select" not in page.text
-    assert "Analysis plan" in page.text
+    assert "How they are decided" in page.text
 
 
 def test_archived_study_is_exported_as_before(staff_client, closed):

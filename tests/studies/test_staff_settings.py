@@ -79,7 +79,7 @@ def test_participants_write_to_whoever_made_the_study_and_the_launch_page_says_s
     page = staff_client.get(reverse("admin:study-launch", args=[study.pk])).text
 
     assert study.contact_email == "jane@example.org"
-    assert "Participants write to jane@example.org." in page
+    assert "Questions go to jane@example.org." in page
 
 
 @pytest.mark.parametrize(

@@ -125,12 +125,9 @@ def count_kinds(study: Study) -> Counts:
     )
 
 
-def check_launch(
-    study: Study, counts: Counts | None = None, work: Workload | None = None
-) -> list[Check]:
+def check_launch(study: Study, counts: Counts | None = None) -> list[Check]:
     """Return every point that must be met at launch, in the order of the page."""
     counts = counts or count_kinds(study)
-    work = work or measure_work(study, counts)
     return [
         _check_items(counts),
         _check_consent(study),
@@ -146,7 +143,7 @@ def check_launch(
         *_check_order(study),
         _check_bonus(study),
         _check_closing_date(study),
-        _check_limits(work),
+        _check_limits(study, counts),
     ]
 
 
@@ -224,7 +221,7 @@ def _check_organisation(study: Study) -> Check:
 def _check_contact(study: Study) -> Check:
     problem = "Enter an e-mail address that people can write to."
     return Check(
-        label="Participants know whom to ask",
+        label="People know whom to ask",
         problem="" if study.contact_email else problem,
         url_name=name_page("contact_email"),
         field="contact_email",
@@ -377,7 +374,7 @@ def _check_bonus(study: Study) -> Check:
     """A bonus has its number of sets; where the protocol's document says others, a remark."""
     if study.has_bonus and study.max_sets is None:
         return Check(
-            label="Cap and bonus match what participants read",
+            label="Cap and bonus match what people read",
             problem=(
                 "A bonus for all sets needs a number of sets. Enter it, or leave the bonus empty."
             ),
@@ -387,11 +384,11 @@ def _check_bonus(study: Study) -> Check:
     planned = _describe_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
     if design.max_sets is None or phrases == planned:
-        return Check(label="Sets, cap and bonus match what participants read")
+        return Check(label="Sets, cap and bonus match what people read")
     if study.instructions:
         instructions = "Make sure that your own instructions say this."
     elif protocol_instructions(study) != study.config.instructions:
-        instructions = "Participants read what this study has."
+        instructions = "People read what this study has."
     else:
         instructions = (
             "The protocol's instructions say what the document says: write your own under "
@@ -419,9 +416,13 @@ def _check_closing_date(study: Study) -> Check:
     )
 
 
-def _check_limits(work: Workload) -> Check:
+def _check_limits(
+    study: Study, counts: Counts | None = None, work: Workload | None = None
+) -> Check:
     """Any number of people would do, unless a limit keeps everybody from the largest group."""
-    if can_be_finished(work):
+    is_bound = study.groups == Study.Groups.TOGETHER and study.max_items is not None
+    work = work or (measure_work(study, counts) if is_bound else None)
+    if work is None or can_be_finished(work):
         return Check(label="The design can be finished")
     problem = (
         f"Nobody may be given more than {count_of(work.max_items or 0, work.unit)}, but a group "
@@ -434,7 +435,7 @@ def _check_limits(work: Workload) -> Check:
 def check_people(study: Study, work: Workload | None = None, expected: int | None = None) -> Check:
     """Whether the people invited or wanted can finish the design; if not, what they could."""
     work = work or measure_work(study)
-    limits = _check_limits(work)
+    limits = _check_limits(study, work=work)
     if limits.problem:
         return limits
     expected = expected or count_expected(study)

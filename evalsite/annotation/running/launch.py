@@ -111,6 +111,21 @@ def _check_at_rest(study: Study) -> None:
         )
 
 
+@transaction.atomic
+def close_as_collected(*, study: Study, by: Any) -> None:
+    """Close a draft whose answers were all collected elsewhere: nobody is ever let in."""
+    insist_on_owner(study, by)
+    version, moment = make_version(study, by=by), now()
+    draft = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT, launched_at=None)
+    closed = draft.update(state=Study.State.CLOSED, launched_at=moment, closed_at=moment)
+    if not closed:
+        raise ValidationError("This study has been launched already.")
+    AuditEntry.objects.record(
+        "study closed as collected elsewhere", by=by, study_id=study.pk,
+        version=version.number, sha256=version.sha256,
+    )  # fmt: skip
+
+
 def restart_launch(*, study: Study, by: Any) -> Job:
     """Continue a launch that stopped in the middle."""
     insist_on_owner(study, by)

@@ -64,7 +64,7 @@ def open_batch(*, batch: Batch, by: Any) -> Batch:
     lock_running(batch.study)
     current = Batch.objects.select_for_update(no_key=True).get(pk=batch.pk)
     if current.opened_at is not None:
-        raise ValidationError(f"{current.file_name} is open to participants already.")
+        raise ValidationError(f"{current.file_name} is open to people already.")
     items = Item.objects.main().filter(batch=current).count()
     current.opened_at = now()
     current.save(update_fields=["opened_at"])

@@ -141,7 +141,7 @@ def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponse
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, f"{batch.file_name} is open to participants.")
+        messages.success(request, f"{batch.file_name} is open to people.")
     return redirect("admin:batch-list", study.pk)
 
 

@@ -52,8 +52,12 @@ class Setup:
 
     study: Study
     counts: Counts
-    work: Workload
     checks: list[Check]
+
+    @cached_property
+    def work(self) -> Workload:
+        """Return how much there is to answer."""
+        return measure_work(self.study, self.counts)
 
     @cached_property
     def problems(self) -> list[Check]:
@@ -114,7 +118,7 @@ class Setup:
         values = {
             "items": f"{counts.records:,}" if counts.items else "",
             "read": "notice" if study.has_notice else "page",
-            "plan": "written" if counts.plans else "none",
+            "plan": self._name_plan() if counts.plans else "none",
             "work": self.cost or f"{count_of(study.k, 'answer')} each",
             "quality": (
                 count_of(study.checks_per_person, "check") if study.checks_per_person else "none"
@@ -130,18 +134,23 @@ class Setup:
             for page, name in PAGE_NAMES.items()
         }
 
+    def _name_plan(self) -> str:
+        """Return how many questions are planned; a plan may have rules only."""
+        columns = ("analysis_plan__hypotheses", "analysis_plan__margins")
+        hypotheses, margins = Study.objects.values_list(*columns).get(pk=self.study.pk)
+        planned = len(hypotheses) + len(margins)
+        return count_of(planned, "question") if planned else "written"
+
 
 def describe_setup(study: Study) -> Setup:
     """Return how far a study is; worked out once for each request's study."""
     known: Setup | None = study.__dict__.get("set_up")
     if known is None:
         counts = count_kinds(study)
-        work = measure_work(study, counts)
         known = study.__dict__["set_up"] = Setup(
             study=study,
             counts=counts,
-            work=work,
-            checks=check_launch(study, counts, work),
+            checks=check_launch(study, counts),
         )
     return known
 

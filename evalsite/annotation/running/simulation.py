@@ -108,7 +108,7 @@ def simulate_crowd(
     """
     is_pilot = not study.is_launched
     if not (study.is_demo or is_pilot):
-        raise ValidationError("Only demo studies and pilots may have simulated participants.")
+        raise ValidationError("Only demo studies and pilots may have simulated people.")
     crowd = Crowd(study, seed)
     end = now()
     draw = make_random(seed, "arrivals")
@@ -152,7 +152,7 @@ class Visitor:
             if answer is None or self._walks_away(address):
                 return me
             address = self._post(*answer)
-        raise ValidationError("A simulated participant never came to an end.")
+        raise ValidationError("A simulated person never came to an end.")
 
     def _arrive(self, *, is_pilot: bool) -> tuple[Participant, str]:
         if is_pilot:

@@ -44,7 +44,7 @@ class StopForm(forms.Form):
     reason = forms.CharField(
         label="Reason",
         max_length=200,
-        help_text="For your team: it’s kept in the log. Participants don’t see it.",
+        help_text="For your team: it’s kept in the log. People who rate don’t see it.",
         error_messages={"required": "Enter a reason."},
     )
     message = forms.CharField(

@@ -545,7 +545,7 @@ class SystemNames(Check):
 
     def add(self, item: CheckedItem) -> None:
         if self._pattern is not None and self._names_system(item):
-            message = "Items whose texts name a system, so participants know what they rate"
+            message = "Items whose texts name a system, so people know what they rate"
             self.remarks.add("system_named", message, item.line, item.record)
 
     def _names_system(self, item: CheckedItem) -> bool:

@@ -238,7 +238,7 @@ def check_open_for_items(study: Study) -> None:
 
 def _check_unseen(batch: Batch) -> None:
     if Batch.objects.filter(pk=batch.pk, opened_at__isnull=False).exists():
-        raise ValidationError("This batch is open to participants. It can't be undone any more.")
+        raise ValidationError("This batch is open to people. It can't be undone any more.")
     # a draft means that someone is looking at an item of the batch
     for model in (Slot, Annotation, Draft):
         if model.objects.filter(item__batch=batch).exists():

@@ -184,9 +184,7 @@ def _describe(study: Study, report: Report) -> dict[str, Any]:
 
 
 def _describe_import(study: Study, record: Batch) -> str:
-    later = (
-        " Participants get them once an owner has opened the batch." if study.is_launched else ""
-    )
+    later = " People get them once an owner has opened the batch." if study.is_launched else ""
     items = count_of(record.items.count(), "item")
     paired = find_note(record.import_notes, PAIRED)
     stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()

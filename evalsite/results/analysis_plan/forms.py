@@ -1,6 +1,5 @@
 """What researchers write into an analysis plan."""
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,8 +20,13 @@ from evalsite.results.analysis_plan.stored import (
 )
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.studies.models import Item, Study
+from evalsite.studies.setup_forms import SettingsForm, describe_fields
 
-EVERY_PAIR = "Every pair of systems"
+# of the main question: that of the first planned question, or none of them
+FIRST, ALIKE = "", "all"
+# the button that puts all limits back
+RESET = "reset"
+_FEWEST_FOR_ERRORS = 3
 
 
 class ThresholdField(forms.DecimalField):
@@ -61,38 +65,30 @@ class ThresholdField(forms.DecimalField):
         return None if number == self.limit.start else number
 
 
-class PlanForm(forms.Form):
-    """Baseline, exclusion rule, and a field for each threshold."""
-
-    # without it nothing can be saved: the plan may be another by now
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
-    baseline = forms.ChoiceField(
+def _make_reason() -> forms.CharField:
+    return forms.CharField(
         required=False,
-        label="Compare",
-        help_text="With a baseline, p values are corrected over fewer comparisons, and no others "
-        "are tested. Choose it before there are answers: reports say when it was chosen.",
-        error_messages={"invalid_choice": "Choose a system of this study, or every pair."},
-    )
-    exclusion_rule = forms.CharField(
-        required=False,
-        label="Further rules, in your own words",
-        max_length=LONGEST_RULE,
-        widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Worded so that another person would exclude the same answers, without names "
-        "of people. Nothing is left out automatically. Leave it empty if there is no such rule.",
+        label="Why the plan is changed",
+        max_length=MOST_LETTERS,
+        help_text="The plan is frozen, so a change is a deviation. The report prints this.",
         error_messages={
-            "max_length": "Word the rule in %(limit_value)d characters or fewer; these are "
-            "%(show_value)d.",
-            "null_characters_not_allowed": "Enter the rule in plain characters.",
+            "max_length": "Give the reason in %(limit_value)d characters or fewer.",
+            "null_characters_not_allowed": "Enter a reason in plain characters.",
         },
     )
 
-    primary = forms.ChoiceField(
+
+class PlanForm(SettingsForm):
+    """What a plan says beside its questions and rules, and whether results are hidden."""
+
+    page = "plan"
+    # the mark of the plan; without it nothing can be saved: the plan may be another by now
+    plan_seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    stopping = forms.ChoiceField(
         required=False,
-        label="Primary criterion",
-        help_text="Its corrected p values are the result of the study; all other criteria are "
-        "secondary. Without one, p values are corrected across all criteria.",
-        error_messages={"invalid_choice": "Choose a criterion of this study, or none."},
+        label="Stop collecting when",
+        choices=AnalysisPlan.Stopping.choices,
+        error_messages={"invalid_choice": "Choose when you stop."},
     )
     smallest = forms.DecimalField(
         required=False,
@@ -101,8 +97,8 @@ class PlanForm(forms.Form):
         max_value=Decimal(100_000),
         max_digits=10,
         decimal_places=4,
-        help_text="For precision and power only: it isn’t a margin, and nothing is tested against "
-        "it. In points of the scale; for magnitudes, a ratio.",
+        help_text="For precision and power only: nothing is tested against it. In points of the "
+        "scale; of decisions and preferences a share, such as 0.1; of magnitudes a ratio.",
         error_messages=dict.fromkeys(
             (
                 "invalid",
@@ -115,6 +111,12 @@ class PlanForm(forms.Form):
             "Enter a number above 0, such as 0.3.",
         ),
     )
+    primary = forms.ChoiceField(
+        required=False,
+        label="Main question",
+        help_text="Its corrected p values are the result; the others are secondary.",
+        error_messages={"invalid_choice": "Choose a question of this study, or none."},
+    )
     has_own_errors = forms.BooleanField(
         required=False,
         label="Separate error for each pair",
@@ -125,94 +127,79 @@ class PlanForm(forms.Form):
         required=False,
         label="Level of tests against a margin",
         choices=[(f"{level:g}", f"{level:g}".removeprefix("0")) for level in LEVELS],
-        help_text="The tests are one-sided, so at .05 each interval is a 90% interval.",
+        help_text="One-sided: at .05 each interval is a 90% interval.",
         error_messages={"invalid_choice": "Choose a level."},
     )
     slices = forms.CharField(
         required=False,
-        label="Also test each slice of the inputs",
+        label="Also test each slice of the items",
         max_length=100,
-        help_text="A column of the items, such as language. “Is not worse than” then also fails if "
-        "the system is clearly worse by more than the margin in one slice of 20 inputs or more.",
+        help_text="A column, such as language. “Is not worse than” then also fails if the system "
+        "is clearly worse by more than the margin in one slice of 20 items or more.",
         error_messages={
             "max_length": "Give the name of a column in %(limit_value)d characters or fewer.",
             "null_characters_not_allowed": "Enter the name of a column in plain characters.",
         },
     )
-    stopping = forms.ChoiceField(
+    exclusion_rule = forms.CharField(
         required=False,
-        label="Stop collecting when",
-        choices=AnalysisPlan.Stopping.choices,
-        error_messages={"invalid_choice": "Choose when you stop."},
-    )
-    reason = forms.CharField(
-        required=False,
-        label="Why the plan is changed",
-        max_length=MOST_LETTERS,
-        help_text="The plan is frozen, so a change is a deviation. The report prints this.",
+        label="Further rules, in your own words",
+        max_length=LONGEST_RULE,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Without names of people. Nobody is left out automatically by these.",
         error_messages={
-            "max_length": "Give the reason in %(limit_value)d characters or fewer.",
-            "null_characters_not_allowed": "Enter a reason in plain characters.",
+            "max_length": "Word the rule in %(limit_value)d characters or fewer; these are "
+            "%(show_value)d.",
+            "null_characters_not_allowed": "Enter the rule in plain characters.",
         },
     )
+    on = forms.ChoiceField(required=False, label="Try the rules on")
+    reason = _make_reason()
+    Meta = describe_fields("plan")
 
-    def __init__(
-        self,
-        data: Any,
-        *,
-        study: Study,
-        stored: Stored,
-        systems: Sequence[str],
-        unsaved: Any = None,
-    ) -> None:
-        """`unsaved`: what stands in the fields, where it isn't saved yet."""
-        plan = stored.plan
-        limits = limits_of(study)
-        own = own_thresholds(study, plan)
-        super().__init__(
-            data,
-            initial={
-                "seen": mark_plan(plan, stored.rules),
-                "primary": plan.primary,
-                "baseline": plan.baseline,
-                "exclusion_rule": plan.exclusion_rule,
-                "smallest": plan.smallest,
-                "has_own_errors": plan.has_own_errors,
-                "stopping": plan.stopping,
-                "level": f"{find_level(plan):g}",
-                "slices": find_slices(plan),
-                **{limit.key: own.get(limit.key, limit.start) for limit in limits},
-                **({} if unsaved is None else {name: unsaved[name] for name in unsaved}),
-                **({} if unsaved is None else {"has_own_errors": "has_own_errors" in unsaved}),
-            },
-        )
-        self.plan, self.limits, self.study = plan, limits, study
-        self.fields["primary"].choices = _list_criteria(study, plan)  # type: ignore[attr-defined]
-        self.fields["baseline"].choices = _list_choices(systems, plan)  # type: ignore[attr-defined]
-        for limit in limits:
-            self.fields[limit.key] = ThresholdField(limit)
+    def __init__(self, *args: Any, stored: Stored, targets: dict[str, str], **kwargs: Any) -> None:
+        self.stored, self.targets = stored, targets
+        super().__init__(*args, **kwargs)
 
-    def drop_thresholds(self) -> None:
-        """Leave out entered thresholds, so that all have their starting values."""
-        sent = {name: self.data[name] for name in self.data}
-        self.data = sent | {limit.key: "" for limit in self.limits}
-
-    @property
-    def thresholds(self) -> list[forms.BoundField]:
-        return [self[limit.key] for limit in self.limits]
+    def fit_to_study(self) -> None:
+        study, plan = self.instance, self.stored.plan
+        self.initial = {
+            **self.initial,
+            "plan_seen": mark_plan(plan, self.stored.rules),
+            "primary": _find_main(plan),
+            "exclusion_rule": plan.exclusion_rule,
+            "smallest": plan.smallest,
+            "has_own_errors": plan.has_own_errors,
+            "stopping": plan.stopping,
+            "level": f"{find_level(plan):g}",
+            "slices": find_slices(plan),
+        }
+        criteria = list_analysed(study)
+        if len(criteria) < 2 and not plan.primary:
+            del self.fields["primary"]
+        else:
+            self.fields["primary"].choices = _list_mains(study, plan)  # type: ignore[attr-defined]
+        if study.systems.count() < _FEWEST_FOR_ERRORS and not plan.has_own_errors:
+            del self.fields["has_own_errors"]
+        if self.targets:
+            self.fields["on"].choices = list(self.targets.items())  # type: ignore[attr-defined]
+        else:
+            del self.fields["on"]
+        if not self.stored.versions:
+            del self.fields["reason"]
 
     def clean_exclusion_rule(self) -> str:
         # browsers send line ends of two characters
         rule = str(self.cleaned_data["exclusion_rule"]).replace("\r\n", "\n")
-        if any(ord(one) < 32 and one not in "\n\t" for one in rule):
+        if any(ord(letter) < 32 and letter not in "\n\t" for letter in rule):
             raise ValidationError("Enter the rule in plain characters.")
         return rule
 
     def clean_slices(self) -> str:
         """Return the column; items that are there must have it."""
         name = str(self.cleaned_data["slices"]).strip()
-        items = Item.objects.main().filter(study=self.study)
-        is_input = name in {column.name for column in self.study.config.columns}
+        items = Item.objects.main().filter(study=self.instance)
+        is_input = name in {column.name for column in self.instance.config.columns}
         if name and not is_input and items.exists() and not has_column(items, name):
             raise ValidationError(
                 "No item has this column. Enter the name of an input, or of another column of an "
@@ -220,35 +207,80 @@ class PlanForm(forms.Form):
             )
         return name
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """What the plan is to say."""
-        given = self.cleaned_data
-        return {
-            "primary": given["primary"],
-            "baseline": given["baseline"],
-            "smallest": None if given["smallest"] is None else float(given["smallest"]),
-            "has_own_errors": given["has_own_errors"],
-            "stopping": given["stopping"] or AnalysisPlan.Stopping.ANSWERS.value,
-            "exclusion_rule": given["exclusion_rule"],
-            "thresholds": {
-                limit.key: given[limit.key]
-                for limit in self.limits
-                if given[limit.key] is not None
-            },
-        }  # fmt: skip
+    def read_plan(
+        self, questions: list[dict[str, Any]], rules: list[list[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """Return what the plan is to say, with these questions and rules."""
+        cleaned = self.cleaned_data
+        level = float(cleaned["level"] or LEVELS[0])
+        how: dict[str, Any] = {} if level == LEVELS[0] else {"level": level}
+        margins = []
+        for question in questions:
+            if "margin" in question:
+                is_sliced = cleaned["slices"] and question["relation"] == "not_worse"
+                sliced = {"slices": cleaned["slices"]} if is_sliced else {}
+                margins.append(question | how | sliced)
+        values = {
+            "hypotheses": [question for question in questions if "margin" not in question],
+            "margins": margins,
+            "rules": rules,
+            "smallest": None if cleaned["smallest"] is None else float(cleaned["smallest"]),
+            "stopping": cleaned["stopping"] or AnalysisPlan.Stopping.ANSWERS.value,
+            "exclusion_rule": cleaned["exclusion_rule"],
+        }
+        if "has_own_errors" in cleaned:
+            values["has_own_errors"] = cleaned["has_own_errors"]
+        if "primary" in cleaned:
+            main = cleaned["primary"]
+            first = [question["criterion"] for question in questions[:1]]
+            values["primary"] = "".join(first) if main == FIRST else "" if main == ALIKE else main
+        return values
 
 
-def _list_criteria(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
+def _find_main(plan: AnalysisPlan) -> str:
+    """Return the choice that a saved plan stands for."""
+    planned = [*plan.hypotheses, *plan.margins]
+    if not planned:
+        return plan.primary or FIRST
+    return plan.primary or ALIKE
+
+
+def _list_mains(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
     known = [(one.key, one.label) for one in list_analysed(study)]
     if plan.primary and plan.primary not in dict(known):
         known.append((plan.primary, f"{plan.primary}, which can’t be compared now"))
-    return [("", "None: correct across all criteria"), *known]
+    return [(FIRST, "That of question 1"), *known, (ALIKE, "All count the same")]
 
 
-def _list_choices(names: Sequence[str], plan: AnalysisPlan) -> list[tuple[str, str]]:
-    choices = [("", EVERY_PAIR), *((name, f"Each system with {name}") for name in names)]
-    if plan.baseline and plan.baseline not in names:
-        # kept until another is chosen: results say that it has no ratings
-        choices.append((plan.baseline, f"Each system with {plan.baseline}, which is not there now"))
-    return choices
+class LimitsForm(forms.Form):
+    """The limits at which flags of people are raised: a field for each."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    reason = _make_reason()
+
+    def __init__(self, data: Any, *, study: Study, stored: Stored) -> None:
+        limits, own = limits_of(study), own_thresholds(study, stored.plan)
+        if data is not None and data.get("do") == RESET:
+            # whatever the fields hold
+            data = {name: data.get(name, "") for name in ("seen", "reason")}
+        super().__init__(
+            data,
+            initial={
+                "seen": mark_plan(stored.plan, stored.rules),
+                **{limit.key: own.get(limit.key, limit.start) for limit in limits},
+            },
+        )
+        self.limits = limits
+        for limit in limits:
+            self.fields[limit.key] = ThresholdField(limit)
+        if not stored.versions:
+            del self.fields["reason"]
+
+    @property
+    def thresholds(self) -> list[forms.BoundField]:
+        return [self[limit.key] for limit in self.limits]
+
+    def read_thresholds(self) -> dict[str, float]:
+        """Return those that differ from what the software starts with."""
+        known = {limit.key: self.cleaned_data[limit.key] for limit in self.limits}
+        return {key: value for key, value in known.items() if value is not None}

@@ -1,16 +1,17 @@
-"""The rows of a plan as a page shows and posts them: hypotheses, and rules with conditions."""
+"""The rows of a plan: its questions, and the conditions of its rules, as formsets."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from evalsite.analysis.families import FAMILIES
+from django import forms
+
+from evalsite.analysis.families import FAMILIES, get_family
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, describe_rule
-from evalsite.quality.models import DIFFERENCES, LEVELS, AnalysisPlan
-from evalsite.results.analysis_plan.stored import list_analysed
+from evalsite.quality.models import DIFFERENCES
+from evalsite.results.analysis_plan.stored import Stored, list_analysed
 from evalsite.studies.models import Study
 
 RELATIONS = {
@@ -20,163 +21,151 @@ RELATIONS = {
     "differs": "differs from",
 }
 MOST = 20
-_HYPOTHESIS = ("system", "relation", "other", "criterion", "margin")
-_CONDITION = ("measure", "comparison", "threshold")
 # digits that a keyboard has, and nothing else that Python takes for a number
 _NUMBER = re.compile(r"[-−]?[0-9]{1,6}([.,][0-9]{1,4})?")
 # rows count from 1
-_ACT = re.compile(r"([a-z]+(?:-[a-z]+)*)(?:-([1-9][0-9]?))?(?:-([1-9][0-9]?))?")
-Row = dict[str, str]
+_ACT = re.compile(r"([a-z]+(?:-[a-z]+)*?)(?:-([1-9][0-9]?))?")
 _NO_DIRECTION = (
-    "Nothing says which values of this criterion are better. Choose “differs from” or “is "
+    "Nothing says which values of this question are better. Choose “differs from” or “is "
     "equivalent to”."
 )
-_NOT_TESTED = (
-    "Only comparisons with the baseline are tested. Choose it here, or compare every pair."
-)
+Row = dict[str, Any]
 
 
-@dataclass
-class PlanRows:
-    """What stands in the rows, as text; and after `clean`, what it means or what is wrong."""
+def _select(label: str) -> Any:
+    return forms.Select(attrs={"class": "auto", "aria-label": label})
 
-    hypotheses: list[Row] = field(default_factory=list)
-    rules: list[list[Row]] = field(default_factory=list)
-    # by the id of a control
-    errors: dict[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of_plan(cls, study: Study, plan: AnalysisPlan, rules: list[list[Any]]) -> "PlanRows":
-        """Return the rows as they were saved."""
-        saved = [*plan.hypotheses, *plan.margins]
-        return cls(
-            hypotheses=[{**one, "margin": show_margin(study, one)} for one in saved],
-            rules=[
-                [{**one, "threshold": f"{one['threshold']:g}"} for one in rule] for rule in rules
-            ],
-        )
+def _input(label: str) -> Any:
+    attrs = {"class": "num", "size": 5, "inputmode": "decimal", "aria-label": label}
+    return forms.TextInput(attrs=attrs)
 
-    @classmethod
-    def of_post(cls, sent: Mapping[str, Any]) -> "PlanRows":
-        """Return the rows as they were sent."""
-        return cls(
-            hypotheses=[
-                {name: str(sent.get(f"{name}-{number}", "")).strip() for name in _HYPOTHESIS}
-                for number in _numbers(sent, r"system-(\d+)")
-            ],
-            rules=[
-                [
-                    {
-                        name: str(sent.get(f"{name}-{number}-{place}", "")).strip()
-                        for name in _CONDITION
-                    }
-                    for place in _numbers(sent, rf"measure-{number}-(\d+)")
-                ]
-                for number in _numbers(sent, r"measure-(\d+)-1")
-            ],
-        )
 
-    def act(self, do: str, *, primary: str = "") -> None:
-        """Add or remove a row: "add-hypothesis", "remove-rule-2", "and-1", "drop-1-2".
+class RowForm(forms.Form):
+    """A row whose fields are all checked together: an empty row is no mistake."""
 
-        A new hypothesis is about the primary criterion.
-        """
-        if (match := _ACT.fullmatch(do)) is None:
-            return
-        name, *numbers = match.groups()
-        places = [int(number) - 1 for number in numbers if number]
-        if name == "add-hypothesis" and len(self.hypotheses) < MOST:
-            self.hypotheses.append(dict.fromkeys(_HYPOTHESIS, "") | {"criterion": primary})
-        elif name == "add-rule" and len(self.rules) < MOST:
-            self.rules.append([dict.fromkeys(_CONDITION, "")])
-        elif name == "remove-hypothesis":
-            self.hypotheses = _without(self.hypotheses, places)
-        elif name == "remove-rule":
-            self.rules = _without(self.rules, places)
-        elif name == "and" and places and places[0] < len(self.rules):
-            self.rules[places[0]].append(dict.fromkeys(_CONDITION, ""))
-        elif name == "drop" and len(places) == 2 and places[0] < len(self.rules):
-            self.rules[places[0]] = _without(self.rules[places[0]], places[1:])
-            self.rules = [rule for rule in self.rules if rule]
+    use_required_attribute = False
 
-    # --- what they mean -------------------------------------------------------------------
+    def read_raw(self) -> Row:
+        """Return what the row holds, as typed."""
+        return {name: self[name].value() or "" for name in self.fields}
 
-    def clean(
-        self, study: Study, baseline: str, *, level: float = LEVELS[0], slices: str = ""
-    ) -> dict[str, Any]:
-        """Return hypotheses, margins and rules; `errors` holds what is wrong with them.
+    def check(self, holds: bool, name: str, words: str) -> None:
+        if not holds and name not in self.errors:
+            self.add_error(name, words)
 
-        `baseline`: the system that all others are compared with; "": every pair. `level` and
-        `slices`, a column, are those of tests against a margin.
-        """
-        how: dict[str, Any] = {} if level == LEVELS[0] else {"level": level}
-        self.errors = {}
-        systems = set(study.systems.values_list("name", flat=True))
-        hypotheses: list[dict[str, Any]] = []
-        margins: list[dict[str, Any]] = []
-        for number, row in enumerate(self.hypotheses, start=1):
-            found = self._clean_hypothesis(study, systems, number, row)
-            is_tested = not baseline or baseline in (row["system"], row["other"])
-            self._check(is_tested, f"other-{number}", _NOT_TESTED)
-            if row["relation"] in DIFFERENCES:
-                hypotheses.append(found)
-                continue
-            is_sliced = slices and row["relation"] == "not_worse"
-            margins.append(found | how | ({"slices": slices} if is_sliced else {}))
-        return {"hypotheses": hypotheses, "margins": margins, "rules": self.clean_rules()}
 
-    def clean_rules(self) -> list[list[dict[str, Any]]]:
-        """Return the rules; `errors` holds what is wrong with them."""
-        return [
-            [
-                self._clean_condition(f"{number}-{place}", row)
-                for place, row in enumerate(rule, start=1)
-            ]
-            for number, rule in enumerate(self.rules, start=1)
-        ]
+class QuestionForm(RowForm):
+    """One planned question: a system, a claim, another system, on what, by how much."""
 
-    def _clean_hypothesis(
-        self, study: Study, systems: set[str], number: int, row: Row
-    ) -> dict[str, Any]:
-        criteria = {criterion.key: criterion for criterion in list_analysed(study)}
-        self._check(row["system"] in systems, f"system-{number}", "Choose a system.")
-        self._check(row["other"] in systems, f"other-{number}", "Choose a system.")
-        is_other = row["system"] != row["other"] or not row["system"]
-        self._check(is_other, f"other-{number}", "Choose two different systems.")
-        self._check(row["relation"] in RELATIONS, f"relation-{number}", "Choose a relation.")
-        criterion = criteria.get(row["criterion"])
-        self._check(criterion is not None, f"criterion-{number}", "Choose a criterion.")
-        if criterion is not None and row["relation"] in ("better", "not_worse"):
-            self._check(_has_better(criterion), f"relation-{number}", _NO_DIRECTION)
-        found: dict[str, Any] = {
-            name: row[name] for name in ("criterion", "system", "relation", "other")
-        }
-        if row["relation"] not in DIFFERENCES and criterion is not None:
-            found["margin"] = self._clean_margin(criterion, f"margin-{number}", row)
-        return found
+    system = forms.CharField(required=False, widget=_select("System"))
+    relation = forms.CharField(required=False, widget=_select("Claim"))
+    other = forms.CharField(required=False, widget=_select("Compared with"))
+    criterion = forms.CharField(required=False, widget=_select("Question people are asked"))
+    margin = forms.CharField(required=False, max_length=20, widget=_input("Margin"))
 
-    def _clean_margin(self, criterion: Criterion, key: str, row: Row) -> float:
-        family = FAMILIES[criterion.family]
-        half = _find_half(criterion)
-        is_share = family.compares or family.decides
-        margin = _read_number(row["margin"])
+    def __init__(
+        self, *args: Any, systems: Sequence[str], criteria: Sequence[Criterion], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.systems, self.criteria = systems, {one.key: one for one in criteria}
+        names = [("", "Choose…"), *((name, name) for name in systems)]
+        for name, choices in (
+            ("system", names),
+            ("relation", list(RELATIONS.items())),
+            ("other", names),
+            ("criterion", [(one.key, one.label) for one in criteria]),
+        ):
+            self.fields[name].widget.choices = choices
+
+    @property
+    def is_share(self) -> bool:
+        criterion = self._criterion
+        return criterion is not None and _is_share(criterion)
+
+    @property
+    def compares(self) -> bool:
+        criterion = self._criterion
+        return criterion is not None and criterion.scale.compares
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of the margin."""
+        criterion = self._criterion
+        if criterion is None or criterion.scale.kind == "number":
+            return ""
+        return "times" if FAMILIES[criterion.family].is_log else "points"
+
+    @property
+    def _criterion(self) -> Criterion | None:
+        return self.criteria.get(self["criterion"].value() or "")
+
+    def clean(self) -> Row:
+        # a field with a fault leaves the cleaned data
+        row = dict(super().clean() or {})
+        if not any(row.get(name) for name in ("system", "other", "margin")):
+            return {}
+        self.check(row.get("system") in self.systems, "system", "Choose a system.")
+        self.check(row.get("other") in self.systems, "other", "Choose a system.")
+        is_other = row.get("system") != row.get("other")
+        self.check(is_other, "other", "Choose two different systems.")
+        self.check(row.get("relation") in RELATIONS, "relation", "Choose a claim.")
+        criterion = self.criteria.get(row.get("criterion", ""))
+        self.check(criterion is not None, "criterion", "Choose a question.")
+        if criterion is None:
+            return {}
+        if row["relation"] in ("better", "not_worse"):
+            self.check(_has_better(criterion), "relation", _NO_DIRECTION)
+        meant = {name: row.get(name) for name in ("criterion", "system", "relation", "other")}
+        if row["relation"] not in DIFFERENCES:
+            meant["margin"] = self._read_margin(criterion, row.get("margin", ""))
+        return meant
+
+    def _read_margin(self, criterion: Criterion, text: str) -> float:
+        family, half = FAMILIES[criterion.family], _find_half(criterion)
+        is_share = _is_share(criterion)
+        margin = read_number(text)
+        words = ""
         if margin is None or margin <= 0:
-            self.errors[key] = "Enter the margin, a number above 0 such as 0.3."
+            words = "Enter the margin, a number above 0 such as 0.3."
         elif family.is_log and not 1 < margin <= 2:
-            self.errors[key] = "Enter a ratio above 1 and at most 2, such as 1.2."
+            words = "Enter a ratio above 1 and at most 2, such as 1.2."
         elif is_share and margin >= 50:
-            self.errors[key] = "Enter less than 50 percentage points."
+            words = "Enter less than 50 points."
         elif not (is_share or family.is_log) and half is not None and margin >= half:
-            self.errors[key] = f"Enter less than {half:g}: half of the scale."
-        else:
-            return margin / 100 if is_share else margin
-        return 0
+            words = f"Enter less than {half:g}: half of the scale."
+        self.check(not words, "margin", words)
+        return 0 if margin is None else margin / 100 if is_share else margin
 
-    def _clean_condition(self, key: str, row: Row) -> dict[str, Any]:
-        measure, threshold = MEASURES.get(row["measure"]), _read_number(row["threshold"])
-        self._check(measure is not None, f"measure-{key}", "Choose what is measured.")
-        is_known = row["comparison"] in COMPARISONS
-        self._check(is_known, f"comparison-{key}", "Choose a comparison.")
+
+class ConditionForm(RowForm):
+    """One condition of a rule; the rule holds if all of its conditions do."""
+
+    rule = forms.IntegerField(required=False, min_value=1, max_value=MOST, widget=forms.HiddenInput)
+    measure = forms.CharField(required=False, widget=_select("Measure"))
+    comparison = forms.CharField(required=False, widget=_select("Comparison"))
+    threshold = forms.CharField(required=False, max_length=20, widget=_input("Threshold"))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        measures = [("", "Choose…"), *((key, one.label) for key, one in MEASURES.items())]
+        self.fields["measure"].widget.choices = measures
+        self.fields["comparison"].widget.choices = list(COMPARISONS.items())
+
+    @property
+    def number(self) -> int:
+        """Return the number of its rule."""
+        text = str(self["rule"].value() or "1")
+        return int(text) if re.fullmatch(r"[1-9][0-9]?", text) else 1
+
+    def clean(self) -> Row:
+        # a field with a fault leaves the cleaned data
+        row = dict(super().clean() or {})
+        measure = MEASURES.get(row.get("measure", ""))
+        threshold = read_number(row.get("threshold", ""))
+        self.check(measure is not None, "measure", "Choose what is measured.")
+        is_known = row.get("comparison") in COMPARISONS
+        self.check(is_known, "comparison", "Choose a comparison.")
         if measure is not None:
             whole = " whole" if measure.is_whole else ""
             fits = (
@@ -185,74 +174,146 @@ class PlanRows:
                 and (not measure.is_whole or threshold == int(threshold))
             )
             ends = f"{measure.least:g} to {measure.most:,g}".replace("-", "−")
-            self._check(fits, f"threshold-{key}", f"Enter a{whole} number from {ends}.")
-        return {
-            "measure": row["measure"],
-            "comparison": row["comparison"],
-            "threshold": threshold or 0,
-        }
+            self.check(fits, "threshold", f"Enter a{whole} number from {ends}.")
+        return row | {"threshold": threshold or 0}
 
-    def _check(self, holds: bool, key: str, words: str) -> None:
-        if not holds:
-            self.errors.setdefault(key, words)
 
-    # --- what the page shows --------------------------------------------------------------
+_Questions: Any = forms.formset_factory(
+    QuestionForm, extra=0, max_num=MOST, absolute_max=MOST, validate_max=True
+)
+_Conditions: Any = forms.formset_factory(
+    ConditionForm, extra=0, max_num=5 * MOST, absolute_max=5 * MOST, validate_max=True
+)
+
+
+class PlanRows:
+    """Questions and rules as they are saved or posted, and what they mean."""
+
+    def __init__(self, study: Study, stored: Stored, data: Any = None) -> None:
+        self.study = study
+        self.criteria = list_analysed(study)
+        self.systems = list(study.systems.order_by("name").values_list("name", flat=True))
+        saved = [*stored.plan.hypotheses, *stored.plan.margins]
+        questions = [{**one, "margin": show_margin(study, one)} for one in saved]
+        conditions = [
+            {**one, "rule": number, "threshold": f"{one['threshold']:g}"}
+            for number, rule in enumerate(stored.rules, start=1)
+            for one in rule
+        ]
+        self._make(questions, conditions, data)
+
+    def _make(self, questions: Sequence[Row], conditions: Sequence[Row], data: Any = None) -> None:
+        self.questions = _Questions(
+            data,
+            prefix="question",
+            # there is always a sentence to fill in
+            initial=list(questions) or [{}],
+            form_kwargs={
+                "systems": self.systems, "criteria": self.criteria, "empty_permitted": False,
+            },
+        )  # fmt: skip
+        self.conditions = _Conditions(
+            data,
+            prefix="condition",
+            initial=list(conditions),
+            form_kwargs={"empty_permitted": False},
+        )
+
+    def act(self, do: str) -> bool:
+        """Add or remove a row: "add-question", "remove-rule-2", "and-1", "drop-3"; tell whether
+        that was asked for. Nothing is checked then."""
+        match = _ACT.fullmatch(do)
+        act, number = (match[1], int(match[2] or 0)) if match else ("", 0)
+        questions = [form.read_raw() for form in self.questions]
+        conditions = [form.read_raw() | {"rule": form.number} for form in self.conditions]
+        rules = [row["rule"] for row in conditions]
+        match act:
+            case "add-question":
+                questions.append({})
+            case "remove-question":
+                questions = _without(questions, number)
+            case "add-rule":
+                conditions.append({"rule": max(rules, default=0) + 1})
+            case "remove-rule":
+                conditions = [row for row in conditions if row["rule"] != number]
+            case "and":
+                conditions += [{"rule": number}] if number in rules else []
+            case "drop":
+                conditions = _without(conditions, number)
+            case _:
+                return False
+        # rules are numbered without gaps
+        order = sorted({row["rule"] for row in conditions})
+        conditions = sorted(
+            ({**row, "rule": order.index(row["rule"]) + 1} for row in conditions),
+            key=lambda row: row["rule"],
+        )
+        self._make(questions[:MOST], conditions[: 5 * MOST])
+        return True
+
+    def is_valid(self) -> bool:
+        return bool(self.questions.is_valid() and self.conditions.is_valid())
 
     @property
-    def shown_rules(self) -> list[dict[str, Any]]:
-        """Return each rule with its sentence, once it has one, and its conditions."""
-        return [
-            {
-                "sentence": self._describe(number, rule),
-                "conditions": [
-                    {
-                        **row,
-                        "key": f"{number}-{place}",
-                        "errors": self._find_errors(f"{number}-{place}", _CONDITION),
-                    }
-                    for place, row in enumerate(rule, start=1)
-                ],
-            }
-            for number, rule in enumerate(self.rules, start=1)
-        ]
+    def meant(self) -> list[Row]:
+        """Return the questions that are whole, of posted rows and of saved ones."""
+        forms_ = self.questions.forms
+        if not self.questions.is_bound:
+            forms_ = [
+                QuestionForm(form.read_raw(), systems=self.systems, criteria=self.criteria)
+                for form in forms_
+            ]
+        return [form.cleaned_data for form in forms_ if form.is_valid() and form.cleaned_data]
+
+    def read_rules(self) -> list[list[Row]]:
+        """Return the rules of valid rows."""
+        rules: dict[int, list[Row]] = {}
+        for form in self.conditions:
+            row = form.cleaned_data
+            kept = {name: row[name] for name in ("measure", "comparison", "threshold")}
+            rules.setdefault(form.number, []).append(kept)
+        return [rules[number] for number in sorted(rules)]
 
     @property
-    def shown_hypotheses(self) -> list[dict[str, Any]]:
+    def rules(self) -> list[Row]:
+        """Return each rule as the page shows it: its sentence, once it has one, and its rows."""
+        grouped: dict[int, list[tuple[int, ConditionForm]]] = {}
+        for place, form in enumerate(self.conditions, start=1):
+            grouped.setdefault(form.number, []).append((place, form))
         return [
-            {**row, "errors": self._find_errors(str(number), _HYPOTHESIS)}
-            for number, row in enumerate(self.hypotheses, start=1)
+            {"sentence": _describe([form for _, form in rows]), "conditions": rows}
+            for _, rows in sorted(grouped.items())
         ]
-
-    def _describe(self, number: int, rule: list[Row]) -> str:
-        probe = PlanRows(rules=[rule])
-        conditions = probe.clean_rules()[0]
-        return f"Rule {number}" if probe.errors else describe_rule(conditions)
 
     @property
     def named_errors(self) -> list[tuple[str, str]]:
-        """Return each error by the field that it is about, with the row that holds it."""
+        """Return each error by the id of its field, with the row that holds it."""
         found = []
-        for key, error in self.errors.items():
-            name, number, *_ = key.split("-")
-            row = "Rule" if name in _CONDITION else "Hypothesis"
-            found.append((key, f"{row} {number}: {error}" if number.isdigit() else error))
+        for rows, name in ((self.questions, "Question"), (self.conditions, "Rule")):
+            for place, form in enumerate(rows.forms, start=1):
+                number = form.number if name == "Rule" else place
+                found += [
+                    (form[field].id_for_label, f"{name} {number}: {error}")
+                    for field, errors in form.errors.items()
+                    for error in errors
+                    if field in form.fields
+                ]
         return found
 
-    def _find_errors(self, key: str, names: tuple[str, ...]) -> list[str]:
-        return [self.errors[f"{name}-{key}"] for name in names if f"{name}-{key}" in self.errors]
+
+def _describe(rows: Sequence[ConditionForm]) -> str:
+    """Return the rule in words; "" as long as a condition lacks something."""
+    probes = [ConditionForm(form.read_raw()) for form in rows]
+    if not all(probe.is_valid() for probe in probes):
+        return ""
+    return describe_rule([probe.cleaned_data for probe in probes])
 
 
-def _numbers(sent: Mapping[str, Any], pattern: str) -> list[int]:
-    """Return the numbers of the rows that were sent, in their order."""
-    found = (re.fullmatch(pattern, name, re.ASCII) for name in sent)
-    return sorted(int(one[1]) for one in found if one and len(one[1]) < 4)[:MOST]
+def _without(rows: list[Row], number: int) -> list[Row]:
+    return [row for place, row in enumerate(rows, start=1) if place != number]
 
 
-def _without(rows: list[Any], places: list[int]) -> list[Any]:
-    return [row for place, row in enumerate(rows) if place not in places]
-
-
-def _read_number(text: str) -> float | None:
+def read_number(text: str) -> float | None:
     if not _NUMBER.fullmatch(text):
         return None
     try:
@@ -261,14 +322,14 @@ def _read_number(text: str) -> float | None:
         return None
 
 
-def _family_of(study: Study, criterion: str) -> Any:
-    found: Callable[[str], Any] = {one.key: one for one in study.config.criteria}.get
-    return FAMILIES[found(criterion).family] if found(criterion) else FAMILIES["points"]
-
-
 def _has_better(criterion: Criterion) -> bool:
     """Tell whether one of two systems can be the better one."""
     return criterion.scale.compares or criterion.direction in ("higher", "lower")
+
+
+def _is_share(criterion: Criterion) -> bool:
+    family = get_family(criterion.family)
+    return family.compares or family.decides
 
 
 def _find_half(criterion: Criterion) -> float | None:
@@ -282,6 +343,7 @@ def _find_half(criterion: Criterion) -> float | None:
 def show_margin(study: Study, row: Mapping[str, Any]) -> str:
     if "margin" not in row:
         return ""
-    family = _family_of(study, row["criterion"])
-    times = 100 if family.compares or family.decides else 1
+    find: Callable[[str], Criterion | None] = {one.key: one for one in study.config.criteria}.get
+    criterion = find(row["criterion"])
+    times = 100 if criterion is not None and _is_share(criterion) else 1
     return f"{row['margin'] * times:g}"

@@ -1,28 +1,41 @@
-"""The staff page of a study's analysis plan."""
+"""Set up, Plan: what a study is to decide, what is left out, and whether results are hidden."""
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.formats import date_format
 from django.views.decorators.http import require_http_methods
 
-from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES
-from evalsite.quality.frozen_plans import find_first
+from evalsite.accounts.time_zones import zone_of
+from evalsite.annotation.running.setup import PAGE_NAMES
+from evalsite.annotation.running.setup_page import (
+    CONTINUE,
+    PREVIEW,
+    choose_status,
+    describe_page,
+    find_next,
+)
+from evalsite.quality.frozen_plans import find_first, is_hidden
 from evalsite.quality.models import LEVELS
 from evalsite.quality.plan_commitment import write_line
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
-from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
-from evalsite.results.analysis_plan.plan_rows import RELATIONS, PlanRows
+from evalsite.results.analysis_plan.forms import LimitsForm, PlanForm
+from evalsite.results.analysis_plan.plan_rows import PlanRows
+from evalsite.results.analysis_plan.sizes import Size, measure_questions
 from evalsite.results.analysis_plan.stored import (
     Stored,
     change_plan,
     describe_plan,
+    find_level,
     limits_of,
-    list_analysed,
     read_plan,
 )
 from evalsite.results.analysis_plan.wording import (
@@ -36,127 +49,206 @@ from evalsite.results.analysis_plan.wording import (
 )
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.setting_changes import change_settings
+from evalsite.studies.settings import PAGES
+from evalsite.studies.staff_pages import has_role, study_page
+from evalsite.studies.summary_lines import count_of
 
 RUN = "run"
+_INVALID = 422
 
 
+@study_page("set-up/plan/", name="study-analysis-plan", place="Set up", tab=PAGES["plan"], order=42)
 @require_http_methods(["GET", "HEAD", "POST"])
-def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show the plan: how results are compared, raters judged, answers left out.
+def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show the plan: a form for editors until the launch, and for owners from then on.
 
-    It is a form for editors until the launch, and for owners from then on. With `do` rows come or
-    go and rules are tried, and nothing is saved; with `reset` the thresholds are the starting
-    values again, whatever the fields hold.
+    Some buttons add or remove a row, or try the rules: nothing is saved then.
     """
+    stored = read_plan(study)
+    if not may_change_plan(request, study):
+        context = _describe_for_readers(study, stored)
+        return TemplateResponse(request, "results/plan_read.html", context)
+    data = request.POST if request.method == "POST" else None
+    targets = dict(list_targets(study, request.user))
+    form = PlanForm(
+        data, instance=copy(study), zone=zone_of(request.user), stored=stored, targets=targets
+    )
+    rows = PlanRows(study, stored, data)
+    is_checked = form.is_bound and not rows.act(form.action) and form.action not in (PREVIEW, RUN)
+    if is_checked and _save(request, study, form, rows):
+        name = find_next("plan") if form.action == CONTINUE else PAGE_NAMES["plan"]
+        return redirect(f"admin:{name}", study.pk)
+    context = describe_page(study, form)
+    has_faults = is_checked and not rows.is_valid()
+    smallest, level = _read_aims(form, stored)
+    sizes = measure_questions(study, rows.meant, smallest=smallest, level=level)
+    context |= {
+        "rows": rows,
+        "has_errors": is_checked and (context["has_errors"] or has_faults),
+        "more": _describe_more(form, rows),
+        # a button of a row, or a fault, is there
+        "opens_more": form.action.startswith(("add-rule", "remove-rule", "and-", "drop-"))
+        or (is_checked and bool(form.errors or rows.conditions.errors)),
+        "sizes": sizes,
+        "headline": _write_headline(study, stored, rows.meant, sizes),
+        "is_hidden": is_hidden(study),
+        "dry": _try_rules(study, form, rows, targets) if form.action == RUN else None,
+        **_describe_frozen(study, stored),
+    }
+    status = choose_status(context)
+    return TemplateResponse(request, "studies/setup_plan.html", context, status=status)
+
+
+def may_change_plan(request: HttpRequest, study: Study) -> bool:
+    """Return whether this person may; PermissionDenied if they try and may not."""
     role = Membership.Role.OWNER if study.is_launched else Membership.Role.EDITOR
     may_change = study.state != Study.State.ARCHIVED and has_role(request, study, role)
     if request.method == "POST" and not may_change:
         raise PermissionDenied
-    if not may_change:
-        stored = read_plan(study)
-        context = {**_describe(study, stored), **_describe_size(study, stored)}
-        return TemplateResponse(request, "results/plan_read.html", context)
-    stored, sent = read_plan(study), request.POST if request.method == "POST" else None
-    systems = list(study.systems.order_by("name").values_list("name", flat=True))
-    rows = PlanRows.of_plan(study, stored.plan, stored.rules)
-    if sent is not None:
-        rows = PlanRows.of_post(sent)
-    do = request.POST.get("do", "")
-    if do:
-        form = PlanForm(None, study=study, stored=stored, systems=systems, unsaved=sent)
-        rows.act(do, primary=request.POST.get("primary", ""))
-    else:
-        form = PlanForm(sent, study=study, stored=stored, systems=systems)
-    if sent is not None and not do and _save(request, study, form, rows):
-        return redirect("admin:study-analysis-plan", study.pk)
-    has_errors = not do and bool(form.errors or rows.errors)
-    context = {
-        "form": form,
-        "rows": rows,
-        "has_errors": has_errors,
-        "relations": RELATIONS,
-        "measures": [(key, one.label) for key, one in MEASURES.items()],
-        "comparisons": COMPARISONS,
-        "criteria": [(one.key, one.label) for one in list_analysed(study)],
-        "systems": systems,
-        **_describe_size(study, stored),
-        **_run(request, study, rows, do),
-        **_describe(study, stored),
-    }
-    status = 422 if has_errors else 200
-    return TemplateResponse(request, "results/plan.html", context, status=status)
-
-
-def _run(request: HttpRequest, study: Study, rows: PlanRows, do: str) -> dict[str, Any]:
-    """Return what rules can be tried on, and what they would leave out if that was asked."""
-    targets = dict(list_targets(study, request.user))
-    context: dict[str, Any] = {"targets": targets, "on": request.POST.get("on", "")}
-    if do == RUN:
-        rules = rows.clean_rules()
-        if not rows.errors:
-            context["dry"] = try_rules(study, rules, on=context["on"], targets=targets)
-    return context
+    return may_change
 
 
 def _save(request: HttpRequest, study: Study, form: PlanForm, rows: PlanRows) -> bool:
-    if "reset" in request.POST:
-        form.drop_thresholds()
-    is_valid = form.is_valid()
-    level = form.cleaned_data.get("level") or LEVELS[0]
-    meant = rows.clean(
-        study,
-        request.POST.get("baseline", ""),
-        level=float(level),
-        slices=form.cleaned_data.get("slices", ""),
-    )
-    if not is_valid or rows.errors:
+    if not (form.is_valid() & rows.is_valid()):
         return False
     try:
-        changed = change_plan(
-            study=study,
-            values=form.values | meant,
-            seen=form.cleaned_data["seen"],
-            by=request.user,
-            reason=form.cleaned_data["reason"],
-        )
+        with transaction.atomic():
+            changed = change_plan(
+                study=study,
+                values=form.read_plan(rows.meant, rows.read_rules()),
+                seen=form.cleaned_data["plan_seen"],
+                by=request.user,
+                reason=form.cleaned_data.get("reason", ""),
+            )
+            if not form.is_frozen:
+                change_settings(
+                    study=study,
+                    values=form.values(),
+                    seen=form.cleaned_data["seen"],
+                    by=request.user,
+                )
     except ValidationError as error:
         form.add_error(None, error)
         return False
-    messages.success(request, "Saved." if changed else "Nothing was changed.")
+    is_changed = changed or form.values()["hides_results"] != study.hides_results
+    messages.success(request, "Saved." if is_changed else "Nothing was changed.")
     return True
 
 
-def _describe_size(study: Study, stored: Stored) -> dict[str, Any]:
-    """Return the planned numbers, as frozen or as they are now, and when collection stops."""
-    first = find_first(stored.versions)
-    items = count_edge(study).items
-    now = {"items": items, "answers": items * study.k}
-    return {
-        "planned": (first.content.get("planned") if first else None) or now,
-        "stopping": STOPPING[stored.plan.stopping],
-    }
+def _try_rules(study: Study, form: PlanForm, rows: PlanRows, targets: dict[str, str]) -> Any:
+    """Return what the rules would leave out of the answers that were chosen; None: a mistake."""
+    if not rows.conditions.is_valid():
+        return None
+    chosen = str(form["on"].value()) if targets else ""
+    return try_rules(study, rows.read_rules(), on=chosen, targets=targets)
 
 
-def _describe(study: Study, stored: Stored) -> dict[str, Any]:
-    """Return what the page shows beside the form, and instead of it to readers."""
+def _read_aims(form: PlanForm, stored: Stored) -> tuple[float | None, float]:
+    """Return the smallest difference that matters and the level of margins, as typed if valid."""
+    if not form.is_bound:
+        return stored.plan.smallest, find_level(stored.plan)
+    form.is_valid()
+    smallest, level = (form.cleaned_data.get(name) for name in ("smallest", "level"))
+    return None if smallest is None else float(smallest), float(level or LEVELS[0])
+
+
+def _write_headline(
+    study: Study, stored: Stored, questions: Sequence[Any], sizes: Sequence[Size]
+) -> str:
+    if stored.versions:
+        newest = stored.versions[-1]
+        if not newest.has_plan:
+            return "Launched without a plan: the report calls the results exploratory"
+        day = date_format(newest.frozen_at, "j F")
+        return f"Plan version {newest.number}, frozen on {day}"
+    if sizes:
+        return sizes[0].headline
+    if questions:
+        return f"{count_of(len(questions), 'planned question')}"
+    if stored.rules or stored.plan.exclusion_rule:
+        return "A plan without a question"
+    return "No plan: the report will call the results exploratory"
+
+
+def _describe_more(form: PlanForm, rows: PlanRows) -> str:
+    """Return the line beside More: the values of what isn't in sight."""
+    stopping = str(form["stopping"].value() or "answers")
+    rules, words = len(rows.rules), form["exclusion_rule"].value()
+    left_out = count_of(rules, "rule") + " for exclusion" if rules else "no rules for exclusion"
+    parts = [
+        f"Stop when {STOPPING.get(stopping, '')}",
+        f"{left_out}{' and one in words' if words else ''}",
+        *([f"smallest difference {form['smallest'].value()}"] if form["smallest"].value() else []),
+        *(["several questions: corrected"] if len(rows.meant) > 1 else []),
+    ]
+    return " · ".join(parts)
+
+
+def _describe_for_readers(study: Study, stored: Stored) -> dict[str, Any]:
     plan = describe_plan(study, stored)
-    own = plan["thresholds"]
+    planned = [*stored.plan.hypotheses, *stored.plan.margins]
+    first, items = find_first(stored.versions), count_edge(study).items
+    now = {"items": items, "answers": items * study.k}
+    labels = {criterion.key: criterion.label for criterion in study.config.criteria}
     return {
-        "plan": plan,
+        "headline": _write_headline(study, stored, planned, []),
         "smallest": describe_smallest(plan) if plan.get("smallest") else "",
-        "versions": stored.versions,
-        "lines": [(one.number, line) for one in stored.versions if (line := write_line(one))],
-        "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
-        "hypotheses": [
+        "questions": [
             *(describe_hypothesis(plan, one) for one in plan.get("hypotheses", ())),
             *(describe_margin(plan, one) for one in plan["margins"]),
         ],
-        "compared": f"Each system with {plan['baseline']}" if plan["baseline"] else EVERY_PAIR,
-        "primary": next(
-            (one.label for one in study.config.criteria if one.key == plan["primary"]), ""
-        ),
+        "primary": labels.get(plan["primary"], ""),
+        "planned": (first.content.get("planned") if first else None) or now,
+        "stopping": STOPPING[stored.plan.stopping],
+        "is_hidden": is_hidden(study),
+        **_describe_frozen(study, stored, plan),
+    }
+
+
+def _describe_frozen(
+    study: Study, stored: Stored, plan: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what became of the plan: its versions, their lines, and what departs from them."""
+    plan = plan or describe_plan(study, stored)
+    return {
+        "plan": plan,
+        "versions": stored.versions,
+        "lines": [(one.number, line) for one in stored.versions if (line := write_line(one))],
+        "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
         "moments": {name: describe_moment(plan, name) for name in plan["moments"]},
+    }
+
+
+@study_page("set-up/quality/limits/", name="study-flag-limits", within="setup-quality")
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_limits(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show the limits at which flags of people are raised; a button puts them all back."""
+    stored, may_change = read_plan(study), may_change_plan(request, study)
+    data = request.POST if request.method == "POST" else None
+    form = LimitsForm(data, study=study, stored=stored)
+    if form.is_bound and form.is_valid():
+        try:
+            changed = change_plan(
+                study=study,
+                values={"thresholds": form.read_thresholds()},
+                seen=form.cleaned_data["seen"],
+                by=request.user,
+                reason=form.cleaned_data.get("reason", ""),
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, "Saved." if changed else "Nothing was changed.")
+            return redirect("admin:study-flag-limits", study.pk)
+    plan = describe_plan(study, stored)
+    own = plan["thresholds"]
+    context = {
+        "form": form if may_change else None,
+        "has_errors": form.is_bound,
+        "own": own,
+        "moment": describe_moment(plan, "thresholds"),
+        "version": len(stored.versions),
         "limits": [
             {
                 "limit": limit,
@@ -167,15 +259,5 @@ def _describe(study: Study, stored: Stored) -> dict[str, Any]:
             for limit in limits_of(study)
         ],
     }
-
-
-plan_views = [
-    StudyView(
-        path="set-up/plan/",
-        name="study-analysis-plan",
-        view=show_analysis_plan,
-        place="Set up",
-        tab="Plan",
-        order=42,
-    ),
-]
+    status = _INVALID if form.is_bound else 200
+    return TemplateResponse(request, "studies/flag_limits.html", context, status=status)

@@ -236,7 +236,7 @@ class PlannerForm(forms.Form):
         return {
             "criterion": criterion.key,
             "scale": planner.simulation,
-            "points": _count_points(criterion) if planner.has_points else 0,
+            "points": count_points(criterion) if planner.has_points else 0,
             "difference": values["difference"],
             "asked": str(self.data["difference"]).strip(),
             "source": values["source"],
@@ -293,7 +293,7 @@ def list_planners_of(criteria: Iterable[Criterion]) -> list[Planner]:
     return list(found.values())
 
 
-def _count_points(criterion: Criterion) -> int:
+def count_points(criterion: Criterion) -> int:
     scale = criterion.scale
     return len(scale.list_answers()) or int(scale.maximum - scale.minimum) + 1
 

@@ -23,8 +23,7 @@ from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY
-from evalsite.imports.server_files import name_on_disk
+from evalsite.imports.core import LEAVE_OUT_FAULTY, name_on_disk
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
 

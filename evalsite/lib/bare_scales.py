@@ -4,12 +4,9 @@ This is decided from the values, and from the ends of the scale if the file or t
 them. No file is refused because its values have decimals.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
-
-from evalsite.analysis.figure import make_note
+from typing import Literal
 
 Ends = tuple[float, float]
 Kind = Literal["likert", "slider", "number", "decision"]
@@ -39,37 +36,24 @@ class BareScale:
         if self.kind != "likert" or self.ends is None:
             return []
         low, high = self.ends
-        return [float(point) for point in np.arange(low, high + self.step / 2, self.step)]
-
-    def describe(self, key: str) -> dict[str, Any]:
-        """Return a note on how the values were read."""
-        if self.kind == "decision":
-            return make_note("read_as_decisions", key)
-        low, high = self.ends or (None, None)
-        facts: dict[str, Any] = {"low": low, "high": high}
-        if self.kind == "number":
-            return make_note("read_as_numbers", key, **facts)
-        facts["is_range_found"] = self.is_range_found
-        if self.kind == "slider":
-            return make_note("read_as_slider", key, **facts)
-        return make_note("read_as_points", key, **facts, step=self.step)
+        return [low + number * self.step for number in range(round((high - low) / self.step) + 1)]
 
 
-def read_scale(key: str, value: Any, *, ends: Ends | None, kind: str = "") -> BareScale:
+def read_scale(key: str, value: Iterable[float], *, ends: Ends | None, kind: str = "") -> BareScale:
     """Return how the values of a criterion are read.
 
     A known `kind` is kept as far as the values allow. ValueError: a value lies outside the ends.
     """
-    values = np.unique(np.asarray(value, dtype=np.float64))
-    if ends is not None and len(values) and not ends[0] <= values[0] <= values[-1] <= ends[1]:
+    values = sorted(set(map(float, value)))
+    if ends is not None and values and not ends[0] <= values[0] <= values[-1] <= ends[1]:
         raise ValueError(
             f"The values of {key} go from {values[0]:g} to {values[-1]:g}, outside the scale from "
             f"{ends[0]:g} to {ends[1]:g}. Name their scale with --scale."
         )
-    is_binary = len(values) > 0 and values[0] == 0 and set(values) <= {0.0, 1.0}
+    is_binary = bool(values) and values[0] == 0 and {*values} <= {0.0, 1.0}
     if kind == "decision" or (not kind and ends is None and is_binary):
         return BareScale(kind="decision", ends=(0.0, 1.0))
-    reach = ends or ((float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0))
+    reach = ends or ((values[0], values[-1]) if values else (0.0, 0.0))
     is_found = ends is None
     if kind == "slider":
         return BareScale(kind="slider", ends=reach, is_range_found=is_found)
@@ -82,7 +66,7 @@ def read_scale(key: str, value: Any, *, ends: Ends | None, kind: str = "") -> Ba
     return BareScale(kind="slider", ends=ends)
 
 
-def _find_step(values: Any, reach: Ends, *, is_chosen: bool) -> float | None:
+def _find_step(values: Sequence[float], reach: Ends, *, is_chosen: bool) -> float | None:
     """Return the distance between points, 1 or a half; None if the values aren't points.
 
     `is_chosen`: the file or the command says that they are, however many there are.
@@ -91,9 +75,9 @@ def _find_step(values: Any, reach: Ends, *, is_chosen: bool) -> float | None:
     if _are_whole([*values, *reach]):
         is_short = len(values) <= MOST_POINTS and width <= _WIDEST
         return 1.0 if is_short or (is_chosen and width <= 5 * _WIDEST) else None
-    is_half = _are_whole(2 * np.asarray([*values, *reach]))
+    is_half = _are_whole(2 * value for value in [*values, *reach])
     return 0.5 if is_half and 2 * width <= MOST_STEPS else None
 
 
-def _are_whole(values: Any) -> bool:
-    return bool(np.all(np.asarray(values) % 1 == 0))
+def _are_whole(values: Iterable[float]) -> bool:
+    return all(value % 1 == 0 for value in values)
