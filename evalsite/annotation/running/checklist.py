@@ -472,9 +472,9 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
     ):
         why = f"there are {work.answers:,} answers to give, and nobody may give more than {most:,}"
     elif work.groups == Study.Groups.ONCE and work.largest > 1:
-        why = "a person meets a group once, and all items of it want their answers"
+        why = "nobody meets an input twice, and each of its outputs needs its answers"
     else:
-        why = f"each item is answered by {study.k} different people"
+        why = f"each {work.unit} is answered by {study.k} different people"
     return needed, why
 
 
