@@ -278,7 +278,6 @@ def make_study(options: Namespace) -> Result:
         **chosen,
         k=options.people,
         max_sets=None,
-        has_bonus=False,
         contact_email=contact.email,
         consent=_CONSENT.format(sender=_SENDER, contact=options.contact or _SENDER),
         has_notice=True,

@@ -15,8 +15,7 @@ from playwright.sync_api import Page, expect
 from evalsite.annotation.models import Rating
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS, import_file
-from evalsite.imports.core import check_source
-from evalsite.imports.target import aim_at_study
+from evalsite.imports.core import aim_at_study, check_source
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, choose_files, follow
