@@ -79,6 +79,7 @@ class Counts:
     by_kind: dict[str, int]
     groups: int
     records: int  # of the researcher's data
+    systems: int
     members: int
     pilots: int
     plans: int  # 1 if anything is planned
@@ -104,6 +105,7 @@ def count_kinds(study: Study) -> Counts:
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
         groups=(items.main(), "group"),
         **({} if is_whole else {"records": (items.main().records(), "name")}),
+        systems=study.systems.all(),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         # whose parts are all empty plans nothing
@@ -119,6 +121,7 @@ def count_kinds(study: Study) -> Counts:
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
         groups=counts["groups"],
         records=counts[Item.Kind.MAIN if is_whole else "records"],
+        systems=counts["systems"],
         members=counts["members"],
         pilots=counts["pilots"],
         plans=counts["plans"],
@@ -493,5 +496,5 @@ def measure_work(study: Study, counts: Counts | None = None) -> Workload:
         max_items=study.max_items,
         groups=study.groups,
         is_size_fixed=mains_per_set(study) != study.set_size,
-        unit=name_unit(study),
+        unit=name_unit(study, counts.systems),
     )
