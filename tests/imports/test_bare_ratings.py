@@ -27,6 +27,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import Origin, Participant
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
+from evalsite.results.report.datasheet import fill_datasheet
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
@@ -143,6 +144,23 @@ def test_separator_is_taken_as_it_was_chosen() -> None:
     assert wrong.report["faults"]
 
 
+PEOPLE = "Satz,System,Anna,Ben\n1,x,4,5\n1,y,2,1\n2,x,4,5\n2,y,2,1\n"
+ITEMS_ACROSS = "Bewerterin,System,Satz 1,Satz 2\nAnna,x,4,4\nAnna,y,2,2\nBen,x,5,5\nBen,y,1,1\n"
+
+
+@pytest.mark.parametrize(("text", "turn"), [(PEOPLE, "people"), (ITEMS_ACROSS, "items")])
+def test_table_can_be_turned(text: str, turn: str) -> None:
+    kept = upload(text, decisions={"turn": turn})
+
+    assert kept.report["faults"] == []
+    assert (kept.report["people"], kept.report["items"], kept.report["ratings"]) == (2, 2, 8)
+    create(kept)
+    run_waiting_jobs()
+    # by hand: (4 + 5) / 2 and (2 + 1) / 2
+    means = list_means(Report.objects.get().content["kept"])
+    assert means == {"Rating": {"x": 4.5, "y": 1.5}}
+
+
 # --- the study ------------------------------------------------------------------------------
 
 
@@ -177,6 +195,11 @@ def test_results_are_computed_without_being_asked_for() -> None:
     report = Report.objects.get(study=study).content["kept"]
     # by hand: (4 + 4 + 5 + 5) / 4 and (2 + 2 + 1 + 1) / 4
     assert list_means(report) == {"fluency": {"x": 4.5, "y": 1.5}}
+    sheet = fill_datasheet(study, Report.objects.get())
+    answers = {entry.topic: entry.answer for chapter in sheet.chapters for entry in chapter.entries}
+    # what nobody here can know stays open
+    for topic in ("Question put to evaluators", "Consent text given to evaluators", "Payment"):
+        assert answers[topic] is None
 
 
 def run_report(capsys: Any, path: Path, *words: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -55,6 +55,9 @@ USES = {
 }
 # among the decisions of a mapping: the kind that was chosen for a question
 KIND = "kind:"
+# among its decisions, too: what has a column for each, and the field that their names then are
+TURN = "turn"
+TURNS = {"people": "participant", "items": "item"}
 TIE, ONLY_SYSTEM, ONLY_QUESTION = "tie", "system", "rating"
 _SAMPLE = 50  # rows that show what columns hold, as in the analysis
 _NAMED = 6
@@ -74,6 +77,11 @@ _NAMES = {
     ),
     "note": re.compile(r"(bemerkung|kommentar|anmerkung|commentaire|remarque|comentario)\w*", re.I),
 }
+# what a page shows of a file as it is
+_SHOWN = (
+    "encoding", "delimiter", "has_commas", "rows", "columns", "faults", "notes", "said",
+    "is_turned", "systems", "items", "missing",
+)  # fmt: skip
 _SIDES = ("system_1", "system_2")
 # words for the first and the second of a pair
 _PLACES = {"1": 0, "first": 0, "a": 0, "system_1": 0, "2": 1, "second": 1, "b": 1, "system_2": 1}
@@ -129,6 +137,7 @@ class BareFile:
     notes: list[list[str]] = field(default_factory=list)
     # what the report command has to be told of the columns
     said: list[str] = field(default_factory=list)
+    is_turned: bool = False
     people: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
     items: int = 0
@@ -142,17 +151,7 @@ class BareFile:
 
     def describe(self) -> dict[str, Any]:
         """Return what a page shows, as plain data."""
-        plain = asdict(
-            BareFile(
-                **{
-                    name: getattr(self, name)
-                    for name in ("encoding", "delimiter", "has_commas", "rows", "columns",
-                                 "faults", "notes", "said", "systems", "items", "missing")
-                }
-            )
-        )  # fmt: skip
-        del plain["ratings"], plain["questions"], plain["people"]
-        return plain | {
+        return {name: getattr(self, name) for name in _SHOWN} | {
             "fault_count": len(self.faults),
             "ratings": len(self.ratings),
             "people": len(self.people),
@@ -186,6 +185,9 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
     bare.rows = len(rows)
+    turned = TURNS.get(str(mapping.decisions.get(TURN) or ""), "")
+    if turned:
+        header, rows = _turn(header, rows, turned, {**mapping.fields, **known})
     bare.has_commas = (
         bool(before)
         and any("," in cell for cells in before for cell in cells)
@@ -197,6 +199,7 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     _complete(guess, header, rows[:_SAMPLE])
     guess |= {name: use for name, use in mapping.fields.items() if name in guess}
     bare.said = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
+    bare.is_turned = bool(turned)
     problems = check_mapping(guess)
     if not problems:
         _read_ratings(bare, header, rows, guess)
@@ -210,6 +213,28 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     for name in (name for name in mapping.fields if name in first and name not in guess):
         use = mapping.fields[name]
         bare.columns.append(_make_column(name, first[name], use, use, ""))
+
+
+def _turn(
+    header: Sequence[str], rows: Sequence[list[str]], field: str, said: Mapping[str, str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return a table with one rating in each row; names of columns of numbers are a field."""
+    guess = guess_bare(header, rows[:_SAMPLE])
+    guess = {name: "" if _is_rating(use) or use == field else use for name, use in guess.items()}
+    guess |= {name: use for name, use in said.items() if name in guess}
+    _name_columns(guess, leaves_out=field)
+    numbers = [
+        number
+        for number, name in enumerate(header)
+        if not guess[name]
+        and said.get(name) != ""
+        and are_numbers(row[number].replace(",", ".") for row in rows[:_SAMPLE])
+    ]
+    kept = [number for number in range(len(header)) if number not in numbers]
+    turned = [
+        [*(row[number] for number in kept), header[at], row[at]] for row in rows for at in numbers
+    ]
+    return [*(header[number] for number in kept), field, "value"], turned
 
 
 def _find_first(table: Table, number: int) -> str:
@@ -240,12 +265,7 @@ def _has_commas(
 
 def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Guess what is still missing, for somebody to look at: by more names, then by the cells."""
-    taken = {*guess.values()}
-    for name_of, pattern in _NAMES.items():
-        free = [name for name in header if not guess[name]]
-        named = next((name for name in free if pattern.fullmatch(name.strip())), "")
-        if named and name_of not in taken:
-            guess[named] = name_of
+    _name_columns(guess)
     if any(_is_rating(use) for use in guess.values()):
         return
     cells = {name: [row[number] for row in rows] for number, name in enumerate(header)}
@@ -253,6 +273,16 @@ def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Seque
         # with a decimal comma they may be read as texts
         if not guess[name] and are_numbers(cell.replace(",", ".") for cell in cells[name]):
             guess[name] = _name_question(name)
+
+
+def _name_columns(guess: dict[str, str], *, leaves_out: str = "") -> None:
+    """Guess fields that no column has yet by more names of columns."""
+    taken = {*guess.values(), leaves_out}
+    for field_name, pattern in _NAMES.items():
+        free = [name for name in guess if not guess[name]]
+        named = next((name for name in free if pattern.fullmatch(name.strip())), "")
+        if named and field_name not in taken:
+            guess[named] = field_name
 
 
 def _is_rating(use: str) -> bool:
