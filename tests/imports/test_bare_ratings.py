@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ from evalsite.participants.models import Origin, Participant
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.datasheet import fill_datasheet
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Batch, InstrumentVersion, Item, Output, Study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -252,6 +254,18 @@ def test_same_file_makes_one_study_however_often_it_is_asked_for() -> None:
     assert Study.objects.count() == 1
     assert Rating.objects.count() == 8
     assert not kept.path.exists()
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_one_moment_make_one_study() -> None:
+    kept = upload(RATED)
+
+    studies = at_once([partial(create, Upload.objects.get(pk=kept.pk)) for _ in range(2)])
+
+    assert studies[0] == studies[1]
+    assert Study.objects.count() == Batch.objects.count() == InstrumentVersion.objects.count() == 1
+    assert Rating.objects.count() == 8
 
 
 def test_nothing_is_kept_of_a_study_that_fails(monkeypatch: Any) -> None:
