@@ -53,8 +53,8 @@ class ReadingForm(ChangesForm):
     def __init__(self, data: QueryDict | None = None, *, upload: Upload) -> None:
         self.upload = upload
         self.columns: list[dict[str, Any]] = upload.report.get("columns", [])
-        said = upload.mapping.decisions
-        initial = {name: said.get(name) or "" for name in (SEPARATOR, DECIMAL, TURN)}
+        answers = upload.mapping.decisions
+        initial = {name: answers.get(name) or "" for name in (SEPARATOR, DECIMAL, TURN)}
         initial |= {f"use_{n}": column["use"] for n, column in enumerate(self.columns)}
         super().__init__(data, initial=initial)
         for number, column in enumerate(self.columns):

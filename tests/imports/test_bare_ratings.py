@@ -121,8 +121,8 @@ def test_german_file_is_understood_without_a_choice() -> None:
     }  # fmt: skip
     # 85 items of two systems for three people, but for three cells
     assert report["missing"] == 3
-    found = {column["name"]: column["found"] for column in report["columns"]}
-    assert found["Flüssigkeit"].startswith("1 to 5 in steps of 0.5")
+    notes = {column["name"]: column["note"] for column in report["columns"]}
+    assert notes["Flüssigkeit"].startswith("1 to 5 in steps of 0.5")
     assert not Study.objects.exists()
 
 
@@ -327,7 +327,7 @@ def test_categories_and_decisions_are_questions_of_their_own() -> None:
         fields={"tone": "value:tone", "right": "value:right"},
     )
 
-    kinds = {one.label: one.scale.kind for one in create(kept).config.criteria}
+    kinds = {asked.label: asked.scale.kind for asked in create(kept).config.criteria}
     assert kinds == {"tone": "choice", "right": "decision"}
 
 
@@ -377,11 +377,11 @@ def test_texts_are_shown_beside_their_ratings() -> None:
     study = create(kept)
 
     outputs = Output.objects.filter(study=study).select_related("item", "system")
-    found = {
+    texts = {
         (str(output.item.extra["source_id"]), str(output.system)): output.text for output in outputs
     }
     # of one there is no text
-    assert found == {
+    assert texts == {
         ("a b", "x"): "The dog.", ("a b", "y"): "A dog.", ("ä", "x"): "The cat.", ("ä", "y"): "",
     }  # fmt: skip
     assert [*outputs[0].item.inputs.values()] == ["Der Hund."]

@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+from django.conf import settings
+
 from evalsite.data.tables.bare_ratings import DECIMAL, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.mapping import FileMapping
@@ -23,6 +25,7 @@ from evalsite.imports.ratings.columns import shorten
 from evalsite.instruments.checks import RESERVED_COLUMNS, RESERVED_KEYS
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.bare_scales import BareScale, read_scale
+from evalsite.lib.limited import read_cells
 from evalsite.lib.rating_columns import (
     DECISION_WORDS,
     FIELDS,
@@ -79,7 +82,7 @@ _NAMES = {
 }
 # what a page shows of a file as it is
 _SHOWN = (
-    "encoding", "delimiter", "has_commas", "rows", "columns", "faults", "notes", "said",
+    "encoding", "delimiter", "has_commas", "rows", "columns", "faults", "notes", "pairs",
     "is_turned", "systems", "items", "missing",
 )  # fmt: skip
 _SIDES = ("system_1", "system_2")
@@ -136,7 +139,7 @@ class BareFile:
     faults: list[list[str]] = field(default_factory=list)
     notes: list[list[str]] = field(default_factory=list)
     # what the report command has to be told of the columns
-    said: list[str] = field(default_factory=list)
+    pairs: list[str] = field(default_factory=list)
     is_turned: bool = False
     people: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
@@ -183,7 +186,8 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
         before = [row.cells[:] for row in peek(table)]
         known = dict(write_plain(table, path, chosen, sides, decimal=decimal))
         with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
+            csv.field_size_limit(settings.UPLOAD_MAX_CELL)
+            header, *rows = read_cells(file)
     bare.rows = len(rows)
     turned = TURNS.get(str(mapping.decisions.get(TURN) or ""), "")
     if turned:
@@ -198,7 +202,7 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     by_itself = dict(guess)
     _complete(guess, header, rows[:_SAMPLE])
     guess |= {name: use for name, use in mapping.fields.items() if name in guess}
-    bare.said = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
+    bare.pairs = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
     bare.is_turned = bool(turned)
     problems = check_mapping(guess)
     if not problems:
@@ -216,18 +220,18 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
 
 
 def _turn(
-    header: Sequence[str], rows: Sequence[list[str]], field: str, said: Mapping[str, str]
+    header: Sequence[str], rows: Sequence[list[str]], field: str, chosen: Mapping[str, str]
 ) -> tuple[list[str], list[list[str]]]:
     """Return a table with one rating in each row; names of columns of numbers are a field."""
     guess = guess_bare(header, rows[:_SAMPLE])
     guess = {name: "" if _is_rating(use) or use == field else use for name, use in guess.items()}
-    guess |= {name: use for name, use in said.items() if name in guess}
+    guess |= {name: use for name, use in chosen.items() if name in guess}
     _name_columns(guess, leaves_out=field)
     numbers = [
         number
         for number, name in enumerate(header)
         if not guess[name]
-        and said.get(name) != ""
+        and chosen.get(name) != ""
         and are_numbers(row[number].replace(",", ".") for row in rows[:_SAMPLE])
     ]
     kept = [number for number in range(len(header)) if number not in numbers]
@@ -308,11 +312,11 @@ def _describe_columns(
 ) -> None:
     for number, name in enumerate(header):
         sample = next((row[number] for row in rows if row[number].strip()), "")
-        use, found = _describe_use(bare, guess[name], [row[number] for row in rows])
-        bare.columns.append(_make_column(name, sample, guess[name], use, found))
+        use, note = _describe_use(bare, guess[name], [row[number] for row in rows])
+        bare.columns.append(_make_column(name, sample, guess[name], use, note))
 
 
-def _make_column(name: str, sample: str, mapped: str, use: str, found: str) -> dict[str, Any]:
+def _make_column(name: str, sample: str, mapped: str, use: str, note: str) -> dict[str, Any]:
     other = MEANINGS.get(mapped, mapped) if use not in USES else ""
     return {
         "name": name,
@@ -320,7 +324,7 @@ def _make_column(name: str, sample: str, mapped: str, use: str, found: str) -> d
         "field": mapped,
         "use": use,
         "other": other[:1].upper() + other[1:],
-        "found": found,
+        "note": note,
     }
 
 
@@ -484,9 +488,9 @@ def _read_question(bare: BareFile, question: Question, kind: str) -> None:
         return
     chosen = {SCALE: "likert", NUMBER: "number"}.get(kind, "")
     values = [float(value) for value in question.values]
-    found = read_scale(question.name, values, ends=None, kind=chosen)
-    question.kind = NUMBER if found.kind == "number" else SCALE
-    question.scale, question.words = _make_scale(found, values)
+    reading = read_scale(question.name, values, ends=None, kind=chosen)
+    question.kind = NUMBER if reading.kind == "number" else SCALE
+    question.scale, question.words = _make_scale(reading, values)
 
 
 def _read_categories(bare: BareFile, question: Question) -> None:
@@ -510,28 +514,28 @@ def _make_decision() -> dict[str, Any]:
     return {"kind": "decision", "yes": "Yes", "no": "No"}
 
 
-def _make_scale(found: BareScale, values: Sequence[float]) -> tuple[dict[str, Any], str]:
+def _make_scale(reading: BareScale, values: Sequence[float]) -> tuple[dict[str, Any], str]:
     """Return the scale of an instrument, and in words how the values are read."""
-    if found.decides:
+    if reading.decides:
         return _make_decision(), "0 and 1. Analysed as a decision."
-    low, high = found.ends or (min(values), max(values))
-    points = found.list_points()
+    low, high = reading.ends or (min(values), max(values))
+    points = reading.list_points()
     if 2 <= len(points) <= _MOST_POINTS:
         scale = {
             "kind": "likert",
             "points": [{"value": _shorten(point), "label": f"{point:g}"} for point in points],
         }
-        steps = f" in steps of {found.step:g}" if found.step != 1 else ""
+        steps = f" in steps of {reading.step:g}" if reading.step != 1 else ""
         return scale, f"{low:g} to {high:g}{steps}. Analysed as a scale."
     decimals = {len(f"{value:.10g}".partition(".")[2]) for value in values}
     ends = {"minimum": _shorten(low), "maximum": _shorten(high if high > low else low + 1)}
-    if found.kind == "number" and max(decimals):
+    if reading.kind == "number" and max(decimals):
         # a number is whole unless one of its ends has decimals
         ends = {name: float(end) for name, end in ends.items()}
-    if found.kind == "number" or low == high:
+    if reading.kind == "number" or low == high:
         return {"kind": "number", **ends}, f"{low:g} to {high:g}. Analysed as numbers."
     return (
-        {"kind": "slider", **ends, "step": _shorten(found.step)},
+        {"kind": "slider", **ends, "step": _shorten(reading.step)},
         f"{low:g} to {high:g}. Analysed as a scale.",
     )
 
