@@ -353,6 +353,43 @@ def test_preferences_become_pairs() -> None:
     assert Rating.objects.filter(study=study, output=None).count() == 2
 
 
+def test_battles_name_both_systems() -> None:
+    rows = "".join(
+        f"{question},x,y,{winner},{judge}\n"
+        for judge in "pq"
+        for question, winner in (("a", "model_a"), ("b", "model_b"), ("c", "tie"))
+    )
+    kept = upload(f"question_id,model_a,model_b,winner,judge\n{rows}")
+
+    study = create(kept)
+    assert {*study.systems.values_list("name", flat=True)} == {"x", "y"}
+    assert Rating.objects.filter(study=study, output=None).count() == 2
+
+
+def test_words_for_how_good_something_is_are_categories() -> None:
+    kept = upload(f"{HEADER}p,a,x,good\np,a,y,bad\nq,a,x,good\nq,a,y,good\n")
+
+    assert list_uses(kept)["fluency"] == "categories"
+    assert create(kept).config.criteria[0].scale.kind == "choice"
+
+
+def test_kind_of_a_column_of_values_holds_for_all_questions() -> None:
+    rows = "".join(
+        f"{person},{item},{system},{criterion},{value}\n"
+        for person, value in (("p", 4), ("q", 2))
+        for item in "ab"
+        for system in "xy"
+        for criterion in ("fluency", "style")
+    )
+    kept = upload(
+        f"participant,item,system,criterion,value\n{rows}", decisions={"kind:rating": "number"}
+    )
+
+    assert list_uses(kept)["value"] == "number"
+    kinds = [asked.scale.kind for asked in create(kept).config.criteria]
+    assert kinds == ["number", "number"]
+
+
 # --- texts ----------------------------------------------------------------------------------
 
 TEXTS_OF_RATED = (
@@ -418,6 +455,12 @@ def test_texts_of_other_items_are_refused() -> None:
             "looks_like_items",
         ),
         ("participant,item,preferred\np,a,x\np,b,y\np,c,z\n", "pair_unknown"),
+        (f"{HEADER}p,a,x,4\np,a,y\nq,a,x,1,9\n", "row_length"),
+        # who rated what in which column isn't known
+        (
+            "item,system,annotator1,fluency1,annotator2,fluency2\na,x,p,4,q,5\n",
+            "participant_missing",
+        ),
     ],
 )
 def test_what_is_missing_is_named(text: str, code: str) -> None:
@@ -435,6 +478,7 @@ def test_what_is_missing_is_named(text: str, code: str) -> None:
         (f"{HEADER}p,a,x,4\np,a,y,5\n", "one_person"),
         (f"{HEADER}p,a,x,4\nq,a,x,5\n", "one_system"),
         ("participant,item,fluency\np,a,4\nq,a,5\n", "one_system"),
+        (f"{HEADER}p,a,x,0.12345\np,a,y,5\nq,a,x,1.5\nq,a,y,2\n", "rounded"),
     ],
 )
 def test_little_is_said_and_taken(text: str, code: str) -> None:

@@ -18,7 +18,7 @@ from evalsite.data.tables.bare_ratings import DECIMAL, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.rating_forms import name_winners
-from evalsite.data.tables.table import Table, peek
+from evalsite.data.tables.table import Row, Table, peek
 from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import get_limits
 from evalsite.imports.ratings.columns import shorten
@@ -65,6 +65,7 @@ TIE, ONLY_SYSTEM, ONLY_QUESTION = "tie", "system", "rating"
 _SAMPLE = 50  # rows that show what columns hold, as in the analysis
 _NAMED = 6
 _MOST_POINTS, _MOST_OPTIONS = 21, 200
+_DECIMALS = 3  # of a stored value
 _LONG = 6  # words of a cell that is a text
 # names of columns in other words than the analysis knows, by field
 _NAMES = {
@@ -110,7 +111,7 @@ class Question:
             return self.options[value]
         if self.scale["kind"] == "decision" and value.casefold() in DECISION_WORDS:
             return str(DECISION_WORDS[value.casefold()])
-        return f"{float(value):.10g}"
+        return f"{round(float(value), _DECIMALS):.15g}"
 
 
 @dataclass(slots=True)
@@ -184,11 +185,22 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "ratings.csv"
         before = [row.cells[:] for row in peek(table)]
+        odd: list[int] = []
+        width = len(table.header)
+        table.rows = _watch(table.rows, width, odd)
         known = dict(write_plain(table, path, chosen, sides, decimal=decimal))
         with path.open(encoding="utf-8", newline="") as file:
             csv.field_size_limit(settings.UPLOAD_MAX_CELL)
             header, *rows = read_cells(file)
     bare.rows = len(rows)
+    if odd:
+        lines = f"{table.unit.capitalize()}{'s' if len(odd) > 1 else ''}"
+        names = [*map(str, odd[:_NAMED])]
+        names += [f"{len(odd) - _NAMED:,} more"] if len(odd) > _NAMED else []
+        bare.add_fault(
+            "row_length", f"{lines} {list_of(names)}: not as many cells as the header has names, "
+            f"{width}. Correct that, or choose another separator.",
+        )  # fmt: skip
     turned = TURNS.get(str(mapping.decisions.get(TURN) or ""), "")
     if turned:
         header, rows = _turn(header, rows, turned, {**mapping.fields, **known})
@@ -241,6 +253,14 @@ def _turn(
     return [*(header[number] for number in kept), field, "value"], turned
 
 
+def _watch(rows: Iterator[Row], width: int, odd: list[int]) -> Iterator[Row]:
+    """Yield the rows; note the lines of those with more or fewer cells."""
+    for row in rows:
+        if len(row.cells) != width and not row.problems:
+            odd.append(row.line)
+        yield row
+
+
 def _find_first(table: Table, number: int) -> str:
     cells = (row.cells[number] for row in peek(table) if number < len(row.cells))
     return next((cell for cell in cells if cell.strip()), "")
@@ -269,10 +289,16 @@ def _has_commas(
 
 def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Guess what is still missing, for somebody to look at: by more names, then by the cells."""
+    cells = {name: [row[number].strip() for row in rows] for number, name in enumerate(header)}
+    systems = {cell for name in header if guess[name] == "system" for cell in cells[name]}
+    for name in header:
+        target = split_field(guess[name])
+        if target and target.name == "preferred" and systems and systems.isdisjoint(cells[name]):
+            # words for how good an output is
+            guess[name] = _name_question(target.criterion or name)
     _name_columns(guess)
     if any(_is_rating(use) for use in guess.values()):
         return
-    cells = {name: [row[number] for row in rows] for number, name in enumerate(header)}
     for name in header:
         # with a decimal comma they may be read as texts
         if not guess[name] and are_numbers(cell.replace(",", ".") for cell in cells[name]):
@@ -282,11 +308,14 @@ def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Seque
 def _name_columns(guess: dict[str, str], *, leaves_out: str = "") -> None:
     """Guess fields that no column has yet by more names of columns."""
     taken = {*guess.values(), leaves_out}
+    if any(use.startswith("preferred") for use in taken):
+        # the systems of a pair have columns of their own
+        taken.add("system")
     for field_name, pattern in _NAMES.items():
-        free = [name for name in guess if not guess[name]]
-        named = next((name for name in free if pattern.fullmatch(name.strip())), "")
-        if named and field_name not in taken:
-            guess[named] = field_name
+        named = [name for name in guess if not guess[name] and pattern.fullmatch(name.strip())]
+        # two may be one for each of two people
+        if field_name not in taken and (len(named) == 1 or (named and field_name == "item")):
+            guess[named[0]] = field_name
 
 
 def _is_rating(use: str) -> bool:
@@ -337,6 +366,10 @@ def _describe_use(bare: BareFile, use: str, cells: Sequence[str]) -> tuple[str, 
         question = bare.questions.get(name)
         if question is None and len(bare.questions) == 1:
             question = next(iter(bare.questions.values()))
+        if question is None and not target.criterion:
+            words = dict.fromkeys(asked.words for asked in bare.questions.values())
+            kinds = [asked.kind for asked in bare.questions.values()]
+            return kinds[0] if kinds else SCALE, " ".join(words)
         return (question.kind, question.words) if question else (SCALE, "")
     if target is not None and target.name == "preferred":
         return "preferred", _list_few(values, "answer")
@@ -467,8 +500,10 @@ def _read_scales(bare: BareFile, mapping: FileMapping) -> None:
         if question.compares:
             question.kind, question.words = "preferred", ""
             continue
-        kind = str(mapping.decisions.get(f"{KIND}{name}") or "")
-        _read_question(bare, question, kind)
+        decisions = mapping.decisions
+        # where one column holds the values of all questions, it is said of them all
+        kind = decisions.get(f"{KIND}{name}") or decisions.get(f"{KIND}{ONLY_QUESTION}")
+        _read_question(bare, question, str(kind or ""))
 
 
 def _read_question(bare: BareFile, question: Question, kind: str) -> None:
@@ -487,7 +522,13 @@ def _read_question(bare: BareFile, question: Question, kind: str) -> None:
             )  # fmt: skip
         return
     chosen = {SCALE: "likert", NUMBER: "number"}.get(kind, "")
-    values = [float(value) for value in question.values]
+    exact = [float(value) for value in question.values]
+    values = [round(value, _DECIMALS) for value in exact]
+    if values != exact:
+        bare.notes.append([
+            "rounded", f"{question.name} is rounded to {_DECIMALS} decimals",
+            "The figures may differ from those of the file in the last digits.",
+        ])  # fmt: skip
     reading = read_scale(question.name, values, ends=None, kind=chosen)
     question.kind = NUMBER if reading.kind == "number" else SCALE
     question.scale, question.words = _make_scale(reading, values)
@@ -621,6 +662,14 @@ def _find_pairs(bare: BareFile) -> None:
             )
             return
         rating.sides = tuple(sorted(names))
+        if rating.value not in (TIE, *names):
+            bare.add_fault(
+                "pair_unknown",
+                f"Row {rating.row}: “{shorten(rating.value)}” is none of the two systems of "
+                f"“{shorten(rating.item)}” ({list_of(rating.sides)}). Correct it, or say that the "
+                "column holds categories.",
+            )
+            return
 
 
 def _note_missing(bare: BareFile) -> None:
@@ -634,7 +683,7 @@ def _note_missing(bare: BareFile) -> None:
         left_out = _name_missing(bare, [*outputs])
     total = len(bare.ratings) + bare.missing
     if bare.missing:
-        are = "rating is" if total == 1 else "ratings are"
+        are = f"{'rating' if total == 1 else 'ratings'} {'is' if bare.missing == 1 else 'are'}"
         bare.notes.append([
             "missing", f"{bare.missing:,} of {total:,} {are} missing",
             f"{left_out}The statistics can deal with it.",
