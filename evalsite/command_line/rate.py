@@ -278,7 +278,6 @@ def make_study(options: Namespace) -> Result:
         **chosen,
         k=options.people,
         max_sets=None,
-        has_bonus=False,
         contact_email=contact.email,
         consent=_CONSENT.format(sender=_SENDER, contact=options.contact or _SENDER),
         has_notice=True,
@@ -325,7 +324,7 @@ def _choose_instrument(name: str, by: Any) -> dict[str, Any]:
 def _plan(study: Any, options: Namespace, by: Any) -> None:
     """Write the primary criterion and the margin into the plan, which the launch freezes."""
     from evalsite.quality.plan_state import plan_of
-    from evalsite.results.analysis_plan.plan_rows import PlanRows, show_margin
+    from evalsite.results.analysis_plan.plan_rows import QuestionForm, show_margin
     from evalsite.results.analysis_plan.stored import change_plan, list_analysed, mark_plan
 
     criteria = {criterion.key: criterion for criterion in list_analysed(study)}
@@ -345,10 +344,13 @@ def _plan(study: Any, options: Namespace, by: Any) -> None:
         row = options.margin | {"relation": "not_worse", "criterion": key}
         # rows of a plan have percentage points where the option has a share
         margin = show_margin(study, row | {"margin": float(row["margin"])})
-        rows = PlanRows(hypotheses=[row | {"margin": margin}])
-        margins = rows.clean(study, "")["margins"]
-        if rows.errors:
-            raise Refused(f"--margin: {' '.join(rows.errors.values())}")
+        form = QuestionForm(
+            row | {"margin": margin}, systems=systems, criteria=[*criteria.values()]
+        )
+        if not form.is_valid():
+            problems = [problem for errors in form.errors.values() for problem in errors]
+            raise Refused(f"--margin: {' '.join(map(str, problems))}")
+        margins = [form.cleaned_data]
     if primary or margins:
         values = {"primary": primary, "margins": margins}
         change_plan(study=study, values=values, seen=mark_plan(plan_of(study), []), by=by)

@@ -3,14 +3,16 @@
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from evalsite.command_line.output import Refused as Wrong
+from evalsite.data.tables.appended import TAKES_ALIKE, open_appended
 from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import find_files
+from evalsite.data.tables.outputs import CHOSEN
 from evalsite.data.tables.rating_forms import name_winners
 from evalsite.data.tables.table import Limits, Table, peek
 
@@ -20,8 +22,8 @@ def open_ratings(options: Namespace) -> Iterator[None]:
     """Let the options name a table that the analysis reads; Refused if the file is none."""
     path = options.ratings
     try:
-        with path.open("rb") as source, TemporaryDirectory() as folder:
-            table = _open(source, path)
+        with TemporaryDirectory() as folder, ExitStack() as stack:
+            table = _open(path, dict(options.map), stack)
             if table is not None and not peek(table):
                 raise Refused("no_rows", "The file has no rows under its header.")
             sides = name_winners(table) if table is not None else []
@@ -42,10 +44,15 @@ def open_ratings(options: Namespace) -> Iterator[None]:
         raise Wrong(f"{place}: {refused.message}") from None
 
 
-def _open(source: Any, path: Path) -> Table | None:
-    """Open the file; None if its own reader says better what is wrong with it."""
+def _open(path: Path, chosen: dict[str, str], stack: ExitStack) -> Table | None:
+    """Open a file, or all of a folder; None if its own reader says better what is wrong."""
+    limits = Limits().lift()
+    if path.is_dir():
+        return open_appended(find_files(path), limits, {CHOSEN: chosen}, {}, is_chosen=True)
+    source = stack.enter_context(path.open("rb"))
+    options = {TAKES_ALIKE: True, CHOSEN: chosen}
     try:
-        table = open_bare(source, file_name=path.name, limits=Limits().lift())
+        table = open_bare(source, file_name=path.name, limits=limits, options=options)
     except Refused as refused:
         if refused.code in ("empty_file", "archive_unreadable", "not_windows_1252"):
             return None

@@ -7,7 +7,7 @@ from django import forms
 from evalsite.data.tables.csv_reader import SEPARATORS
 from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.outputs import NAMES
-from evalsite.imports.core import Report
+from evalsite.imports.core import Report, aim_at_upload
 from evalsite.imports.forms import (
     DecisionsForm,
     MappingForm,
@@ -17,7 +17,6 @@ from evalsite.imports.forms import (
 )
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import importer_of
-from evalsite.imports.target import aim_at_upload
 
 SEPARATOR = "separator"
 # what a person said of rows, which another mapping makes void

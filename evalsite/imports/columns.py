@@ -1,9 +1,11 @@
 """The columns of any imported file: what they may contain, and what is wrong with header and rows.
 
 A mapping gives each column the name of a field, "" to keep it unused, or "-" to leave it out.
+At the end what systems may be called.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -163,3 +165,32 @@ def describe_personal(kept: Iterable[str]) -> str:
         "items.csv and in bundles. If you don't need it, choose “Leave out” for it (on the "
         f'command line --map "COLUMN={LEAVE_OUT}")'
     )
+
+
+# --- names of systems -------------------------------------------------------------------
+
+
+MAX_SYSTEM = 200
+
+
+def check_system(text: str) -> str:
+    """Say what is wrong with this name of a system; "" if it may be used."""
+    if not text.strip():
+        return "The system is empty. Name what produced this output."
+    if len(text) > MAX_SYSTEM:
+        return f"The name of a system may have {MAX_SYSTEM} characters; this has {len(text):,}."
+    if text != text.strip() or not text.isprintable():
+        return (
+            f"The name of the system, “{text[:40]}”, has a space around it or an "
+            "invisible character. Remove it."
+        )
+    if text.casefold() == "tie":
+        return "“tie” can't name a system: results use it for a tie. Choose another name."
+    return ""
+
+
+def fold_system(name: str) -> str:
+    """Equal for names that differ only in case, spaces or Unicode form."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", name)
+    return "".join(name.casefold().split())

@@ -14,6 +14,7 @@ from evalsite.data.tables.faults import Fault, Refused, group_faults
 from evalsite.data.tables.files import SourceFile, find_files
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.outputs import PREFIX
+from evalsite.data.tables.spreadsheets import WORKBOOKS
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
@@ -21,13 +22,15 @@ from evalsite.imports.core import (
     Decision,
     Importer,
     Source,
+    aim_at_study,
     check_source,
     get_limits,
+    hash_file,
     list_faults,
+    name_on_disk,
+    read_header,
 )
-from evalsite.imports.packs import name_files, pack_files
-from evalsite.imports.server_files import hash_file, name_on_disk, read_header
-from evalsite.imports.target import aim_at_study
+from evalsite.imports.uploads import name_files, pack_files
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 
@@ -101,6 +104,22 @@ class ImportCommand(BaseCommand):
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answers of these arguments, by the keys of their questions."""
         return {}
+
+    def find_unused(self, checked: Any, arguments: Mapping[str, Any]) -> list[Fault]:
+        """Return a fault for each option that says something of what the file hasn't."""
+        if checked.files:
+            return []
+        kind = f"{checked.encoding} ({checked.delimiter})"
+        unused = {}
+        if not any(remark.code == "rows_in_document" for remark in checked.remarks):
+            unused["rows"] = "Only a JSON document has lists to choose from"
+        if checked.encoding not in WORKBOOKS:
+            unused["sheet"] = "Only a workbook has sheets"
+        return [
+            Fault("option_unused", f"{text}, but this file is {kind}. Leave --{option} out.")
+            for option, text in unused.items()
+            if arguments[option]
+        ]
 
     def describe(self, checked: Any) -> str:
         """Return what a checked file contains, in words."""
@@ -187,6 +206,8 @@ class ImportCommand(BaseCommand):
                 tell=self._count if self.stderr.isatty() else None,
                 file_name=file_name,
             )
+        if not checked.faults:
+            checked.faults += self.find_unused(checked, arguments)
         if checked.faults and (same := self.importer.find_same(found, sha256)):
             # it was uploaded meanwhile: what it brought are the faults
             self.stdout.write(self.describe_same(same))

@@ -7,11 +7,13 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePosixPath
-from typing import Any, BinaryIO, Protocol
+from hashlib import file_digest
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Protocol, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from evalsite.data.tables.appended import TAKES_ALIKE
@@ -35,10 +37,67 @@ from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
-from evalsite.imports.target import Target
+from evalsite.instruments.schema import InputColumn, Instrument, ItemParts, Outputs
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
+
+# --- what a file is checked against ------------------------------------------------------
+
+# what instruments call their outputs
+_OUTPUTS = [
+    "translation", "mt", "summary", "decoded", "description", "caption", "story", "paraphrase",
+    "simplification", "report", "tgt", "target",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a check needs: an instrument, and a study or a draft of one that isn't stored.
+
+    While no instrument is chosen, `is_open`: the instrument then shows whatever inputs a file has.
+    """
+
+    instrument: Instrument
+    study: Study
+    is_open: bool = False
+
+    @property
+    def is_draft(self) -> bool:
+        """Return whether the study isn't stored, so that it has no items but its practice."""
+        return self.study._state.adding
+
+
+def aim_at_study(study: Study) -> Target:
+    return Target(study.config, study)
+
+
+def aim_at_instrument(instrument: Instrument, seed: str) -> Target:
+    """Check for a study that would be made of this instrument, with its defaults."""
+    return Target(instrument, Study(seed=seed, groups=instrument.design.groups))
+
+
+def aim_at_upload(upload: Upload) -> Target:
+    """Check a file for the study that it belongs to, or without one for whatever is in it."""
+    if upload.study is not None:
+        return aim_at_study(upload.study)
+    return aim_at_nothing(upload.seed)
+
+
+def aim_at_nothing(seed: str) -> Target:
+    """Check for whatever is in a file, before there is an instrument."""
+    return Target(make_open_instrument([]), Study(seed=seed), is_open=True)
+
+
+def make_open_instrument(inputs: Sequence[InputColumn], output_kind: str = "text") -> Instrument:
+    """Return an instrument without questions that shows these inputs, and outputs one by one."""
+    outputs = Outputs.model_validate(
+        {"kind": output_kind, "least": 1, "most": 1, "aliases": _OUTPUTS}
+    )
+    parts = {"item": ItemParts(inputs=[*inputs], outputs=outputs), "criteria": [], "key": "none"}
+    # not validated: an instrument that can be asked has questions and a source
+    return Instrument.model_construct(**cast(dict[str, Any], parts))
+
 
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
@@ -661,3 +720,72 @@ def list_faults(faults: Sequence[Fault]) -> str:
         for fault in faults
     ]
     return write_rows([("line", "record", "column", "fault"), *rows])
+
+
+# --- files on the server ----------------------------------------------------------------
+
+
+def read_header(
+    importer: Importer,
+    path: Path,
+    *,
+    target: Target,
+    file_name: str,
+    limits: Limits | None = None,
+    mapping: FileMapping | None = None,
+) -> list[str]:
+    """Return the names of a file's columns and its paths; nothing if it can't be read.
+
+    Those that are mapped need not be in the first rows.
+    """
+    mapping = mapping or FileMapping()
+    asked = mapping.fields
+    options = {
+        **mapping.options,
+        CHOSEN: asked,
+        AS_TABLE: not importer.takes_outputs,
+        TAKES_ALIKE: importer.takes_alike,
+    }
+    try:
+        with path.open("rb") as source:
+            table = open_table(source, limits=limits, options=options, file_name=file_name)
+            PathColumns(table, peek(table), asked, list_known(importer, target, asked))
+            return [*(name.strip() for name in table.header), *table.sources]
+    except Refused:
+        return []
+
+
+def import_path(
+    importer: Importer,
+    *,
+    study: Study,
+    path: Path,
+    by: Any,
+    mapping: FileMapping | None = None,
+) -> Any:
+    """Import the file at this path into the study. Raise ValidationError with its faults."""
+    sha256, mapping = hash_file(path), mapping or FileMapping()
+    if same := importer.find_same(study, sha256):
+        return same
+    with path.open("rb") as opened:
+        checked = check_source(
+            importer,
+            opened,
+            target=aim_at_study(study),
+            mapping=mapping,
+            file_name=name_on_disk(path),
+        )
+    if checked.faults:
+        raise ValidationError([str(fault) for fault in checked.faults])
+    source = Source(study=study, file_name=path.name, sha256=sha256, options=mapping.options)
+    return importer.store(checked, source, by=by)
+
+
+def name_on_disk(path: Path) -> str:
+    """Return the name of a file behind that of its folder, as tools name systems by either."""
+    return "/".join(path.resolve().parts[-2:]).lstrip("/")
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as source:
+        return file_digest(source, "sha256").hexdigest()

@@ -12,9 +12,8 @@ from django.core.files.base import ContentFile
 
 from evalsite.data.tables.csv_reader import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
-from evalsite.imports.columns import Field
+from evalsite.imports.columns import Field, check_system, fold_system
 from evalsite.imports.models import Upload
-from evalsite.imports.system_names import check_system, fold
 from evalsite.imports.uploads import clean_file_name, clean_path
 
 
@@ -187,7 +186,7 @@ class SystemNamesForm(ChangesForm):
         for name in filter(None, chosen):
             if problem := check_system(name):
                 raise ValidationError(problem)
-            if sum(fold(other) == fold(name) for other in chosen) > 1:
+            if sum(fold_system(other) == fold_system(name) for other in chosen) > 1:
                 raise ValidationError(f"Two systems are called “{name}”. Give each its own name.")
         return values
 

@@ -10,6 +10,7 @@ from evalsite.imports.columns import LEAVE_OUT
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Report
 from evalsite.imports.models import Upload
 from evalsite.lib.dialogue import Turn, parse_dialogue
+from evalsite.lib.limited import read_json
 
 _MOST_ROWS = 6
 _LONGEST_TITLE = 100
@@ -191,7 +192,7 @@ def _show_value(cell: str, keys: set[str], depth: int = 1) -> Iterator[Piece]:
     value: Any = cell
     if cell[:1] in "[{":
         try:
-            value = json.loads(cell)
+            value = read_json(cell)
         except ValueError:
             # it was cut, so it is shown as it is
             yield cell, False

@@ -22,7 +22,6 @@ from evalsite.imports.changes import make_forms, save_changes
 from evalsite.imports.core import Importer, Report, list_faults
 from evalsite.imports.forms import PurposeForm, UploadForm
 from evalsite.imports.models import Upload
-from evalsite.imports.packs import name_files, pack_files, replace_file
 from evalsite.imports.steps import (
     IMPORTERS,
     begin_check,
@@ -34,7 +33,15 @@ from evalsite.imports.steps import (
     read_upload,
 )
 from evalsite.imports.upload_page import describe_upload
-from evalsite.imports.uploads import drop_upload, is_large, keep_upload, prune_uploads
+from evalsite.imports.uploads import (
+    drop_upload,
+    is_large,
+    keep_upload,
+    name_files,
+    pack_files,
+    prune_uploads,
+    replace_file,
+)
 from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv

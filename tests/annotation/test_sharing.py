@@ -129,4 +129,4 @@ def test_consent_text_says_so_and_the_setting_is_frozen_at_launch(
     ]
     assert "you can change whether they may be shared" in texts[1]
     assert shown_content(study)["asks_to_share"] is True
-    assert "Ask whether answers may be shared" in page
+    assert "Ask if answers may be published" in page

@@ -1,6 +1,7 @@
 """evalsite report takes ratings in the forms that people have them."""
 
 from pathlib import Path
+from shutil import make_archive
 from typing import Any
 
 import pytest
@@ -195,3 +196,21 @@ def test_a_file_without_ratings_is_refused(tmp_path, name, text):
     path.write_text(text)
 
     assert run_command(["report", str(path)]) == 3
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_a_folder_for_each_person_is_read_whole(tmp_path, capsys, is_zip):
+    path = tmp_path / "answers"
+    for person, fluency in (("ann", 4), ("ben", 2)):
+        folder = path / person
+        folder.mkdir(parents=True)
+        rows = [f"{item},{system},{fluency}" for item in "pq" for system in ("x", "y")]
+        (folder / "out.csv").write_text("\n".join(["item,system,fluency", *rows]) + "\n")
+    if is_zip:
+        path = Path(make_archive(str(path), "zip", root_dir=path))
+
+    code, document = run_json(capsys, "report", path, "--map", "folder=participant")
+
+    assert code == 0
+    assert document["report"]["data"]["participants"] == 2
+    assert find_means(document["report"], "fluency") == {"x": 3.0, "y": 3.0}

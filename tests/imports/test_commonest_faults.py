@@ -1,7 +1,6 @@
 """The twenty commonest faults, each in the words that were agreed for it, by the commands."""
 
 import json
-import pickle
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -140,7 +139,10 @@ FAULTS: dict[str, tuple[dict[str, str | bytes], str]] = {
     ),
     "XML": ({"a.xml": '<?xml version="1.0"?><a/>'}, f"This is XML. {ADVICE}"),
     "HTML": ({"a.csv": "<!doctype html><p>"}, "This is an HTML page"),
-    "pickle": ({"a.pkl": pickle.dumps([1] * 9)}, f"only Python can read. {ADVICE}"),
+    "pickle": (
+        {"a.pkl": b"\x80\x04\x95\x17" + bytes(7) + b"]\x94(" + b"K\x01" * 9 + b"e."},
+        f"only Python can read. {ADVICE}",
+    ),
     "Arrow": (
         {"data-00000-of-00001.arrow": b"ARROW1\0\0schema"},
         f"This is an Arrow file (data-00000-of-00001.arrow). {ADVICE}",

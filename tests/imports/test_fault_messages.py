@@ -18,9 +18,8 @@ import evalsite
 from evalsite.data.tables.faults import Fault, group_faults
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.core import Checked, Source, check_source
+from evalsite.imports.core import Checked, Source, aim_at_study, check_source
 from evalsite.imports.metrics.importer import store_scores
-from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Study
 from tests.imports.test_faulty_batches import CASES, HOSTILE, read_case
 from tests.support.batches import import_rows, make_rows, write_csv

@@ -11,9 +11,8 @@ from django.urls import reverse
 
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.core import check_source, describe
+from evalsite.imports.core import aim_at_nothing, aim_at_study, check_source, describe
 from evalsite.imports.models import Upload
-from evalsite.imports.target import aim_at_nothing, aim_at_study
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
 from tests.support.queues import run_waiting_jobs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.packs import pack_files
+from evalsite.imports.uploads import pack_files
 from tests.support.checking import check_file
 from tests.support.instruments import make_built_study
 

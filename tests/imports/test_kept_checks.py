@@ -10,12 +10,17 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from evalsite.data.tables.mapping import FileMapping
-from evalsite.imports import core, kept_checks
+from evalsite.imports import core, steps
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.store import import_batch, undo_batch
-from evalsite.imports.kept_checks import find_basis, find_kept_check, keep_check
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import check_upload, import_upload
+from evalsite.imports.steps import (
+    check_upload,
+    find_basis,
+    find_kept_check,
+    import_upload,
+    keep_check,
+)
 from evalsite.imports.uploads import keep_upload
 from evalsite.studies.models import Batch, Change, Study
 from tests.imports.test_upload_pages import address, press_import
@@ -184,6 +189,6 @@ def test_faults_leave_no_values_of_an_earlier_check(study: Study) -> None:
 def test_values_of_another_version_of_the_site_are_not_used(study: Study, monkeypatch: Any) -> None:
     waiting = upload(study)
     check_upload(waiting)
-    monkeypatch.setattr(kept_checks, "__version__", "another")
+    monkeypatch.setattr(steps, "__version__", "another")
 
     assert find_kept_check(waiting, ITEMS) is None

@@ -10,9 +10,8 @@ import pytest
 
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.core import check_source, describe
+from evalsite.imports.core import aim_at_nothing, aim_at_study, check_source, describe
 from evalsite.imports.ratings.importer import RATINGS as RATING_FILES
-from evalsite.imports.target import aim_at_nothing, aim_at_study
 from evalsite.studies.models import Item, Study
 from tests.data.test_formats import EXAMPLES, FILES, FOLDER, RATINGS
 from tests.support.instruments import make_built_study

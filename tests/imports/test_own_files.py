@@ -15,8 +15,7 @@ from playwright.sync_api import Page, expect
 from evalsite.annotation.models import Rating
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.importer import ITEMS, import_file
-from evalsite.imports.core import check_source
-from evalsite.imports.target import aim_at_study
+from evalsite.imports.core import aim_at_study, check_source
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, choose_files, follow
@@ -142,11 +141,12 @@ def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(
         if not field.is_visible():
             page.locator(f"details:has([id='{field.get_attribute('id')}']) > summary").click()
         with page.expect_navigation():
-            field.select_option(label=contains)
+            field.select_option(contains)
     expect(page.get_by_text("What people will see")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     follow(page, "button:has-text('Import')")
 
+    page.locator("details.fold:has-text('Undo') > summary").click()
     expect(page.get_by_role("link", name=f"Undo {Path(own_file.name).name}")).to_be_visible()
     assert count_items(study) == (own_file.items, own_file.systems)
     assert watch.found == []

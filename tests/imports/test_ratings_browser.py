@@ -33,6 +33,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     study: Study = make_study(items=3, k=2, by=user)
     ratings = f"{base}{reverse('admin:ratings-list', args=[study.pk])}"
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
+    page.click("details.fold:has-text('Ratings collected elsewhere') > summary")
     follow(page, "text=Ratings collected elsewhere")
     yield "none yet"
     page.click("text=Paste rows")

@@ -53,6 +53,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "the same file again"
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
+    page.click("details.fold:has-text('Undo') > summary")
     yield "items"
     follow(page, "text=Undo…")
     page.wait_for_selector("text=Undo this batch")
@@ -99,7 +100,8 @@ def test_preview_stands_in_its_frame_with_the_participants_style(
 
     upload(page, live_server.url, study, tmp_path / "a.csv", GOOD.replace("One.", HOSTILE))
 
-    frame = page.frame_locator("iframe[title='Item 1 as participants will see it']")
+    page.click("text=What people will see")
+    frame = page.frame_locator("iframe[title='Page 1 as people will see it']")
     expect(frame.get_by_text("name[A]")).to_be_visible()
     expect(frame.get_by_text(HOSTILE)).to_be_visible()
     styles = frame.locator("body").evaluate(
@@ -119,7 +121,8 @@ def test_one_item_of_the_preview_needs_no_scrolling_at_1280_pixels(
     content = find_folder(study.protocol).example_batch.read_text(encoding="utf-8")
     upload(page, live_server.url, study, tmp_path / "a.csv", content)
 
-    frame = page.frame_locator("iframe[title='Item 1 as participants will see it']")
+    page.click("text=What people will see")
+    frame = page.frame_locator("iframe[title='Page 1 as people will see it']")
     expect(frame.locator(".specimen")).to_have_count(3)
     heights = frame.locator("html").evaluate("one => [one.scrollHeight, one.clientHeight]")
     assert heights[0] <= heights[1], heights

@@ -29,6 +29,10 @@ LONG = "item,mr,system,output\n" + "".join(
 )
 
 
+# no system may be called so
+FAULTY = LONG.replace("m2,name[2],b,", "m2,name[2],tie,")
+
+
 def check(protocol: str, content: str | bytes, **given: Any) -> CheckedItems:
     data = content if isinstance(content, bytes) else content.encode()
     study = given.pop("study", None) or make_study(protocol=protocol, items=0)
@@ -167,8 +171,21 @@ def test_empty_cell_under_a_system_is_an_output_once_somebody_says_so() -> None:
     assert [output.text for output in shown.items[0].outputs] == ["One text.", "", "Three texts."]
 
 
+def test_rows_without_a_text_have_a_decision_of_their_own() -> None:
+    empty = check("magnitude", LONG.replace("Text 2 of b.", ""))
+    both = check("magnitude", FAULTY.replace("Text 1 of b.", ""))
+    left = check(
+        "magnitude", FAULTY.replace("Text 1 of b.", ""), options={"leave_out_faulty": True}
+    )
+
+    assert decisions(empty) == {"empty_outputs": False}
+    (offer,) = [one for one in both.decisions if one.key == "leave_out_faulty"]
+    assert offer.choices[0][1] == "Leave out 3 rows"
+    assert codes(left) == ["output_empty"]
+
+
 def test_faulty_row_is_left_out_with_all_rows_of_its_item() -> None:
-    content = LONG.replace("Text 2 of b.", "")
+    content = FAULTY
 
     asked = check("magnitude", content)
     left = check("magnitude", content, options={"leave_out_faulty": True})
@@ -181,7 +198,7 @@ def test_faulty_row_is_left_out_with_all_rows_of_its_item() -> None:
     assert left.rows_taken == 6
     (note,) = [one for one in left.import_notes if one["code"] == "rows_left_out"]
     assert sorted(note["rows"]) == [
-        [5, 4, "same_item"], [6, 5, "output_empty"], [7, 6, "same_item"],
+        [5, 4, "same_item"], [6, 5, "system_invalid"], [7, 6, "same_item"],
     ]  # fmt: skip
 
 
@@ -195,7 +212,7 @@ def test_item_that_lacks_a_system_is_a_fault_whatever_is_left_out() -> None:
 
 def test_what_was_confirmed_is_kept_with_the_batch(tmp_path: Any) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(LONG.replace("Text 2 of b.", ""))
+    path.write_text(FAULTY)
 
     batch = import_file(
         study=make_study(items=0),
@@ -230,7 +247,7 @@ def test_file_in_windows_1252_is_read_once_somebody_confirmed_its_preview() -> N
 
 def test_choice_on_the_page_is_kept_can_be_undone_and_is_stored(staff_client: Client) -> None:
     study = make_study(items=0)
-    file = SimpleUploadedFile("a.csv", LONG.replace("Text 2 of b.", "").encode())
+    file = SimpleUploadedFile("a.csv", FAULTY.encode())
     staff_client.post(address("upload-new", study), {"file": file, "pasted": ""})
     upload = Upload.objects.get()
     decide = address("upload-preview", study, upload.pk)
@@ -254,7 +271,7 @@ def test_choice_that_is_not_offered_changes_nothing(
     staff_client: Client, key: str, value: str
 ) -> None:
     study = make_study(items=0)
-    file = SimpleUploadedFile("a.csv", LONG.replace("Text 2 of b.", "").encode())
+    file = SimpleUploadedFile("a.csv", FAULTY.encode())
     staff_client.post(address("upload-new", study), {"file": file, "pasted": ""})
 
     staff_client.post(
@@ -266,7 +283,7 @@ def test_choice_that_is_not_offered_changes_nothing(
 
 def test_new_mapping_asks_again_which_rows_are_left_out(staff_client: Client) -> None:
     study = make_study(items=0)
-    file = SimpleUploadedFile("a.csv", LONG.replace("Text 2 of b.", "").encode())
+    file = SimpleUploadedFile("a.csv", FAULTY.encode())
     staff_client.post(address("upload-new", study), {"file": file, "pasted": ""})
     upload = Upload.objects.get()
     decide = address("upload-preview", study, upload.pk)
@@ -282,7 +299,7 @@ def test_new_mapping_asks_again_which_rows_are_left_out(staff_client: Client) ->
 
 def test_command_takes_the_same_choices(tmp_path: Any) -> None:
     study, path = make_study(items=0), tmp_path / "a.csv"
-    path.write_text(LONG.replace("Text 2 of b.", "").replace("Text 1 of", "hôtel"), "cp1252")
+    path.write_text(FAULTY.replace("Text 1 of", "hôtel"), "cp1252")
 
     call_command(
         "import_batch",

@@ -51,7 +51,7 @@ def test_list_says_how_far_each_study_is(staff_client):
 def test_empty_list_says_what_to_do(staff_client):
     page = staff_client.get(HOME)
 
-    assert "Start your first study" in page.text
+    assert "What do you want to evaluate?" in page.text
     assert f'action="{reverse("admin:study-new")}" enctype="multipart/form-data"' in page.text
 
 

@@ -7,11 +7,10 @@ from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.table import Limits
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.core import check_source
+from evalsite.imports.core import aim_at_study, check_source
 from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.importer import RATINGS
-from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Study
 
 

@@ -42,7 +42,8 @@ def open_outputs(
         return None
     chosen = options.get(CHOSEN) or {}
     tool = find_tool(file, chosen)
-    if not is_zip and not tool:
+    # whoever chose a list of the document reads it as a table
+    if not is_zip and (not tool or options.get("rows")):
         return None
     try:
         batch = convert(

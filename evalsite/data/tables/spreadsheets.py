@@ -41,6 +41,8 @@ _REMARKS = {
     "dates": "Cells that hold dates or times, read in the form 2026-11-21",
     "truth_values": "Cells that hold true or false, read as TRUE and FALSE",
 }
+# what a table says of itself instead of its encoding
+WORKBOOKS = ("Excel", "OpenDocument")
 
 
 @dataclass(slots=True)
@@ -121,7 +123,7 @@ def open_spreadsheet(source: BinaryIO, archive: Archive, limits: Limits, chosen:
     sheets = [sheets[0], *(sheet for sheet in sheets[1:] if sheet.header == sheets[0].header)]
     read = {sheet.name for sheet in sheets}
     left = [] if chosen else [name for name in visible if name not in read]
-    return _open_sheets(sheets, left, archive, limits, "Excel" if is_excel else "OpenDocument")
+    return _open_sheets(sheets, left, archive, limits, WORKBOOKS[not is_excel])
 
 
 def _check_area(facts: _Facts, limits: Limits) -> None:

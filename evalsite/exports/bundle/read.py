@@ -350,6 +350,10 @@ def _complete(about: Plain) -> None:
     """Add what study.json of today's format has and older ones, or most bundles, leave out."""
     study = about["study"]
     study.setdefault(BUILT, None)
+    if "checks_per_person" not in study:
+        # older ones say after how many items of a set a check comes
+        every = study["check_every"]
+        study["checks_per_person"] = study["set_size"] // every if every else 0
     empty = Study()
     for name in STUDY_FIELDS_IF_ANY:
         study.setdefault(name, getattr(empty, name))

@@ -32,14 +32,11 @@ from evalsite.data.tables.texts import (
 from evalsite.imports.batches.items import (
     CheckedItem,
     DraftItem,
-    OutputCells,
-    RowValues,
+    DraftOutput,
     is_made_group,
 )
-from evalsite.imports.columns import join_names
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
-from evalsite.imports.system_names import fold
-from evalsite.imports.target import Target
+from evalsite.imports.columns import fold_system, join_names
+from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name
 from evalsite.lib.conversations import read_turns
@@ -145,11 +142,11 @@ class Names:
         self._plain: dict[str, int] = {}
         self._others: dict[str, tuple[str, int]] = {}
         for name in existing:
-            self._take(name, fold(name), 0)
+            self._take(name, fold_system(name), 0)
 
     def meet(self, name: str, line: int) -> tuple[str, str]:
         """Record the name as used. If it could be confused: return why, and with which name."""
-        folded = fold(name)
+        folded = fold_system(name)
         if folded in self._plain:
             spelling, first = folded, self._plain[folded]
         elif folded in self._others:
@@ -276,21 +273,21 @@ class EmptyOutputs:
         self._keys: set[str] = set()
         self._digests: set[bytes] = set()
 
-    def add(self, system: str, place: tuple[int, int], item: str | None) -> str:
+    def add(self, system: str, place: tuple[int, int], item: str) -> str:
         """Count an output without a text; return why it has none, in words, if that is known."""
         self._rows.append(place)
         self._systems[system] += 1
         if item:
             self._ids[item] = None
-        reason = self.reasons.get((item or "", system), "")
+        reason = self.reasons.get((item, system), "")
         # a bare number would read as how many failed
-        name = quote(item) if item and item.isdecimal() else item
+        name = quote(item) if item.isdecimal() else item
         failed = f"{name} of {system} failed: {quote(reason, 100)}." if reason else ""
         if failed and len(self._failed) < PLACES:
             self._failed.append(failed)
         return failed
 
-    def leaves_out(self, values: RowValues, item: DraftItem) -> bool:
+    def leaves_out(self, values: DraftItem, item: DraftItem) -> bool:
         """Return whether an output without a text is left out, alone or with its input."""
         if self.answer == LEAVE_OUT:
             self._keys.add(item.key)
@@ -596,7 +593,7 @@ class Texts:
 
     # --- messages -------------------------------------------------------------------------
 
-    def settle(self, values: RowValues, key: str) -> None:
+    def settle(self, values: DraftItem, key: str) -> None:
         """Make the texts of a row what people will read."""
         for name, kind in self._inputs:
             text = values.shared.get(name, "")
@@ -606,19 +603,19 @@ class Texts:
                 values.shared[name] = self._read_speakers(text, key)
         if len(values.outputs) == 1:
             self._read_beside(values.outputs[0], values.extra)
-        for cells in values.outputs:
-            text = cells.text
+        for output in values.outputs:
+            text = output.text
             if text[:1] == "[" and self._is_output_written and (turns := read_turns(text)):
-                cells.text = write_last_answer(read_messages(turns))
+                output.text = write_last_answer(read_messages(turns))
             if "<" in text[:40]:
-                self._read_reasoning(cells, values, key)
+                self._read_reasoning(output, values, key)
             elif text in _LOST:
                 self._lost[text] += 1
                 if self._answers[MISSING] == text:
-                    cells.text = ""
+                    output.text = ""
 
     def _write_input(
-        self, values: RowValues, turns: Sequence[Mapping[str, Any]], kind: str, key: str
+        self, values: DraftItem, turns: Sequence[Mapping[str, Any]], kind: str, key: str
     ) -> str:
         if len(turns) > 1 and turns[0]["role"] in ("system", "developer"):
             self._prompted[key] = None
@@ -644,24 +641,24 @@ class Texts:
 
     # --- reasoning ------------------------------------------------------------------------
 
-    def _read_reasoning(self, cells: OutputCells, values: RowValues, key: str) -> None:
-        reasoning = find_reasoning(cells.text)
+    def _read_reasoning(self, output: DraftOutput, values: DraftItem, key: str) -> None:
+        reasoning = find_reasoning(output.text)
         if reasoning is None:
             return
-        self._reasoning[cells.system] += 1
+        self._reasoning[output.system] += 1
         if not reasoning.is_closed:
             self._unclosed[key] = None
         if self._answers[REASONING] == LEAVE_OUT:
             values.extra = {**values.extra, "reasoning": reasoning.text}
-            cells.text = reasoning.rest
+            output.text = reasoning.rest
 
-    def _read_beside(self, cells: OutputCells, extra: Mapping[str, str]) -> None:
+    def _read_beside(self, output: DraftOutput, extra: Mapping[str, str]) -> None:
         """Show reasoning that has a field of its own above the output, if that was chosen."""
         texts = (extra.get(name, "").strip() for name in _REASONING_FIELDS)
         if reasoning := next(filter(None, texts), ""):
-            self._beside[cells.system] += 1
+            self._beside[output.system] += 1
             if self._answers[SHOW_REASONING] == YES:
-                cells.text = f"{reasoning}\n\n{cells.text}".rstrip()
+                output.text = f"{reasoning}\n\n{output.text}".rstrip()
 
     # --- what has to be decided -----------------------------------------------------------
 

@@ -37,11 +37,9 @@ from evalsite.imports.batches.open_inputs import (
 )
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Tell
+from evalsite.imports.core import Importer, Source, Target, Tell, import_path, make_open_instrument
 from evalsite.imports.models import Upload
-from evalsite.imports.server_files import import_path
 from evalsite.imports.steps import register
-from evalsite.imports.target import Target, make_open_instrument
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.summary_lines import count_of
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -37,36 +37,21 @@ from evalsite.imports.batches.items import (
     DraftOutput,
     Drafts,
     Items,
-    OutputCells,
     OutputHeads,
-    RowValues,
     merge_extra,
     name_written_group,
     write_texts,
 )
 from evalsite.imports.batches.joins import EarlierInputs, Join, Joins
 from evalsite.imports.batches.preflight import Context, Preflight
-from evalsite.imports.columns import check_cells
-from evalsite.imports.core import Decision
-from evalsite.imports.system_names import check_system
-from evalsite.imports.target import Target
+from evalsite.imports.columns import check_cells, check_system
+from evalsite.imports.core import Decision, Target
 from evalsite.instruments.schema import Column, Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
 
 WHY = "why"
 _MOST_TOLD = 10  # of the names in one cell that make no pair
-
-
-class Named(Protocol):
-    """An output: its system, the pairs that it is in, and its line."""
-
-    @property
-    def system(self) -> str: ...
-    @property
-    def pair(self) -> str: ...
-    @property
-    def line(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +76,7 @@ class Problem:
     place: int
 
 
-def count_pairs(outputs: Sequence[Named]) -> int:
+def count_pairs(outputs: Sequence[DraftOutput]) -> int:
     """Return how many pairs these outputs make, if all is well with their names."""
     if _is_named(outputs):
         return len({name for output in outputs for name in split_names(output.pair)})
@@ -104,7 +89,7 @@ def split_names(cell: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def make_pairs(outputs: Sequence[Named]) -> list[Pair]:
+def make_pairs(outputs: Sequence[DraftOutput]) -> list[Pair]:
     """The pairs that the outputs name, in the order of the file, or all where none is named."""
     places = _find_places(outputs)
     if not places:
@@ -119,7 +104,7 @@ class PairCounts:
         self._found: dict[tuple[int, bool], list[int]] = defaultdict(lambda: [0, 0])
         self.made = 0
 
-    def add(self, outputs: Sequence[Named]) -> None:
+    def add(self, outputs: Sequence[DraftOutput]) -> None:
         if len(outputs) > 2:
             count, counts = count_pairs(outputs), self._found[len(outputs), _is_named(outputs)]
             counts[0] += 1
@@ -135,7 +120,7 @@ class PairCounts:
         ]
 
 
-def find_problems(key: str, outputs: Sequence[Named]) -> list[Problem]:
+def find_problems(key: str, outputs: Sequence[DraftOutput]) -> list[Problem]:
     """Return what is wrong with the names of this item's pairs; nothing where none is named.
 
     Only the first few of an output are reported one by one: a cell may hold very many names.
@@ -157,7 +142,7 @@ def find_problems(key: str, outputs: Sequence[Named]) -> list[Problem]:
     return problems
 
 
-def _find_all_problems(key: str, outputs: Sequence[Named]) -> Iterator[Problem]:
+def _find_all_problems(key: str, outputs: Sequence[DraftOutput]) -> Iterator[Problem]:
     places = _find_places(outputs)
     if not places:
         return
@@ -200,11 +185,11 @@ def _name_system(text: str, systems: Sequence[str]) -> str:
     return text if text in systems else numbers.get(text, text.casefold())
 
 
-def _is_named(outputs: Iterable[Named]) -> bool:
+def _is_named(outputs: Iterable[DraftOutput]) -> bool:
     return any(output.pair.strip(", ") for output in outputs)
 
 
-def _find_places(outputs: Iterable[Named]) -> dict[str, list[int]]:
+def _find_places(outputs: Iterable[DraftOutput]) -> dict[str, list[int]]:
     """Return the places of the outputs that name a pair, by its name."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, output in enumerate(outputs):
@@ -213,7 +198,7 @@ def _find_places(outputs: Iterable[Named]) -> dict[str, list[int]]:
     return places
 
 
-def _describe_size(key: str, name: str, outputs: Sequence[Named]) -> str:
+def _describe_size(key: str, name: str, outputs: Sequence[DraftOutput]) -> str:
     found = len(outputs)
     plural = "" if found == 1 else "s"
     where = ", ".join(f"“{one.system}” in line {one.line}" for one in outputs[:5])
@@ -530,36 +515,40 @@ class Splitter:
         self._extra = tuple(plan.extra.items())
         self._outputs = [(one, _name_columns(one, header)) for one in plan.outputs]
 
-    def split(self, row: Row) -> RowValues:
+    def split(self, row: Row) -> DraftItem:
         cells = row.cells
+        shared = {field: cells[number] for field, number in self._shared}
+        extra = _NO_EXTRA
+        if self._extra:
+            extra = {name: cells[number] for name, number in self._extra if cells[number]}
         outputs = [
-            OutputCells(
+            DraftOutput(
                 self._names.get(name, name) if self._names else name,
                 cells[columns.output],
-                "" if columns.is_empty is None else cells[columns.is_empty],
+                row.line,
+                row.record,
+                shared,
+                extra,
                 "" if columns.pair is None else cells[columns.pair],
+                "" if columns.is_empty is None else cells[columns.is_empty],
                 heads,
             )
             for columns, heads in self._outputs
             for name in [columns.named or cells[columns.system]]
         ]
-        return RowValues(
-            row.line,
-            row.record,
-            None if self._item is None else cells[self._item],
-            {field: cells[number] for field, number in self._shared},
-            _find_present(outputs) if self._is_wide else outputs,
-            (
-                {name: cells[number] for name, number in self._extra if cells[number]}
-                if self._extra
-                else _NO_EXTRA
-            ),
-        )
-
-
-def _find_present(outputs: list[OutputCells]) -> list[OutputCells]:
-    # an empty cell of a system's column is an output without a text
-    return [cells for cells in outputs if cells.heads.is_named or not cells.is_absent]
+        if self._is_wide:
+            # a row may hold fewer outputs than there are columns for; but an empty cell of a
+            # system's column is an output without a text
+            outputs = [
+                output
+                for output in outputs
+                if output.heads.is_named
+                or output.system.strip()
+                or output.text.strip()
+                or output.flag.strip()
+            ]
+        key = "" if self._item is None else cells[self._item]
+        return DraftItem(key, row.line, row.record, shared, outputs, False, extra)
 
 
 def _name_columns(columns: OutputColumns, header: Sequence[str]) -> OutputHeads:
@@ -578,11 +567,11 @@ class MadeRows:
         self._batch = header.index("batch") if "batch" in header else None
         self._repeat_of = header.index("repeat_of") if "repeat_of" in header else None
 
-    def describe(self, row: Row, values: RowValues) -> str:
+    def describe(self, row: Row, values: DraftItem) -> str:
         """Say what the site made here, in words that fit all such rows; "" for other rows."""
         kind, cells = values.shared.get("kind"), row.cells
         if kind == _PRACTICE:
-            is_ours = is_reserved(values.item or "")
+            is_ours = is_reserved(values.key)
             if is_ours and self._batch is not None and not cells[self._batch]:
                 return "Rows of practice items that came with the protocol, which were left out"
         elif kind == _REPEAT and self._repeat_of is not None and cells[self._repeat_of]:
@@ -675,20 +664,21 @@ class ItemBuilder:
         else:
             self._take(values)
 
-    def _take(self, values: RowValues) -> None:
+    def _take(self, values: DraftItem) -> None:
         """Add the row's outputs to its item, which may begin with this row."""
-        key = values.item
-        if key is None:
+        key = values.key
+        if self.plan.item is None:
             key = self._name_item(values)
         elif key not in self._items or self._ids.is_short(key):
             key = self._ids.get(key)
-        if key != values.item and values.item is not None:
-            values.extra = {**values.extra, SOURCE_ID: values.item}
-            values.item = key
+            if key != values.key:
+                values.extra = {**values.extra, SOURCE_ID: values.key}
+        values.key = key
         self.texts.settle(values, key)
-        item = self._items.get(key)
+        outputs, item = values.outputs, self._items.get(key)
         if item is None:
-            item = self._start(key, values)
+            self._check_first(values)
+            item, values.outputs = values, []
             self._items.begin(item)
         elif self.plan.is_wide:
             if self._repeats_wide(item, values):
@@ -700,36 +690,35 @@ class ItemBuilder:
             self._compare(item, values)
             if values.shared == item.shared:
                 values.shared = item.shared  # one copy saves memory
-        for cells in values.outputs:
-            self._add_output(item, cells, values)
+        for output in outputs:
+            self._add_output(item, output, values)
 
-    def _repeats_wide(self, item: DraftItem, values: RowValues) -> bool:
+    def _repeats_wide(self, item: DraftItem, values: DraftItem) -> bool:
         """Whether the row says the same of its item once more; then it counts as a repeat."""
         given = {(output.system, output.text) for output in item.outputs}
         same = values.shared == item.shared and given == {
-            (cells.system, cells.text) for cells in values.outputs
+            (output.system, output.text) for output in values.outputs
         }
         if same and item.outputs:
             self._repeat(item.key, values, item.outputs[0].extra)
         return same and bool(item.outputs)
 
-    def _repeat(self, key: str, values: RowValues, extra: Mapping[str, str]) -> None:
+    def _repeat(self, key: str, values: DraftItem, extra: Mapping[str, str]) -> None:
         names = dict.fromkeys([*extra, *values.extra])
         differing = [one for one in names if extra.get(one, "") != values.extra.get(one, "")]
         self.repeats.add(key, (values.line, values.record), differing)
 
-    def _start(self, key: str, values: RowValues) -> DraftItem:
-        item = DraftItem(key, values.line, values.record, values.shared)
-        source = values.extra.get(SOURCE_ID, key)
-        code, problem = self._find_key_problem(key, source, values.line)
+    def _check_first(self, values: DraftItem) -> None:
+        """Check what only the first row of an item has to be asked."""
+        source = values.extra.get(SOURCE_ID, values.key)
+        code, problem = self._find_key_problem(values.key, source, values.line)
         if problem:
-            item.is_short = True
+            values.is_short = True
             self._fault(code, problem, values, self._item_column)
         self._check_inputs(values)
         self._check_groups(values)
         if not self.is_single:
             self._check_kind(values)
-        return item
 
     def _find_key_problem(self, key: str, source: str, line: int) -> tuple[str, str]:
         """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
@@ -750,7 +739,7 @@ class ItemBuilder:
             self.faulty.keys.add(self._ids.get(other))
         return "id_confusable", problem
 
-    def _compare(self, item: DraftItem, values: RowValues) -> None:
+    def _compare(self, item: DraftItem, values: DraftItem) -> None:
         """Check that what belongs to the whole item is the same in all of its rows."""
         for name, text in values.shared.items():
             if text == item.shared[name] or (self.is_single and self._is_own(name)):
@@ -774,7 +763,7 @@ class ItemBuilder:
 
     # parts of a row
 
-    def _check_inputs(self, values: RowValues) -> None:
+    def _check_inputs(self, values: DraftItem) -> None:
         for column, name in self._input_heads:
             text = values.shared.get(column.name, "")
             if not text.strip():
@@ -787,7 +776,7 @@ class ItemBuilder:
                 self._fault("not_whole_number", message, values, name)
             self.remarks.check_text(text, values.line, values.record, name)
 
-    def _find_gap(self, column: Column, values: RowValues) -> str:
+    def _find_gap(self, column: Column, values: DraftItem) -> str:
         """Return what is wrong with leaving this column empty, as a sentence; "" if it may be."""
         if column.required:
             return "The cell is empty, but the protocol shows this text. Fill it in."
@@ -805,7 +794,7 @@ class ItemBuilder:
             "These columns go together: fill all of them, or none."
         )
 
-    def _check_groups(self, values: RowValues) -> None:
+    def _check_groups(self, values: DraftItem) -> None:
         for name, names in self._group_names.items():
             text = values.shared.get(name, "")
             if not text:
@@ -815,7 +804,7 @@ class ItemBuilder:
             elif problem := names.meet(text, values.line)[0]:
                 self._fault("id_confusable", problem, values, self._column(name))
 
-    def _check_kind(self, values: RowValues) -> None:
+    def _check_kind(self, values: DraftItem) -> None:
         text = values.shared.get("kind", "")
         if not text:
             return
@@ -829,16 +818,16 @@ class ItemBuilder:
             )
             self._fault("practice_after_launch", message, values, self._column("kind"))
 
-    def _add_output(self, item: DraftItem, cells: OutputCells, values: RowValues) -> None:
+    def _add_output(self, item: DraftItem, output: DraftOutput, values: DraftItem) -> None:
         """The output belongs to the item, unless something about it is wrong."""
         if self.is_single:
             self._check_kind(values)
-        self._check_text(cells, values)
-        if not cells.text and not cells.is_empty and self.empty.leaves_out(values, item):
+        self._check_text(output, values)
+        if not output.text and not output.flag and self.empty.leaves_out(values, item):
             return
-        if problem := self._check_system(cells.system, values.line):
-            code = "system_invalid" if check_system(cells.system) else "system_confusable"
-            self._fault(code, problem, values, cells.heads.system)
+        if problem := self._check_system(output.system, values.line):
+            code = "system_invalid" if check_system(output.system) else "system_confusable"
+            self._fault(code, problem, values, output.heads.system)
             item.is_short = True
             return
         if len(item.outputs) == _MOST_OUTPUTS:
@@ -853,41 +842,32 @@ class ItemBuilder:
         # equal to the item's own, unless rows are separate items
         shared = values.shared if self.is_single else item.shared
         for one in item.outputs:
-            if one.system == cells.system:
-                if one.text == cells.text and one.pair == cells.pair and one.shared == shared:
+            if one.system == output.system:
+                if one.text == output.text and one.pair == output.pair and one.shared == shared:
                     self._repeat(item.key, values, one.extra)
                     return
                 message = (
-                    f"Item “{item.key}” has two outputs of system “{cells.system}”, "
+                    f"Item “{item.key}” has two outputs of system “{output.system}”, "
                     f"here and in line {one.line}. Remove one."
                 )
-                self._fault("output_twice", message, values, cells.heads.system)
+                self._fault("output_twice", message, values, output.heads.system)
                 item.is_short = True
                 return
-        item.outputs.append(
-            DraftOutput(
-                cells.system,
-                cells.text,
-                values.line,
-                values.record,
-                shared,
-                values.extra,
-                cells.pair,
-            )
-        )
+        output.shared, output.extra = shared, values.extra
+        item.outputs.append(output)
 
-    def _check_text(self, cells: OutputCells, values: RowValues) -> None:
-        flag = _FLAG.get(cells.is_empty)
+    def _check_text(self, output: DraftOutput, values: DraftItem) -> None:
+        flag = _FLAG.get(output.flag)
         if flag is None:
-            message = f"“{cells.is_empty[:20]}” must be yes, no or nothing."
-            self._fault("flag_invalid", message, values, cells.heads.flag)
-        elif flag and cells.text:
+            message = f"“{output.flag[:20]}” must be yes, no or nothing."
+            self._fault("flag_invalid", message, values, output.heads.flag)
+        elif flag and output.text:
             message = "The output is marked as empty, but holds a text. Correct one of the two."
-            self._fault("flag_invalid", message, values, cells.heads.text)
-        elif not flag and not cells.text.strip():
-            source = values.extra.get(SOURCE_ID, values.item)
-            failed = self.empty.add(cells.system, (values.line, values.record), source)
-            cells.text = ""
+            self._fault("flag_invalid", message, values, output.heads.text)
+        elif not flag and not output.text.strip():
+            source = values.extra.get(SOURCE_ID, "" if self.plan.item is None else values.key)
+            failed = self.empty.add(output.system, (values.line, values.record), source)
+            output.text = ""
             if not self.empty.answer:
                 message = (
                     f"{failed} Leave out this input for every system, or show “(no output)” "
@@ -897,9 +877,9 @@ class ItemBuilder:
                     "output)” shown instead (--empty-outputs show), or mark the row with yes in a "
                     "column output_is_empty."
                 )
-                self._fault("output_empty", message, values, cells.heads.text)
+                self._fault("output_empty", message, values, output.heads.text)
         else:
-            self.remarks.check_text(cells.text, values.line, values.record, cells.heads.text)
+            self.remarks.check_text(output.text, values.line, values.record, output.heads.text)
 
     def _check_system(self, name: str, line: int) -> str:
         if self._checked_systems.get(name):
@@ -1056,18 +1036,22 @@ class ItemBuilder:
             return "" if self.plan.is_wide else self.header[self.plan.outputs[0].output]
         return self._column(name)
 
-    def _fault(self, code: str, message: str, place: RowValues, column: str = "") -> None:
+    def _fault(self, code: str, message: str, place: DraftItem, column: str = "") -> None:
         fault = Fault(code, message, column=column, line=place.line, record=place.record)
         self._tell(fault, self._name_item(place))
 
     def _tell(self, fault: Fault, key: str | None) -> None:
         """The fault keeps the file out, unless rows with faults are left out."""
+        if fault.code == "output_empty":
+            # what becomes of these is a decision of its own
+            self.faults.append(fault)
+            return
         self.faulty.add(fault, key)
         if not self.faulty.is_chosen:
             self.faults.append(fault)
 
-    def _name_item(self, values: RowValues) -> str:
-        return values.item or f"row-{self._last_row + values.record:04}"
+    def _name_item(self, values: DraftItem) -> str:
+        return values.key or f"row-{self._last_row + values.record:04}"
 
 
 def _list_id_columns(plan: Plan) -> list[int]:

@@ -9,7 +9,7 @@ from io import SEEK_END
 from itertools import islice
 from json.encoder import encode_basestring, encode_basestring_ascii
 from tempfile import SpooledTemporaryFile
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 from weakref import finalize
 
 from evalsite.imports.core import Checked
@@ -29,36 +29,14 @@ class OutputHeads:
     is_named: bool
 
 
-@dataclass(slots=True)
-class OutputCells:
-    """The cells of one output, and what their columns are called."""
+NO_HEADS = OutputHeads("", "", "", is_named=False)
 
-    system: str
-    text: str
-    is_empty: str
-    pair: str
-    heads: OutputHeads
 
-    @property
-    def is_absent(self) -> bool:
-        """Nothing is given: a wide row may hold fewer outputs than there are columns for."""
-        given = "" if self.heads.is_named else self.system
-        return not (given.strip() or self.text.strip() or self.is_empty.strip())
+# not frozen: that takes twice as long to make, and a file may hold 200,000 of each
 
 
 @dataclass(slots=True)
-class RowValues:
-    """One row by field. `shared` is what belongs to the item as a whole."""
-
-    line: int
-    record: int
-    item: str | None
-    shared: dict[str, str]
-    outputs: list[OutputCells]
-    extra: dict[str, str]
-
-
-class DraftOutput(NamedTuple):
+class DraftOutput:
     """One output as its row gives it. `shared` belongs to the row: see `ItemMaker.is_single`."""
 
     system: str
@@ -68,22 +46,25 @@ class DraftOutput(NamedTuple):
     shared: dict[str, str]
     extra: dict[str, str]
     pair: str = ""
+    # whether the row says that it is empty, and what its columns are called: to check it by
+    flag: str = field(default="", compare=False)
+    heads: OutputHeads = field(default=NO_HEADS, compare=False, repr=False)
 
 
 @dataclass(slots=True)
 class DraftItem:
-    """One item as its rows give it, from the first on."""
+    """What a row says of an item; with the outputs of later rows, the item."""
 
     key: str
     line: int
     record: int
+    # what belongs to the item as a whole
     shared: dict[str, str]
     outputs: list[DraftOutput] = field(default_factory=list)
     # one of its outputs was refused and reported, so their number isn't checked
     is_short: bool = False
-
-
-# not frozen: that takes twice as long to make, and a file may hold 200,000 of each
+    # metadata of the row, which its outputs get
+    extra: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(slots=True)
@@ -327,8 +308,16 @@ class Drafts:
 def _write_line(item: DraftItem) -> bytes:
     # most rows of an item share the very same values, which are written once
     outputs = [
-        (system, text, line, record, None if shared is item.shared else shared, extra, pair)
-        for system, text, line, record, shared, extra, pair in item.outputs
+        (
+            output.system,
+            output.text,
+            output.line,
+            output.record,
+            None if output.shared is item.shared else output.shared,
+            output.extra,
+            output.pair,
+        )
+        for output in item.outputs
     ]
     values = (item.key, item.line, item.record, item.shared, outputs, item.is_short)
     return f"{json.dumps(values)}\n".encode()

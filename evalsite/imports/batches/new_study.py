@@ -12,10 +12,9 @@ from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.batches.columns import INPUT
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.core import Report, Source, Tell
+from evalsite.imports.core import Report, Source, Tell, aim_at_instrument
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import check_for, import_upload, is_imported, read_report
-from evalsite.imports.target import aim_at_instrument
 from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job

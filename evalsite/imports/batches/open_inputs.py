@@ -22,7 +22,7 @@ from evalsite.imports.batches.columns import (
 )
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import fold, is_personal
-from evalsite.imports.target import make_open_instrument
+from evalsite.imports.core import make_open_instrument
 from evalsite.instruments.schema import InputColumn
 from evalsite.lib.conversations import read_list, read_turns
 

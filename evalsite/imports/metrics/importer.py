@@ -24,6 +24,7 @@ from evalsite.imports.core import (
     Checked,
     Importer,
     Source,
+    Target,
     Tell,
     decide_faulty_rows,
 )
@@ -31,7 +32,6 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
 from evalsite.imports.steps import register
-from evalsite.imports.target import Target
 from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold

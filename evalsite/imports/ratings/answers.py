@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks
 from evalsite.data.tables.table import Row
+from evalsite.imports.columns import fold_system
 from evalsite.imports.core import Checked
 from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
 from evalsite.imports.ratings.items import (
@@ -23,7 +24,6 @@ from evalsite.imports.ratings.items import (
     read_order,
 )
 from evalsite.imports.ratings.values import ValueReader
-from evalsite.imports.system_names import fold
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import (
     NumberedText,
@@ -394,7 +394,7 @@ class AnswerBuilder:
     def _remark_on_names(self) -> None:
         spellings: dict[str, str] = {}
         for (name, _), answer in self._answers.items():
-            first = spellings.setdefault(fold(name), name)
+            first = spellings.setdefault(fold_system(name), name)
             if first != name:
                 self.remarks.add(
                     "id_confusable",
@@ -403,7 +403,7 @@ class AnswerBuilder:
                     answer.line,
                     answer.record,
                 )
-                spellings[fold(name)] = name
+                spellings[fold_system(name)] = name
 
     def _blame(self, code: str, row: RatingRow, message: str, at: str) -> Fault:
         column = self.reader.name_column(at, row.part) if at else ""

@@ -18,6 +18,7 @@ from evalsite.imports.core import (
     Importer,
     Report,
     Source,
+    Target,
     Tell,
     decide_faulty_rows,
 )
@@ -34,7 +35,6 @@ from evalsite.imports.ratings.columns import (
 )
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
-from evalsite.imports.target import Target
 from evalsite.lib.rating_columns import Problem, check_mapping, split_field
 from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study

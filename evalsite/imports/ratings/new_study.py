@@ -16,13 +16,20 @@ from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import EMPTY_FLAG
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.core import HAS_FAULTS, Importer, Source, check_source, get_limits
+from evalsite.imports.core import (
+    HAS_FAULTS,
+    Importer,
+    Source,
+    aim_at_nothing,
+    aim_at_study,
+    check_source,
+    get_limits,
+)
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, read_bare_file
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.steps import check_for
-from evalsite.imports.target import aim_at_nothing, aim_at_study
 from evalsite.imports.uploads import drop_upload, forget_bytes, insist_on_bytes, is_large
 from evalsite.instruments.schema import FORMAT
 from evalsite.jobs.models import Job

@@ -28,7 +28,7 @@ from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_times_wider
 from evalsite.results.power.forms import count_points
 from evalsite.studies.models import Study
-from evalsite.studies.summary_lines import count_of, name_unit
+from evalsite.studies.summary_lines import count_of
 
 # of typical preferences, as the planner has it
 TIES = 0.3
@@ -55,7 +55,6 @@ class Design:
     items: int
     answers: int
     people: int
-    unit: str
     is_paired: bool  # whoever rates an item rates the outputs of all systems
 
 
@@ -77,6 +76,11 @@ class Size:
     tests: int = 1  # that are corrected for one another
 
     @property
+    def has_limit(self) -> bool:
+        """Return whether more items alone won't do for some of the sizes."""
+        return any(items is None for _, items in self.rows)
+
+    @property
     def headline(self) -> str:
         """ "20 items can't decide 5 points. About 2,500 could"."""
         items = count_of(self.design.items, "item")
@@ -85,7 +89,7 @@ class Size:
         if self.is_enough:
             return f"{items} can {self.verb} {self.aimed}"
         about = (
-            "More items alone couldn’t"
+            "It takes more people"
             if self.needed is None
             else f"About {_round(self.needed):,} could"
         )
@@ -98,10 +102,9 @@ def describe_design(study: Study) -> Design:
     fewest = count_people(study, setup.estimate.sets)
     people = max(study.k, count_expected(study) or fewest)
     return Design(
-        items=setup.records,
+        items=setup.counts.records,
         answers=study.k,
         people=people,
-        unit=name_unit(study),
         is_paired=study.config.unit_name != "output" or study.k == people,
     )
 
@@ -164,7 +167,11 @@ def _measure(
         aimed="" if aimed is None else write_amount(aimed, family),
         is_enough=aimed is not None and found <= aimed,
         needed=needed,
-        rows=[(write_amount(size, family), count(size)) for size in sizes],
+        # only the first has its unit
+        rows=[
+            (write_amount(size, family, has_unit=place == 0), count(size))
+            for place, size in enumerate(sizes)
+        ],
         design=design,
         spread=spread,
         systems=(question["system"], question["other"]),
@@ -188,11 +195,13 @@ def _is_share(family: Family) -> bool:
     return family.compares or family.decides
 
 
-def write_amount(size: float, family: Family) -> str:
+def write_amount(size: float, family: Family, *, has_unit: bool = True) -> str:
     """ "5 points", "0.3 points" or "a factor of 1.2"."""
     if family.is_log:
-        return f"a factor of {size:g}"
+        return f"a factor of {size:g}" if has_unit else f"{size:g}"
     number = f"{size * 100 if _is_share(family) else size:g}"
+    if not has_unit:
+        return number
     return f"{number} point{'' if number == '1' else 's'}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.faults import Fault, Refused, name_plainly
 from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.options import FILE_HELP, add_answers, find_named, read_answers, read_file
 from evalsite.data.tables.outputs import NAMES, PREFIX, SEED
@@ -23,8 +23,7 @@ from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY
-from evalsite.imports.server_files import name_on_disk
+from evalsite.imports.core import LEAVE_OUT_FAULTY, name_on_disk
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
 
@@ -129,6 +128,17 @@ class Command(ImportCommand):
         except Refused as error:
             raise CommandError(str(error), returncode=2 if error.code == "no_file" else 1) from None
         self.import_files(study, files, **arguments, **{NAMES: names})
+
+    def find_unused(self, checked: CheckedItems, arguments: Mapping[str, Any]) -> list[Fault]:
+        systems = name_plainly(checked.systems, 20)
+        return super().find_unused(checked, arguments) + [
+            Fault(
+                "option_unused",
+                f"--name {old}={new}: there is no system “{old}”. The file has: {systems}.",
+            )
+            for old, new in read_names(arguments["name"]).items()
+            if new not in checked.systems
+        ]
 
     def describe(self, checked: CheckedItems) -> str:
         return f"{count_of(checked.rows, 'row')}, {count_of(len(checked.items), 'item')}"
