@@ -191,9 +191,9 @@ def spread_of_preferences(parts: Mapping[str, float], ties: float) -> Variances:
     means = [0.0, 0.0]  # of the squares of what one person, and one input, has in common
     whole = 0.0
     sizes = parts["rater_system"], parts["item_system"]
-    for number, (own, other) in enumerate((sizes, sizes[::-1])):
+    for number, (common, other) in enumerate((sizes, sizes[::-1])):
         for place, weight in zip(places, weights, strict=True):
-            rows = [answer(own * place + other * further) for further in places]
+            rows = [answer(common * place + other * further) for further in places]
             mean = sum(row[0] * each for row, each in zip(rows, weights, strict=True))
             means[number] += weight * mean**2
             if number == 0:

@@ -1,4 +1,4 @@
-"""From “New study” to launch in a browser, with an instrument that is built by hand."""
+"""From the list of studies to launch in a browser, with an instrument that is built by hand."""
 
 import json
 from typing import Any
@@ -149,8 +149,8 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
     sign_in(page, live_server, jane)
     watch, hand = Watch(page), Hand(page)
     page.goto(f"{live_server}{reverse('admin:index')}")
-    hand.go("text=New study")
-    hand.go("text=Build your own instrument")
+    hand.go("text=Choose an instrument")
+    hand.go("text=Build your own")
     hand.type("Summary quality")
     hand.press("Tab")
     hand.type("Summary")
@@ -187,7 +187,7 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
     assert find_faults_in_turn(page) == []
     hand.go("text=Save version 1")
     hand.go("text=Use in a study")
-    hand.go("text=Create study")
+    hand.go("text=Create the study")
     choose_files(page, FILE)
     hand.clicks += 3  # the button, the file and “Open” of the browser's own window
     hand.go("button:has-text('Import ')")

@@ -101,7 +101,8 @@ class QuestionForm(RowForm):
         return self.criteria.get(self["criterion"].value() or "")
 
     def clean(self) -> Row:
-        row = super().clean() or {}
+        # a field with a fault leaves the cleaned data
+        row = dict(super().clean() or {})
         if not any(row.get(name) for name in ("system", "other", "margin")):
             return {}
         self.check(row.get("system") in self.systems, "system", "Choose a system.")
@@ -158,7 +159,8 @@ class ConditionForm(RowForm):
         return int(text) if re.fullmatch(r"[1-9][0-9]?", text) else 1
 
     def clean(self) -> Row:
-        row = super().clean() or {}
+        # a field with a fault leaves the cleaned data
+        row = dict(super().clean() or {})
         measure = MEASURES.get(row.get("measure", ""))
         threshold = read_number(row.get("threshold", ""))
         self.check(measure is not None, "measure", "Choose what is measured.")

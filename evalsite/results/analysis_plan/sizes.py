@@ -76,6 +76,11 @@ class Size:
     tests: int = 1  # that are corrected for one another
 
     @property
+    def has_limit(self) -> bool:
+        """Return whether more items alone won't do for some of the sizes."""
+        return any(items is None for _, items in self.rows)
+
+    @property
     def headline(self) -> str:
         """ "20 items can't decide 5 points. About 2,500 could"."""
         items = count_of(self.design.items, "item")
