@@ -24,6 +24,7 @@ from evalsite.imports.core import (
     aim_at_upload,
     check_source,
     describe,
+    hash_file,
     list_faults,
     read_header,
 )
@@ -250,7 +251,14 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
         raise ValidationError("This file has no study yet. Create a study of it.")
     record = importer.find_same(study, upload.sha256)
     if record is None:
-        checked = find_kept_check(upload, importer) or check_upload(upload, tell=tell)
+        checked = find_kept_check(upload, importer)
+        if checked is None:
+            if hash_file(upload.path) != upload.sha256:
+                raise ValidationError(
+                    "This file has changed on the server since it was checked. Upload it again.",
+                    code="file_changed",
+                )
+            checked = check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
             record = importer.find_same(study, upload.sha256)

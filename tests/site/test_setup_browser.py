@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 # of the plan of the pages: words a tenth more at most, and one field more in sight at most
 MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "study-analysis-plan": (226, 6)}
-# words in sight in main without table bodies and previews, and fields that one sees: a choice is one
+# words in sight in main without table bodies and previews; fields in sight, a choice counted once
 COUNT = """() => {
   const main = document.querySelector("main").cloneNode(true);
   // or a choice of the copy would take the place of the page's own

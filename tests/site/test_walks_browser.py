@@ -1,4 +1,4 @@
-"""From signing in to a draft that can be launched: walked in a browser, and counted page by page."""
+"""From signing in to a draft that can be launched, in a browser, counted page by page."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,8 +19,8 @@ from tests.support.queues import run_waiting_jobs
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-PASSWORD = "a long pass phrase"  # noqa: S105
-# of the plan of the pages: fields in sight at most one more than these, words at most a tenth more
+PASSWORD = "a long pass phrase"
+# words and fields of the plan of the pages: at most a tenth more, and at most one field more
 PLANNED = {
     "outputs": (182, 6),
     # 152 in the plan: titles and summaries of the gallery are longer than there
