@@ -24,12 +24,16 @@ from evalsite.imports.core import (
     aim_at_upload,
     check_source,
     describe,
-    hash_file,
     list_faults,
     read_header,
 )
 from evalsite.imports.models import Upload
-from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.uploads import (
+    forget_bytes,
+    insist_on_bytes,
+    insist_on_checked_bytes,
+    is_large,
+)
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
@@ -253,11 +257,7 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
     if record is None:
         checked = find_kept_check(upload, importer)
         if checked is None:
-            if hash_file(upload.path) != upload.sha256:
-                raise ValidationError(
-                    "This file has changed on the server since it was checked. Upload it again.",
-                    code="file_changed",
-                )
+            insist_on_checked_bytes(upload)
             checked = check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
