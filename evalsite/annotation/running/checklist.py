@@ -1,6 +1,7 @@
 """What a study must have before people can be let in."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -194,6 +195,10 @@ def estimate_reading(study: Study, words: float) -> int:
     and Language 109).
     """
     return ceil(words * items_per_set(study) / WORDS_A_MINUTE)
+
+
+# what rooms above have to say before a launch; it never prevents one
+WORTH_A_LOOK: list[Callable[[Study], Check]] = []
 
 
 def check_reading_time(study: Study) -> Check:

@@ -31,7 +31,7 @@ _POINT = re.compile(r"(.+?)[\s_.-]+([0-9]{1,3})")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WHOLE = re.compile(r"[.,]0+$")
 _FLAGS = {"", "0", "1", "0.0", "1.0", "true", "false", "on", "off", "yes", "no", "x"}
-_MISSING = {"", "na", "n/a", "nan", "none", "null"}
+_MISSING = {"", "na", "n/a", "nan", "none", "null", "\\n"}
 _SIDE = re.compile(
     r"(model|system|llm|assistant|agent|player)[\s_.-]*(name[\s_.-]*)?[ab12]", re.IGNORECASE
 )

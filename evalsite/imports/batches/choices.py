@@ -548,6 +548,7 @@ _SPEAKERS = frozenset((
     "cliente", "asistente", "assistente", "utente", "humain", "humano",
 ))  # fmt: skip
 # what programs write for a missing value; asked about if outputs are nothing else
+_NOTHING = "\\N"  # as databases write it, which means nothing else
 _LOST = frozenset(("nan", "NaN", "None", "null"))
 _FEW = 2
 _NUMBER = re.compile(r"[\s_-]*[0-9]+$")
@@ -609,6 +610,8 @@ class Texts:
                 output.text = write_last_answer(read_messages(turns))
             if "<" in text[:40]:
                 self._read_reasoning(output, values, key)
+            elif text == _NOTHING:
+                output.text = ""
             elif text in _LOST:
                 self._lost[text] += 1
                 if self._answers[MISSING] == text:
