@@ -63,7 +63,7 @@ DIRECTIONS = ("higher", "lower", "none")
 # values of a decision in words
 DECISION_WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
 # what programs write where there is no rating
-MISSING_WORDS = ("na", "n/a", "nan", "none", "null")
+MISSING_WORDS = ("na", "n/a", "nan", "none", "null", "\\n")
 
 # what a researcher should know of a field that can be mapped
 MEANINGS = {

@@ -21,6 +21,9 @@ _SOURCES, _REFS = {"source", "sources", "src"}, {"reference", "references", "ref
 _TEXTS = re.compile(r"\.([a-z]{2,3}([-_][a-z]{2,4})?|hyps?|refs?)")
 # before the ending: source.de.txt
 _LANGUAGE = re.compile(r"\.[a-z]{2,3}([-_][a-z]{2,4})?$", re.IGNORECASE)
+# JSON, names of columns, or bytes
+_BEGINS_OTHERWISE = re.compile(rb'\s*[\[{]|[^\r\n]*[\t\0]|"?\w+("?[,;]"?\w+)+"?\s*[\r\n]|PK|\x1f')
+_START = 4_096
 # whatever their columns are called, their rows may come in any order
 _TABLES = {
     ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods", ".xls", ".xml",
@@ -34,8 +37,14 @@ def is_text(file: SourceFile) -> bool:
 
 
 def is_called_text(file: SourceFile) -> bool:
-    """Return whether a file's name says that it has a text in each line, as corpora are called."""
-    return is_text(file) and _TEXTS.fullmatch(PurePosixPath(file.name).suffix.lower()) is not None
+    """Return whether a file is called like one with a text in each line, as corpora are.
+
+    Without an ending it is one unless it begins like something else.
+    """
+    suffix = PurePosixPath(file.name).suffix.lower()
+    if suffix:
+        return is_text(file) and _TEXTS.fullmatch(suffix) is not None
+    return _BEGINS_OTHERWISE.match(file.read_start(_START)) is None
 
 
 def guess_roles(files: Iterable[SourceFile]) -> dict[str, str]:

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.data.tables.paths import open_json, write_step
-from evalsite.data.tables.patterns import Known, Match, find_matches, is_chosen
+from evalsite.data.tables.paths import Known, Match, find_matches, is_chosen, open_json, write_step
 from evalsite.data.tables.table import Row, Table, peek
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.lib.rating_guess import QUALITIES, match_quality
@@ -31,7 +30,7 @@ _POINT = re.compile(r"(.+?)[\s_.-]+([0-9]{1,3})")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WHOLE = re.compile(r"[.,]0+$")
 _FLAGS = {"", "0", "1", "0.0", "1.0", "true", "false", "on", "off", "yes", "no", "x"}
-_MISSING = {"", "na", "n/a", "nan", "none", "null"}
+_MISSING = {"", "na", "n/a", "nan", "none", "null", "\\n"}
 _SIDE = re.compile(
     r"(model|system|llm|assistant|agent|player)[\s_.-]*(name[\s_.-]*)?[ab12]", re.IGNORECASE
 )

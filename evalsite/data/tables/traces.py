@@ -15,6 +15,8 @@ from evalsite.data.tables.paths import Branch, expand, find, find_first, open_js
 from evalsite.data.tables.texts import write_value
 
 _OWNER = "owner"
+# roles of messages of LangChain by their types
+_TYPES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 
 
 @dataclass(slots=True)
@@ -95,16 +97,28 @@ def _read_messages(value: Any, role: str) -> list[dict[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
     values = value if isinstance(value, list) else [value]
+    # as LangChain has them, a list of messages for each prompt
+    values = values[0] if values and isinstance(values[0], list) else values
     return [turn for part in values if (turn := _read_message(part, role))]
 
 
 def _read_message(value: Any, role: str) -> dict[str, Any] | None:
     if not value:
         return None
-    if not isinstance(value, dict) or "role" not in value:
+    if not isinstance(value, dict):
         return {"role": role, "content": write_value(value)}
-    turn = {"role": str(value["role"]), "content": value.get("content") or ""}
+    if isinstance(value.get("kwargs"), dict):
+        value = value["kwargs"]
+    known = value.get("role") or _TYPES.get(str(value.get("type")))
+    if not known:
+        return {"role": role, "content": write_value(value)}
+    turn = {"role": str(known), "content": value.get("content") or ""}
     calls = value.get("tool_calls") or []
+    if isinstance(calls, list):
+        calls = [
+            _write_call(call) if isinstance(call, dict) and "args" in call else call
+            for call in calls
+        ]
     if isinstance(value.get("parts"), list):
         parts = [part for part in value["parts"] if isinstance(part, dict)]
         texts = [write_value(part.get("content")) for part in parts if part.get("type") == "text"]
@@ -116,7 +130,7 @@ def _read_message(value: Any, role: str) -> dict[str, Any] | None:
 
 
 def _write_call(part: dict[str, Any]) -> dict[str, Any]:
-    arguments = part.get("arguments")
+    arguments = part.get("arguments", part.get("args"))
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     function = {"name": write_value(part.get("name")), "arguments": text}
     return {"id": write_value(part.get("id")), "type": "function", "function": function}

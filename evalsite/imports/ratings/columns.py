@@ -28,7 +28,7 @@ from evalsite.studies.models import Study
 # whether rejected work counts
 REJECTED, LEAVE_OUT, KEEP = "rejected", "leave-out", "keep"
 # what programs write for a rating that was not given
-_MISSING = frozenset(("na", "n/a", "nan", "none", "null"))
+_MISSING = frozenset(("na", "n/a", "nan", "none", "null", "\\n"))
 LONGEST_ID = 200
 LONGEST_TIME = 64
 # A file written by hand has no use for these: offered where they were guessed.
