@@ -17,7 +17,14 @@ from evalsite.building.adaptation import adapt, has_comment_box, name_sources
 from evalsite.building.choice_forms import ChangeForm, ChoiceForm, NewChoiceForm, PageForm
 from evalsite.building.first_items import read_draft, read_file
 from evalsite.building.fitting import FirstItem, Fit, fit_entry, list_added, propose
-from evalsite.building.gallery import Entry, choose, find_entry, list_shipped
+from evalsite.building.gallery import (
+    Entry,
+    choose,
+    find_entry,
+    list_bundles,
+    list_own,
+    list_shipped,
+)
 from evalsite.building.instrument_change import (
     InstrumentChanged,
     change_instrument,
@@ -92,7 +99,9 @@ def describe_choice(request: HttpRequest, form: ChoiceForm) -> dict[str, Any]:
         "chosen": entry.value if entry and entry.value in fitting else next(iter(fitting), ""),
         "problem": problem,
         "holds": "" if first.is_empty else describe_item(first),
-        "count": len(list_shipped()),
+        "count": sum(
+            map(len, (list_shipped(), list_own(request.user), list_bundles(request.user)))
+        ),
     }
 
 

@@ -11,7 +11,14 @@ from evalsite.data.tables.csv_reader import SEPARATORS
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.forms import ChangesForm
 from evalsite.imports.models import Upload
-from evalsite.imports.ratings.bare_file import KIND, ONLY_QUESTION, QUESTIONS, USES, change_use
+from evalsite.imports.ratings.bare_file import (
+    KIND,
+    ONLY_QUESTION,
+    QUESTIONS,
+    TURN,
+    USES,
+    change_use,
+)
 from evalsite.lib.rating_columns import split_field
 from evalsite.studies.forms import use_our_words
 
@@ -33,11 +40,21 @@ class ReadingForm(ChangesForm):
         required=False,
     )
 
+    turn = forms.ChoiceField(
+        label="The table has",
+        choices=[
+            ("", "as found"),
+            ("people", "a column for each person"),
+            ("items", "a column for each item"),
+        ],
+        required=False,
+    )
+
     def __init__(self, data: QueryDict | None = None, *, upload: Upload) -> None:
         self.upload = upload
         self.columns: list[dict[str, Any]] = upload.report.get("columns", [])
-        said = upload.mapping.decisions
-        initial = {name: said.get(name) or "" for name in (SEPARATOR, DECIMAL)}
+        answers = upload.mapping.decisions
+        initial = {name: answers.get(name) or "" for name in (SEPARATOR, DECIMAL, TURN)}
         initial |= {f"use_{n}": column["use"] for n, column in enumerate(self.columns)}
         super().__init__(data, initial=initial)
         for number, column in enumerate(self.columns):
@@ -67,7 +84,7 @@ class ReadingForm(ChangesForm):
             field = fields[column["name"]] = change_use(column["name"], use, guess)
             if use in QUESTIONS and (target := split_field(field)):
                 decisions[f"{KIND}{target.criterion or ONLY_QUESTION}"] = use
-        for name in (SEPARATOR, DECIMAL):
+        for name in (SEPARATOR, DECIMAL, TURN):
             decisions[name] = self.cleaned_data[name]
         kept = {name: answer for name, answer in decisions.items() if answer not in ("", None)}
         return mapping.change(fields=fields, decisions=kept)

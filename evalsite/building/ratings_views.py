@@ -124,9 +124,9 @@ def _change(request: HttpRequest, upload: Upload) -> bool:
     posted = RatingsForm(request.POST)
     # kept also if something is missing
     posted.is_valid()
-    said = {name: text for name in (TITLE, PERSONS) if (text := posted.cleaned_data.get(name))}
-    said |= _keep_texts(request, upload)
-    upload.mapping = upload.mapping.change(decisions={**upload.mapping.decisions, **said})
+    answers = {name: text for name in (TITLE, PERSONS) if (text := posted.cleaned_data.get(name))}
+    answers |= _keep_texts(request, upload)
+    upload.mapping = upload.mapping.change(decisions={**upload.mapping.decisions, **answers})
     upload.save(update_fields=["mapping"])
     if is_changed:
         begin_reading(upload, by=request.user)
@@ -154,10 +154,10 @@ def _show(
     request: HttpRequest, upload: Upload, form: RatingsForm | None = None
 ) -> HttpResponseBase:
     job, report = find_reading_job(upload), upload.report
-    said = upload.mapping.decisions
+    answers = upload.mapping.decisions
     systems = report.get("systems", [])
     title = propose_title([upload.file_name], run="", systems=systems, today=localdate())
-    initial = {TITLE: said.get(TITLE) or title, PERSONS: said.get(PERSONS)}
+    initial = {TITLE: answers.get(TITLE) or title, PERSONS: answers.get(PERSONS)}
     reading = ReadingForm(upload=upload)
     context: dict[str, Any] = {
         "upload": upload,
@@ -180,5 +180,5 @@ def _show(
 
 def _write_command(upload: Upload) -> str:
     """Return the command that computes the same results without a site."""
-    pairs = [word for pair in upload.report.get("said", []) for word in ("--map", pair)]
+    pairs = [word for pair in upload.report.get("pairs", []) for word in ("--map", pair)]
     return join(["evalsite", "report", upload.file_name, *pairs])

@@ -1,6 +1,7 @@
 """What the page of an uploaded file shows: its first rows, the items they become, its columns."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from evalsite.lib.dialogue import Turn, parse_dialogue
 from evalsite.lib.limited import read_json
 
 _MOST_ROWS = 6
+# what a message says of options of the command, which a page has no use for
+_OPTIONS = re.compile(r" \((?:on the command line )?--[^()]*\)")
 _LONGEST_TITLE = 100
 
 # a piece of a line of the file, and whether it is used
@@ -55,6 +58,8 @@ def describe_upload(
         "open_decisions": open_decisions,
         "unmade": sum(not decision["is_made"] for decision in report.decisions),
         "fault_title": _name_fault(upload, report),
+        "faults": [(place, _OPTIONS.sub("", words), code) for place, words, code in report.faults],
+        "remarks": [_OPTIONS.sub("", str(remark)) for remark in report.remarks],
         "columns": columns,
         "used_columns": [column for column in columns if column["is_used"]],
         "other_columns": [column for column in columns if not column["is_used"]],

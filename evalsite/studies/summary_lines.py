@@ -159,9 +159,9 @@ def _describe_groups(study: Study, groups: MetOnce | None) -> str:
     if groups is None or groups.groups >= mains_per_set(study):
         return ""
     count = groups.groups
-    words = "is 1 group" if count == 1 else f"are {count:,} groups"
+    words = "is 1 input" if count == 1 else f"are {count:,} inputs"
     most = count_of(count, name_unit(study))
-    return f"A person meets a group once, and there {words}: a set has at most {most}."
+    return f"Nobody meets an input twice, and there {words}: a set has at most {most}."
 
 
 def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:

@@ -77,13 +77,13 @@ def test_repeats_that_nobody_can_be_dealt_are_remarked_on(fields, is_off):
     problem, remark = told_of(study, "repeats")
 
     assert not problem
-    assert remark.startswith("Nobody can get more than 20 items") is is_off
+    assert remark.startswith("Nobody can get more than 20 pages") is is_off
 
 
 def test_repeats_in_a_study_of_few_items_are_remarked_on():
     study = make_study(items=20, repeat_percent=10)
 
-    assert "Nobody can get more than 20 items" in told_of(study, "repeats")[1]
+    assert "Nobody can get more than 20 pages" in told_of(study, "repeats")[1]
 
 
 @pytest.mark.one_case

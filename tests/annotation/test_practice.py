@@ -119,7 +119,7 @@ def test_empty_check_is_refused_and_names_what_is_asked():
 
 
 @pytest.mark.parametrize(
-    ("platform", "may_skip"), [("personal", True), ("prolific", False), ("none", False)]
+    ("platform", "may_skip"), [("personal", True), ("prolific", False), ("open_link", False)]
 )
 def test_practice_is_skipped_only_by_people_whom_the_team_knows(platform, may_skip):
     study = launch(make_study())

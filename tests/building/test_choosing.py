@@ -10,11 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.building.gallery import choose, read_gallery
+from evalsite.building.gallery import choose, list_shipped, read_gallery
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check
 from evalsite.imports.uploads import keep_upload
 from evalsite.results.report.study_facts import find_departures
+from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study
 from tests.support.answering import Entered
 from tests.support.factories import make_user
@@ -206,6 +207,17 @@ def test_instrument_that_was_searched_for_is_the_first_and_chosen(staff, jane):
     assert page.context["chosen"] == "gallery:which_is_better"
     create(staff, kept, instrument="gallery:which_is_better")
     assert Study.objects.get().protocol == "which_is_better"
+
+
+def test_both_pages_count_the_instruments_of_this_person_too(staff, jane):
+    content = read_gallery()["quality"] | {"title": "Our own", "key": "our_own"}
+    import_instrument(data=content, by=jane)
+    kept = keep(TRANSLATIONS, jane)
+
+    pages = (page_of(kept), reverse("admin:new-all"))
+    counts = [staff.get(page).context["count"] for page in pages]
+
+    assert counts == [len(list_shipped()) + 1] * 2
 
 
 def test_way_from_a_dropped_file_to_the_study_has_three_pages(staff):

@@ -78,6 +78,15 @@ def test_studies_page_of_a_newcomer_takes_files_and_lists_those_dropped(
     assert "multipart/form-data" not in searched
 
 
+def test_page_of_faults_leaves_out_what_only_the_command_takes(staff_client: Client) -> None:
+    page = drop(staff_client, {"a.csv": "item,mr,system\nm1,x,a\nm2,y,b\n"}).text
+    faults = staff_client.get(find("new-upload-faults"))
+
+    assert re.findall(r'data-code="(\w+)"', page) == ["column_missing"]
+    assert "--map" not in page
+    assert "--map" in b"".join(faults).decode()
+
+
 def test_item_is_the_record_of_the_file_with_all_of_its_outputs(staff_client: Client) -> None:
     page = drop(staff_client, {"answers.jsonl": NESTED})
     second = staff_client.get(f"{find('new-upload')}?item=2")

@@ -64,7 +64,6 @@ def test_file_leads_to_results_of_a_closed_study(staff_client: Client) -> None:
     "name",
     [
         "study-results",
-        "study-results-datasheet",
         "batch-list",
         "study-overview",
         "study-people",

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,11 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import Origin, Participant
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
-from evalsite.studies.models import Item, Output, Study
+from evalsite.results.report.datasheet import fill_datasheet
+from evalsite.studies.models import Batch, InstrumentVersion, Item, Output, Study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -118,8 +121,8 @@ def test_german_file_is_understood_without_a_choice() -> None:
     }  # fmt: skip
     # 85 items of two systems for three people, but for three cells
     assert report["missing"] == 3
-    found = {column["name"]: column["found"] for column in report["columns"]}
-    assert found["Flüssigkeit"].startswith("1 to 5 in steps of 0.5")
+    notes = {column["name"]: column["note"] for column in report["columns"]}
+    assert notes["Flüssigkeit"].startswith("1 to 5 in steps of 0.5")
     assert not Study.objects.exists()
 
 
@@ -141,6 +144,23 @@ def test_separator_is_taken_as_it_was_chosen() -> None:
     assert kept.report["delimiter"] == "semicolon"
     assert wrong.report["delimiter"] == "comma"
     assert wrong.report["faults"]
+
+
+PEOPLE = "Satz,System,Anna,Ben\n1,x,4,5\n1,y,2,1\n2,x,4,5\n2,y,2,1\n"
+ITEMS_ACROSS = "Bewerterin,System,Satz 1,Satz 2\nAnna,x,4,4\nAnna,y,2,2\nBen,x,5,5\nBen,y,1,1\n"
+
+
+@pytest.mark.parametrize(("text", "turn"), [(PEOPLE, "people"), (ITEMS_ACROSS, "items")])
+def test_table_can_be_turned(text: str, turn: str) -> None:
+    kept = upload(text, decisions={"turn": turn})
+
+    assert kept.report["faults"] == []
+    assert (kept.report["people"], kept.report["items"], kept.report["ratings"]) == (2, 2, 8)
+    create(kept)
+    run_waiting_jobs()
+    # by hand: (4 + 5) / 2 and (2 + 1) / 2
+    means = list_means(Report.objects.get().content["kept"])
+    assert means == {"Rating": {"x": 4.5, "y": 1.5}}
 
 
 # --- the study ------------------------------------------------------------------------------
@@ -177,6 +197,11 @@ def test_results_are_computed_without_being_asked_for() -> None:
     report = Report.objects.get(study=study).content["kept"]
     # by hand: (4 + 4 + 5 + 5) / 4 and (2 + 2 + 1 + 1) / 4
     assert list_means(report) == {"fluency": {"x": 4.5, "y": 1.5}}
+    sheet = fill_datasheet(study, Report.objects.get())
+    answers = {entry.topic: entry.answer for chapter in sheet.chapters for entry in chapter.entries}
+    # what nobody here can know stays open
+    for topic in ("Question put to evaluators", "Consent text given to evaluators", "Payment"):
+        assert answers[topic] is None
 
 
 def run_report(capsys: Any, path: Path, *words: str) -> dict[str, Any]:
@@ -229,6 +254,18 @@ def test_same_file_makes_one_study_however_often_it_is_asked_for() -> None:
     assert Study.objects.count() == 1
     assert Rating.objects.count() == 8
     assert not kept.path.exists()
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_one_moment_make_one_study() -> None:
+    kept = upload(RATED)
+
+    studies = at_once([partial(create, Upload.objects.get(pk=kept.pk)) for _ in range(2)])
+
+    assert studies[0] == studies[1]
+    assert Study.objects.count() == Batch.objects.count() == InstrumentVersion.objects.count() == 1
+    assert Rating.objects.count() == 8
 
 
 def test_nothing_is_kept_of_a_study_that_fails(monkeypatch: Any) -> None:
@@ -290,7 +327,7 @@ def test_categories_and_decisions_are_questions_of_their_own() -> None:
         fields={"tone": "value:tone", "right": "value:right"},
     )
 
-    kinds = {one.label: one.scale.kind for one in create(kept).config.criteria}
+    kinds = {asked.label: asked.scale.kind for asked in create(kept).config.criteria}
     assert kinds == {"tone": "choice", "right": "decision"}
 
 
@@ -314,6 +351,43 @@ def test_preferences_become_pairs() -> None:
     assert Item.objects.filter(study=study).count() == 3
     assert Rating.objects.filter(study=study).count() == 6
     assert Rating.objects.filter(study=study, output=None).count() == 2
+
+
+def test_battles_name_both_systems() -> None:
+    rows = "".join(
+        f"{question},x,y,{winner},{judge}\n"
+        for judge in "pq"
+        for question, winner in (("a", "model_a"), ("b", "model_b"), ("c", "tie"))
+    )
+    kept = upload(f"question_id,model_a,model_b,winner,judge\n{rows}")
+
+    study = create(kept)
+    assert {*study.systems.values_list("name", flat=True)} == {"x", "y"}
+    assert Rating.objects.filter(study=study, output=None).count() == 2
+
+
+def test_words_for_how_good_something_is_are_categories() -> None:
+    kept = upload(f"{HEADER}p,a,x,good\np,a,y,bad\nq,a,x,good\nq,a,y,good\n")
+
+    assert list_uses(kept)["fluency"] == "categories"
+    assert create(kept).config.criteria[0].scale.kind == "choice"
+
+
+def test_kind_of_a_column_of_values_holds_for_all_questions() -> None:
+    rows = "".join(
+        f"{person},{item},{system},{criterion},{value}\n"
+        for person, value in (("p", 4), ("q", 2))
+        for item in "ab"
+        for system in "xy"
+        for criterion in ("fluency", "style")
+    )
+    kept = upload(
+        f"participant,item,system,criterion,value\n{rows}", decisions={"kind:rating": "number"}
+    )
+
+    assert list_uses(kept)["value"] == "number"
+    kinds = [asked.scale.kind for asked in create(kept).config.criteria]
+    assert kinds == ["number", "number"]
 
 
 # --- texts ----------------------------------------------------------------------------------
@@ -340,11 +414,11 @@ def test_texts_are_shown_beside_their_ratings() -> None:
     study = create(kept)
 
     outputs = Output.objects.filter(study=study).select_related("item", "system")
-    found = {
+    texts = {
         (str(output.item.extra["source_id"]), str(output.system)): output.text for output in outputs
     }
     # of one there is no text
-    assert found == {
+    assert texts == {
         ("a b", "x"): "The dog.", ("a b", "y"): "A dog.", ("ä", "x"): "The cat.", ("ä", "y"): "",
     }  # fmt: skip
     assert [*outputs[0].item.inputs.values()] == ["Der Hund."]
@@ -381,6 +455,12 @@ def test_texts_of_other_items_are_refused() -> None:
             "looks_like_items",
         ),
         ("participant,item,preferred\np,a,x\np,b,y\np,c,z\n", "pair_unknown"),
+        (f"{HEADER}p,a,x,4\np,a,y\nq,a,x,1,9\n", "row_length"),
+        # who rated what in which column isn't known
+        (
+            "item,system,annotator1,fluency1,annotator2,fluency2\na,x,p,4,q,5\n",
+            "participant_missing",
+        ),
     ],
 )
 def test_what_is_missing_is_named(text: str, code: str) -> None:
@@ -398,6 +478,7 @@ def test_what_is_missing_is_named(text: str, code: str) -> None:
         (f"{HEADER}p,a,x,4\np,a,y,5\n", "one_person"),
         (f"{HEADER}p,a,x,4\nq,a,x,5\n", "one_system"),
         ("participant,item,fluency\np,a,4\nq,a,5\n", "one_system"),
+        (f"{HEADER}p,a,x,0.12345\np,a,y,5\nq,a,x,1.5\nq,a,y,2\n", "rounded"),
     ],
 )
 def test_little_is_said_and_taken(text: str, code: str) -> None:

@@ -35,8 +35,8 @@ def test_file_sorted_by_system_is_remarked_on() -> None:
 
     assert remark == (
         "The file is sorted by system: its items form 3 runs of one system, where chance would "
-        "make about 61. With the item order “as uploaded” participants would meet one system "
-        "after the other, and may come to know them by it. Let items come in random order, or mix "
+        "make about 61. With the item order “as uploaded” people would meet one system "
+        "after the other, and may recognise them by it. Let items come in random order, or mix "
         "the rows."
     )
 
@@ -44,7 +44,7 @@ def test_file_sorted_by_system_is_remarked_on() -> None:
 def test_remark_says_that_the_study_keeps_the_order_of_the_file() -> None:
     (remark,) = find_remarks(SORTED, item_order="uploaded")
 
-    assert "The study’s item order is “as uploaded”: participants meet" in remark
+    assert "The study’s item order is “as uploaded”: people meet" in remark
 
 
 def test_systems_that_take_turns_are_remarked_on_where_the_order_is_kept() -> None:

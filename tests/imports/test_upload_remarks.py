@@ -181,7 +181,7 @@ def test_system_that_writes_unlike_all_others_is_remarked_on(
 
     assert len(found) == 1
     assert found[0].startswith(f"Outputs of system “gamma” {words}")
-    assert "may come to know the system by it" in found[0]
+    assert "may recognise the system by it" in found[0]
 
 
 def test_manner_that_all_systems_share_is_not_remarked_on(check: Check) -> None:

@@ -326,7 +326,7 @@ def test_owner_erases_a_person_on_a_page_that_says_what_goes(staff_client, resea
 
     response = staff_client.post(address)
 
-    assert "deletes 8 answers" in shown.text
+    assert "deletes 4 answers" in shown.text
     assert address in pages[0].text
     for page in pages[1:]:
         assert page.context["kept_id"] == {"platform": "Prolific", "days": 90}

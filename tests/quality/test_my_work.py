@@ -39,16 +39,16 @@ def main_buttons(page: Any) -> int:
 
 def test_person_at_work_reads_what_is_left_and_continues():
     recruitment = begin("open_link", checks=0)
-    person = Person(recruitment).enter().rate(most=6)
+    person = Person(recruitment).enter().rate(most=3)
 
     page = read(person)
 
     shown = page.context
-    assert (shown["headline"], shown["left"], shown["open_set"].number) == ("left", 2, 1)
-    # 12 minutes are announced for 8 items
+    assert (shown["headline"], shown["left"], shown["open_set"].number) == ("left", 1, 1)
+    # 12 minutes are announced for 4 items
     assert shown["minutes"] == 3
     assert shown["kept_until"] > now()
-    # 6 of 8 items at £2.10, rounded up
+    # 3 of 4 items at £2.10, rounded up
     [row] = shown["rows"]
     assert (row.is_at_work, row.amount) == (True, "£1.58")
     assert shown["facts"]["at_work"] == {"number": 1, "amount": "£2.10"}
@@ -125,12 +125,12 @@ def test_amounts_are_summed_by_state_and_minutes_by_set():
     approve_sets(study=study, set_ids=ids(study), by=make_user())
     person.client.post(f"{person.home}start/")
     person.finish(2)
-    # 8 items of 22.5 seconds at the screen; the other set has only the times of its pages
+    # 4 items of 45 seconds at the screen; the other set has only the times of its pages
     started = now() - timedelta(hours=2)
     mine = Annotation.objects.filter(item_set__number=1)
-    mine.update(active_ms=22_500, started_at=started, submitted_at=now())
+    mine.update(active_ms=45_000, started_at=started, submitted_at=now())
     other = Annotation.objects.filter(item_set__number=2)
-    other.update(active_ms=None, started_at=started, submitted_at=started + timedelta(seconds=8))
+    other.update(active_ms=None, started_at=started, submitted_at=started + timedelta(seconds=16))
 
     shown = read(person).context
 
@@ -146,7 +146,7 @@ def test_amounts_are_summed_by_state_and_minutes_by_set():
 
 def test_returned_set_is_paid_by_the_item_and_not_at_work():
     recruitment = begin(checks=0)
-    person = Person(recruitment).enter().rate(most=6)
+    person = Person(recruitment).enter().rate(most=3)
     Visit.objects.update(reported="returned", item_set=person.me.item_sets.get())
     person.me.item_sets.update(created_at=now())
 
@@ -157,7 +157,7 @@ def test_returned_set_is_paid_by_the_item_and_not_at_work():
 
 def test_people_who_withdrew_are_offered_nothing():
     recruitment = begin("open_link", checks=0)
-    person = Person(recruitment).enter().rate(most=6)
+    person = Person(recruitment).enter().rate(most=3)
     withdraw(participant=person.me, is_kept=True)
 
     page = read(person)

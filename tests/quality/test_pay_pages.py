@@ -33,7 +33,7 @@ def url_of_pay(study: Study) -> str:
 
 
 def test_a_decision_is_shown_before_it_is_made(staff_client):
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     work(recruitment, 0)
     work(recruitment, 1, BAD)
     study = recruitment.study
@@ -191,7 +191,7 @@ def test_the_page_takes_as_many_queries_for_two_sets_as_for_twenty(
 
 
 def test_a_review_is_answered_on_its_page(staff_client):
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     person = reject_one(recruitment)
     ask_for_review(me=person.me, number=1, text="Please look")
     address = reverse("admin:pay-review", args=[recruitment.study_id, Approval.objects.get().pk])

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Output, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_all_looks, follow
@@ -110,4 +111,58 @@ def test_without_scripts_buttons_do_what_typing_does(browser, live_server):
     assert (study.k, study.minutes_per_set, str(study.pay_per_set)) == (5, 37, "5.55")
     assert study.checks_per_person == 2
     assert page.url.endswith("/set-up/plan/")
+    context.close()
+
+
+def test_plan_is_written_by_keyboard_and_its_line_follows(page, live_server):
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_study(protocol="pairwise", items=20, k=5, by=user)
+    names = list(study.systems.order_by("name").values_list("name", flat=True))
+    go_to(page, live_server, "study-analysis-plan", study)
+
+    page.focus("#id_question-0-system")
+    for key in (names[1], "Tab", "is not", "Tab", names[0], "Tab", "Tab", "30"):
+        if key == "Tab":
+            page.keyboard.press(key)
+        else:
+            page.keyboard.type(key)
+    page.wait_for_selector(".adds")
+    page.keyboard.press("Enter")
+    page.wait_for_load_state()
+
+    assert "20 items can’t decide 30 points" in page.text_content("h1")
+    assert not AnalysisPlan.objects.exists()
+    # without a margin in the claim, none is asked for
+    page.select_option("#id_question-0-relation", "differs")
+    assert not page.is_visible("#id_question-0-margin")
+    page.select_option("#id_question-0-relation", "not_worse")
+    page.check("#id_hides_results")
+    follow(page, "text=Save and continue to launch")
+    assert page.url.endswith("/launch/")
+    study.refresh_from_db()
+    assert study.hides_results
+    assert AnalysisPlan.objects.get().margins[0]["margin"] == 0.3
+
+
+def test_plan_without_scripts(browser, live_server):
+    user = make_user("jane", is_superuser=True)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, live_server, user)
+    study = make_study(protocol="pairwise", items=20, k=5, by=user)
+    names = list(study.systems.order_by("name").values_list("name", flat=True))
+    go_to(page, live_server, "study-analysis-plan", study)
+
+    page.select_option("#id_question-0-system", names[0])
+    page.select_option("#id_question-0-other", names[1])
+    page.click("button[value=add-question]")
+    page.wait_for_selector("#id_question-1-system")
+    assert page.input_value("#id_question-0-system") == names[0]
+    page.click("button[value=remove-question-2]")
+    page.click("button.small[value=preview]")
+    page.wait_for_selector(".adds")
+    page.click("button[value=save]")
+    page.wait_for_selector(".messagelist")
+    assert AnalysisPlan.objects.get().hypotheses[0]["relation"] == "better"
     context.close()

@@ -353,7 +353,7 @@ def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client)
     page = staff_client.get(address(study))
 
     assert (page.context["total"].answers, page.context["total"].sets) == (72, 9)
-    words = "A person meets a group once, and there are 8 groups: a set has at most 8 items."
+    words = "Nobody meets an input twice, and there are 8 inputs: a set has at most 8 items."
     assert words in page.text
     activity = activity_of(launch(study))
     assert activity.needed_sets == 9

@@ -1,6 +1,7 @@
 """What a study must have before people can be let in."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -79,6 +80,7 @@ class Counts:
     by_kind: dict[str, int]
     groups: int
     records: int  # of the researcher's data
+    systems: int
     members: int
     pilots: int
     plans: int  # 1 if anything is planned
@@ -104,6 +106,7 @@ def count_kinds(study: Study) -> Counts:
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
         groups=(items.main(), "group"),
         **({} if is_whole else {"records": (items.main().records(), "name")}),
+        systems=study.systems.all(),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         # whose parts are all empty plans nothing
@@ -119,6 +122,7 @@ def count_kinds(study: Study) -> Counts:
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
         groups=counts["groups"],
         records=counts[Item.Kind.MAIN if is_whole else "records"],
+        systems=counts["systems"],
         members=counts["members"],
         pilots=counts["pilots"],
         plans=counts["plans"],
@@ -191,6 +195,10 @@ def estimate_reading(study: Study, words: float) -> int:
     and Language 109).
     """
     return ceil(words * items_per_set(study) / WORDS_A_MINUTE)
+
+
+# what rooms above have to say before a launch; it never prevents one
+WORTH_A_LOOK: list[Callable[[Study], Check]] = []
 
 
 def check_reading_time(study: Study) -> Check:
@@ -472,9 +480,9 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
     ):
         why = f"there are {work.answers:,} answers to give, and nobody may give more than {most:,}"
     elif work.groups == Study.Groups.ONCE and work.largest > 1:
-        why = "a person meets a group once, and all items of it want their answers"
+        why = "nobody meets an input twice, and each of its outputs needs its answers"
     else:
-        why = f"each item is answered by {study.k} different people"
+        why = f"each {work.unit} is answered by {study.k} different people"
     return needed, why
 
 
@@ -493,5 +501,5 @@ def measure_work(study: Study, counts: Counts | None = None) -> Workload:
         max_items=study.max_items,
         groups=study.groups,
         is_size_fixed=mains_per_set(study) != study.set_size,
-        unit=name_unit(study),
+        unit=name_unit(study, counts.systems),
     )

@@ -62,7 +62,7 @@ class CheckForm(forms.Form):
         label="The instruction",
         max_length=500,
         help_text=(
-            "It is added to the end of the text. Prolific accepts a failed check as a reason only "
+            "It is added to the end of the text. Panels accept a failed check as a reason only "
             "if the text says what to do."
         ),
     )

@@ -9,7 +9,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.accounts.time_zones import zone_of
-from evalsite.annotation.running.checklist import check_people, check_reading_time
+from evalsite.annotation.running.checklist import WORTH_A_LOOK, check_people, check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.previews import is_preview, make_previews
@@ -57,6 +57,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     job = newest_launch(study)
     setup = describe_setup(study)
     worth = [check_people(study, setup.work), check_reading_time(study)]
+    worth += [check(study) for check in WORTH_A_LOOK]
     remarks = [*setup.remarks, *(check for check in worth if check.remark)]
     response = TemplateResponse(
         request,

@@ -123,8 +123,8 @@ class RowOrder(Check):
         if self._is_met_in_order:
             order, verb = "The study’s item order is “as uploaded”:", "meet"
         return (
-            f"{order} participants {verb} one system {how}, and may come to know them by it. Let "
-            "items come in random order, or mix the rows"
+            f"{order} people {verb} one system {how}, and may recognise them by it. Let items "
+            "come in random order, or mix the rows"
         )
 
 
@@ -459,9 +459,8 @@ def _compare(name: str, style: Style, others: Sequence[Style]) -> Iterator[Remar
     for words in told:
         yield Remark(
             "system_style",
-            f"Outputs of system “{name}” {words}, unlike those of every other system. Participants "
-            "may come to know the system by it; if that is no part of what you study, write all "
-            "outputs alike",
+            f"Outputs of system “{name}” {words}, unlike those of every other system. People may "
+            "recognise the system by it. If you don't study style, make all outputs alike",
         )
     if _ends_open(style, others):
         yield Remark(

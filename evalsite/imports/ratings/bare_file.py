@@ -7,22 +7,25 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
+
+from django.conf import settings
 
 from evalsite.data.tables.bare_ratings import DECIMAL, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.rating_forms import name_winners
-from evalsite.data.tables.table import Table, peek
+from evalsite.data.tables.table import Row, Table, peek
 from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import get_limits
 from evalsite.imports.ratings.columns import shorten
 from evalsite.instruments.checks import RESERVED_COLUMNS, RESERVED_KEYS
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.bare_scales import BareScale, read_scale
+from evalsite.lib.limited import read_cells
 from evalsite.lib.rating_columns import (
     DECISION_WORDS,
     FIELDS,
@@ -55,10 +58,14 @@ USES = {
 }
 # among the decisions of a mapping: the kind that was chosen for a question
 KIND = "kind:"
+# among its decisions, too: what has a column for each, and the field that their names then are
+TURN = "turn"
+TURNS = {"people": "participant", "items": "item"}
 TIE, ONLY_SYSTEM, ONLY_QUESTION = "tie", "system", "rating"
 _SAMPLE = 50  # rows that show what columns hold, as in the analysis
 _NAMED = 6
 _MOST_POINTS, _MOST_OPTIONS = 21, 200
+_DECIMALS = 3  # of a stored value
 _LONG = 6  # words of a cell that is a text
 # names of columns in other words than the analysis knows, by field
 _NAMES = {
@@ -74,6 +81,11 @@ _NAMES = {
     ),
     "note": re.compile(r"(bemerkung|kommentar|anmerkung|commentaire|remarque|comentario)\w*", re.I),
 }
+# what a page shows of a file as it is
+_SHOWN = (
+    "encoding", "delimiter", "has_commas", "rows", "columns", "faults", "notes", "pairs",
+    "is_turned", "systems", "items", "missing",
+)  # fmt: skip
 _SIDES = ("system_1", "system_2")
 # words for the first and the second of a pair
 _PLACES = {"1": 0, "first": 0, "a": 0, "system_1": 0, "2": 1, "second": 1, "b": 1, "system_2": 1}
@@ -99,7 +111,7 @@ class Question:
             return self.options[value]
         if self.scale["kind"] == "decision" and value.casefold() in DECISION_WORDS:
             return str(DECISION_WORDS[value.casefold()])
-        return f"{float(value):.10g}"
+        return f"{round(float(value), _DECIMALS):.15g}"
 
 
 @dataclass(slots=True)
@@ -128,7 +140,8 @@ class BareFile:
     faults: list[list[str]] = field(default_factory=list)
     notes: list[list[str]] = field(default_factory=list)
     # what the report command has to be told of the columns
-    said: list[str] = field(default_factory=list)
+    pairs: list[str] = field(default_factory=list)
+    is_turned: bool = False
     people: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
     items: int = 0
@@ -142,17 +155,7 @@ class BareFile:
 
     def describe(self) -> dict[str, Any]:
         """Return what a page shows, as plain data."""
-        plain = asdict(
-            BareFile(
-                **{
-                    name: getattr(self, name)
-                    for name in ("encoding", "delimiter", "has_commas", "rows", "columns",
-                                 "faults", "notes", "said", "systems", "items", "missing")
-                }
-            )
-        )  # fmt: skip
-        del plain["ratings"], plain["questions"], plain["people"]
-        return plain | {
+        return {name: getattr(self, name) for name in _SHOWN} | {
             "fault_count": len(self.faults),
             "ratings": len(self.ratings),
             "people": len(self.people),
@@ -182,10 +185,25 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "ratings.csv"
         before = [row.cells[:] for row in peek(table)]
+        odd: list[int] = []
+        width = len(table.header)
+        table.rows = _watch(table.rows, width, odd)
         known = dict(write_plain(table, path, chosen, sides, decimal=decimal))
         with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
+            csv.field_size_limit(settings.UPLOAD_MAX_CELL)
+            header, *rows = read_cells(file)
     bare.rows = len(rows)
+    if odd:
+        lines = f"{table.unit.capitalize()}{'s' if len(odd) > 1 else ''}"
+        names = [*map(str, odd[:_NAMED])]
+        names += [f"{len(odd) - _NAMED:,} more"] if len(odd) > _NAMED else []
+        bare.add_fault(
+            "row_length", f"{lines} {list_of(names)}: not as many cells as the header has names, "
+            f"{width}. Correct that, or choose another separator.",
+        )  # fmt: skip
+    turned = TURNS.get(str(mapping.decisions.get(TURN) or ""), "")
+    if turned:
+        header, rows = _turn(header, rows, turned, {**mapping.fields, **known})
     bare.has_commas = (
         bool(before)
         and any("," in cell for cells in before for cell in cells)
@@ -196,7 +214,8 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     by_itself = dict(guess)
     _complete(guess, header, rows[:_SAMPLE])
     guess |= {name: use for name, use in mapping.fields.items() if name in guess}
-    bare.said = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
+    bare.pairs = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
+    bare.is_turned = bool(turned)
     problems = check_mapping(guess)
     if not problems:
         _read_ratings(bare, header, rows, guess)
@@ -210,6 +229,36 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     for name in (name for name in mapping.fields if name in first and name not in guess):
         use = mapping.fields[name]
         bare.columns.append(_make_column(name, first[name], use, use, ""))
+
+
+def _turn(
+    header: Sequence[str], rows: Sequence[list[str]], field: str, chosen: Mapping[str, str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return a table with one rating in each row; names of columns of numbers are a field."""
+    guess = guess_bare(header, rows[:_SAMPLE])
+    guess = {name: "" if _is_rating(use) or use == field else use for name, use in guess.items()}
+    guess |= {name: use for name, use in chosen.items() if name in guess}
+    _name_columns(guess, leaves_out=field)
+    numbers = [
+        number
+        for number, name in enumerate(header)
+        if not guess[name]
+        and chosen.get(name) != ""
+        and are_numbers(row[number].replace(",", ".") for row in rows[:_SAMPLE])
+    ]
+    kept = [number for number in range(len(header)) if number not in numbers]
+    turned = [
+        [*(row[number] for number in kept), header[at], row[at]] for row in rows for at in numbers
+    ]
+    return [*(header[number] for number in kept), field, "value"], turned
+
+
+def _watch(rows: Iterator[Row], width: int, odd: list[int]) -> Iterator[Row]:
+    """Yield the rows; note the lines of those with more or fewer cells."""
+    for row in rows:
+        if len(row.cells) != width and not row.problems:
+            odd.append(row.line)
+        yield row
 
 
 def _find_first(table: Table, number: int) -> str:
@@ -240,19 +289,33 @@ def _has_commas(
 
 def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Guess what is still missing, for somebody to look at: by more names, then by the cells."""
-    taken = {*guess.values()}
-    for name_of, pattern in _NAMES.items():
-        free = [name for name in header if not guess[name]]
-        named = next((name for name in free if pattern.fullmatch(name.strip())), "")
-        if named and name_of not in taken:
-            guess[named] = name_of
+    cells = {name: [row[number].strip() for row in rows] for number, name in enumerate(header)}
+    systems = {cell for name in header if guess[name] == "system" for cell in cells[name]}
+    for name in header:
+        target = split_field(guess[name])
+        if target and target.name == "preferred" and systems and systems.isdisjoint(cells[name]):
+            # words for how good an output is
+            guess[name] = _name_question(target.criterion or name)
+    _name_columns(guess)
     if any(_is_rating(use) for use in guess.values()):
         return
-    cells = {name: [row[number] for row in rows] for number, name in enumerate(header)}
     for name in header:
         # with a decimal comma they may be read as texts
         if not guess[name] and are_numbers(cell.replace(",", ".") for cell in cells[name]):
             guess[name] = _name_question(name)
+
+
+def _name_columns(guess: dict[str, str], *, leaves_out: str = "") -> None:
+    """Guess fields that no column has yet by more names of columns."""
+    taken = {*guess.values(), leaves_out}
+    if any(use.startswith("preferred") for use in taken):
+        # the systems of a pair have columns of their own
+        taken.add("system")
+    for field_name, pattern in _NAMES.items():
+        named = [name for name in guess if not guess[name] and pattern.fullmatch(name.strip())]
+        # two may be one for each of two people
+        if field_name not in taken and (len(named) == 1 or (named and field_name == "item")):
+            guess[named[0]] = field_name
 
 
 def _is_rating(use: str) -> bool:
@@ -278,11 +341,11 @@ def _describe_columns(
 ) -> None:
     for number, name in enumerate(header):
         sample = next((row[number] for row in rows if row[number].strip()), "")
-        use, found = _describe_use(bare, guess[name], [row[number] for row in rows])
-        bare.columns.append(_make_column(name, sample, guess[name], use, found))
+        use, note = _describe_use(bare, guess[name], [row[number] for row in rows])
+        bare.columns.append(_make_column(name, sample, guess[name], use, note))
 
 
-def _make_column(name: str, sample: str, mapped: str, use: str, found: str) -> dict[str, Any]:
+def _make_column(name: str, sample: str, mapped: str, use: str, note: str) -> dict[str, Any]:
     other = MEANINGS.get(mapped, mapped) if use not in USES else ""
     return {
         "name": name,
@@ -290,7 +353,7 @@ def _make_column(name: str, sample: str, mapped: str, use: str, found: str) -> d
         "field": mapped,
         "use": use,
         "other": other[:1].upper() + other[1:],
-        "found": found,
+        "note": note,
     }
 
 
@@ -303,6 +366,10 @@ def _describe_use(bare: BareFile, use: str, cells: Sequence[str]) -> tuple[str, 
         question = bare.questions.get(name)
         if question is None and len(bare.questions) == 1:
             question = next(iter(bare.questions.values()))
+        if question is None and not target.criterion:
+            words = dict.fromkeys(asked.words for asked in bare.questions.values())
+            kinds = [asked.kind for asked in bare.questions.values()]
+            return kinds[0] if kinds else SCALE, " ".join(words)
         return (question.kind, question.words) if question else (SCALE, "")
     if target is not None and target.name == "preferred":
         return "preferred", _list_few(values, "answer")
@@ -433,8 +500,10 @@ def _read_scales(bare: BareFile, mapping: FileMapping) -> None:
         if question.compares:
             question.kind, question.words = "preferred", ""
             continue
-        kind = str(mapping.decisions.get(f"{KIND}{name}") or "")
-        _read_question(bare, question, kind)
+        decisions = mapping.decisions
+        # where one column holds the values of all questions, it is said of them all
+        kind = decisions.get(f"{KIND}{name}") or decisions.get(f"{KIND}{ONLY_QUESTION}")
+        _read_question(bare, question, str(kind or ""))
 
 
 def _read_question(bare: BareFile, question: Question, kind: str) -> None:
@@ -453,10 +522,16 @@ def _read_question(bare: BareFile, question: Question, kind: str) -> None:
             )  # fmt: skip
         return
     chosen = {SCALE: "likert", NUMBER: "number"}.get(kind, "")
-    values = [float(value) for value in question.values]
-    found = read_scale(question.name, values, ends=None, kind=chosen)
-    question.kind = NUMBER if found.kind == "number" else SCALE
-    question.scale, question.words = _make_scale(found, values)
+    exact = [float(value) for value in question.values]
+    values = [round(value, _DECIMALS) for value in exact]
+    if values != exact:
+        bare.notes.append([
+            "rounded", f"{question.name} is rounded to {_DECIMALS} decimals",
+            "The figures may differ from those of the file in the last digits.",
+        ])  # fmt: skip
+    reading = read_scale(question.name, values, ends=None, kind=chosen)
+    question.kind = NUMBER if reading.kind == "number" else SCALE
+    question.scale, question.words = _make_scale(reading, values)
 
 
 def _read_categories(bare: BareFile, question: Question) -> None:
@@ -480,28 +555,28 @@ def _make_decision() -> dict[str, Any]:
     return {"kind": "decision", "yes": "Yes", "no": "No"}
 
 
-def _make_scale(found: BareScale, values: Sequence[float]) -> tuple[dict[str, Any], str]:
+def _make_scale(reading: BareScale, values: Sequence[float]) -> tuple[dict[str, Any], str]:
     """Return the scale of an instrument, and in words how the values are read."""
-    if found.decides:
+    if reading.decides:
         return _make_decision(), "0 and 1. Analysed as a decision."
-    low, high = found.ends or (min(values), max(values))
-    points = found.list_points()
+    low, high = reading.ends or (min(values), max(values))
+    points = reading.list_points()
     if 2 <= len(points) <= _MOST_POINTS:
         scale = {
             "kind": "likert",
             "points": [{"value": _shorten(point), "label": f"{point:g}"} for point in points],
         }
-        steps = f" in steps of {found.step:g}" if found.step != 1 else ""
+        steps = f" in steps of {reading.step:g}" if reading.step != 1 else ""
         return scale, f"{low:g} to {high:g}{steps}. Analysed as a scale."
     decimals = {len(f"{value:.10g}".partition(".")[2]) for value in values}
     ends = {"minimum": _shorten(low), "maximum": _shorten(high if high > low else low + 1)}
-    if found.kind == "number" and max(decimals):
+    if reading.kind == "number" and max(decimals):
         # a number is whole unless one of its ends has decimals
         ends = {name: float(end) for name, end in ends.items()}
-    if found.kind == "number" or low == high:
+    if reading.kind == "number" or low == high:
         return {"kind": "number", **ends}, f"{low:g} to {high:g}. Analysed as numbers."
     return (
-        {"kind": "slider", **ends, "step": _shorten(found.step)},
+        {"kind": "slider", **ends, "step": _shorten(reading.step)},
         f"{low:g} to {high:g}. Analysed as a scale.",
     )
 
@@ -587,6 +662,14 @@ def _find_pairs(bare: BareFile) -> None:
             )
             return
         rating.sides = tuple(sorted(names))
+        if rating.value not in (TIE, *names):
+            bare.add_fault(
+                "pair_unknown",
+                f"Row {rating.row}: “{shorten(rating.value)}” is none of the two systems of "
+                f"“{shorten(rating.item)}” ({list_of(rating.sides)}). Correct it, or say that the "
+                "column holds categories.",
+            )
+            return
 
 
 def _note_missing(bare: BareFile) -> None:
@@ -600,7 +683,7 @@ def _note_missing(bare: BareFile) -> None:
         left_out = _name_missing(bare, [*outputs])
     total = len(bare.ratings) + bare.missing
     if bare.missing:
-        are = "rating is" if total == 1 else "ratings are"
+        are = f"{'rating' if total == 1 else 'ratings'} {'is' if bare.missing == 1 else 'are'}"
         bare.notes.append([
             "missing", f"{bare.missing:,} of {total:,} {are} missing",
             f"{left_out}The statistics can deal with it.",

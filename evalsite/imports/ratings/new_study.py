@@ -218,7 +218,9 @@ def _find_study(upload: Upload) -> Study:
 
 def _count_most(bare: BareFile) -> int:
     """Return the most answers that there are to an item: so many are then counted."""
-    answers = {(one.participant, one.item, _name_output(bare, one)) for one in bare.ratings}
+    answers = {
+        (rating.participant, rating.item, _name_output(bare, rating)) for rating in bare.ratings
+    }
     return max(Counter((item, output) for _person, item, output in answers).values())
 
 

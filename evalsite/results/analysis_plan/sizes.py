@@ -19,11 +19,14 @@ from evalsite.analysis.sample_size import (
     spread_of_preferences,
     spread_of_scores,
 )
+from evalsite.annotation.running.checklist import WORTH_A_LOOK, Check
 from evalsite.annotation.running.invited_people import count_expected
-from evalsite.annotation.running.setup import describe_setup
+from evalsite.annotation.running.setup import PAGE_NAMES, describe_setup
 from evalsite.annotation.running.work_page import count_people
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.models import DIFFERENCES, LEVELS
+from evalsite.quality.plan_state import plan_of
+from evalsite.results.analysis_plan.stored import find_level
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_times_wider
 from evalsite.results.power.forms import count_points
@@ -217,6 +220,34 @@ def _round(number: int) -> int:
     """Return about so many: two figures."""
     unit = 10 ** max(0, len(str(number)) - 2)
     return round(number / unit) * unit
+
+
+def check_plan(study: Study) -> Check:
+    """The items are enough for the first planned question that aims at something; else a remark."""
+    plan = plan_of(study)
+    sizes = measure_questions(
+        study,
+        [*plan.hypotheses, *plan.margins],
+        smallest=plan.smallest,
+        level=find_level(plan),
+    )
+    short = next((size for size in sizes if size.aimed and not size.is_enough), None)
+    if short is None:
+        return Check(label="The plan", url_name=PAGE_NAMES["plan"])
+    needed = (
+        "more people are needed: more items alone won’t do"
+        if short.needed is None
+        else f"about {_round(short.needed):,} items are needed"
+    )
+    return Check(
+        label="The plan",
+        remark=f"{count_of(short.design.items, 'item')} can’t {short.verb} {short.aimed}. They can "
+        f"{short.verb} a {short.noun} of {short.smallest}. For {short.aimed}, {needed}.",
+        url_name=PAGE_NAMES["plan"],
+    )
+
+
+WORTH_A_LOOK.append(check_plan)
 
 
 # --- how answers vary -------------------------------------------------------------------------

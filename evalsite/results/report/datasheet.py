@@ -107,6 +107,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
             *(
                 fill(
                     "4", f"Quality criterion: {asked.label}", "criterion",
+                    has_words=not study.is_collected_elsewhere,
                     **collect_criterion(asked, options.get(asked.key, ()), found, facts),
                 )
                 for asked in facts.criteria
