@@ -28,7 +28,12 @@ from evalsite.imports.core import (
     read_header,
 )
 from evalsite.imports.models import Upload
-from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.uploads import (
+    forget_bytes,
+    insist_on_bytes,
+    insist_on_checked_bytes,
+    is_large,
+)
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
@@ -250,7 +255,10 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
         raise ValidationError("This file has no study yet. Create a study of it.")
     record = importer.find_same(study, upload.sha256)
     if record is None:
-        checked = find_kept_check(upload, importer) or check_upload(upload, tell=tell)
+        checked = find_kept_check(upload, importer)
+        if checked is None:
+            insist_on_checked_bytes(upload)
+            checked = check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
             record = importer.find_same(study, upload.sha256)
