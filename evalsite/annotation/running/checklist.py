@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 
-from django.db.models import Count
+from django.db.models import Count, Window
 
 from evalsite.annotation.allocation import feasibility
 from evalsite.annotation.allocation.controls import CHECKS
@@ -17,6 +17,7 @@ from evalsite.annotation.allocation.feasibility import (
     find_offers,
     most_each,
 )
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
@@ -78,9 +79,9 @@ class Counts:
     """How many items of each kind a study has, of how many records and groups, and who."""
 
     by_kind: dict[str, int]
-    groups: int
     records: int  # of the researcher's data
     systems: int
+    answers: int  # that count: a draft has them if some were imported
     members: int
     pilots: int
     plans: int  # 1 if anything is planned
@@ -98,15 +99,23 @@ class Counts:
         return sum(self.by_kind.get(kind, 0) for kind in CHECKS)
 
 
+def counts_of(study: Study) -> Counts:
+    """Return what `count_kinds` counts, counted once for each request's study."""
+    known: Counts | None = study.__dict__.get("counts")
+    if known is None:
+        known = study.__dict__["counts"] = count_kinds(study)
+    return known
+
+
 def count_kinds(study: Study) -> Counts:
     """Count the items of a study, and the people who set it up and try it, in one query."""
     items = Item.objects.filter(study=study)
     is_whole = study.config.unit_name == "item"
     counts = count_together(
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
-        groups=(items.main(), "group"),
         **({} if is_whole else {"records": (items.main().records(), "name")}),
         systems=study.systems.all(),
+        answers=Annotation.objects.counted().filter(study=study),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         # whose parts are all empty plans nothing
@@ -120,9 +129,9 @@ def count_kinds(study: Study) -> Counts:
     )
     return Counts(
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
-        groups=counts["groups"],
         records=counts[Item.Kind.MAIN if is_whole else "records"],
         systems=counts["systems"],
+        answers=counts["answers"],
         members=counts["members"],
         pilots=counts["pilots"],
         plans=counts["plans"],
@@ -487,14 +496,20 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
 
 
 def measure_work(study: Study, counts: Counts | None = None) -> Workload:
-    """Return how much there is to answer, and how much of it each may do, in two queries."""
+    """Return how much there is to answer, and how much of it each may do, in two queries.
+
+    Groups are counted only where they matter: that reads every item.
+    """
     counts = counts or count_kinds(study)
-    items = Item.objects.main().filter(study=study).order_by()
-    sizes = items.values("group").annotate(size=Count("pk")).values_list("size", flat=True)
+    sizes: dict[int, int] = {}
+    if study.groups != Study.Groups.FREE:
+        items = Item.objects.main().filter(study=study).order_by()
+        groups = items.values("group").annotate(size=Count("pk"), groups=Window(Count("*")))
+        sizes = dict(groups.values_list("size", "groups").distinct())
     return Workload(
         items=counts.items,
-        group_count=counts.groups,
-        sizes=tuple(sorted(sizes.distinct())),
+        group_count=max(sizes.values(), default=0),
+        sizes=tuple(sorted(sizes)),
         k=study.k,
         set_size=mains_per_set(study),
         max_sets=study.max_sets,
