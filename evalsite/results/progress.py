@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from statistics import median
 from typing import Any
 from uuid import UUID
@@ -36,6 +35,7 @@ from evalsite.quality.frozen_plans import list_hidden
 from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.quality.plan_commitment import make_line
+from evalsite.studies.item_counts import MainItems, count_records
 from evalsite.studies.models import Batch, Change, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
@@ -158,7 +158,7 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
         items=row["all_items"],
         records=row["all_items"]
         if study.config.unit_name == "item"
-        else _count_records(study.pk, row["all_items"], row["newest"], row["changes"]),
+        else count_records(MainItems(study.pk, row["all_items"], row["newest"], row["changes"])),
         systems=row["all_systems"],
         last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
     )
@@ -170,15 +170,6 @@ def _count_in_study(study: Study, rows: QuerySet[Any]) -> Any:
     count = Func("pk", function="COUNT", output_field=IntegerField())
     mine = rows.filter(study=study).order_by().annotate(row_count=count)
     return Coalesce(Subquery(mine.values("row_count")), 0)
-
-
-# To count them reads the JSON of every item. Whatever adds or removes items changes their number or
-# the newest one; a withdrawal, and the item that is put back, is a further change.
-@lru_cache(maxsize=1024)
-def _count_records(study_id: UUID, items: int, newest: int | None, changes: int) -> int:
-    """Return how many records the main items of a study come from, while it has just these."""
-    records = Item.objects.main().filter(study=study_id).records()
-    return int(records.distinct().count())
 
 
 # --- many studies at once -------------------------------------------------------------------

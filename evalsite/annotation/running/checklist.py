@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 
-from django.db.models import Count, Window
+from django.db.models import Subquery
 
 from evalsite.annotation.allocation import feasibility
 from evalsite.annotation.allocation.controls import CHECKS
@@ -22,6 +22,7 @@ from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
+from evalsite.studies.item_counts import MainItems, count_records, measure_groups
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK
@@ -76,8 +77,9 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many items of each kind a study has, of how many records and groups, and who."""
+    """How many items of each kind a study has, of how many records, and who."""
 
+    main: MainItems
     by_kind: dict[str, int]
     records: int  # of the researcher's data
     systems: int
@@ -110,10 +112,11 @@ def counts_of(study: Study) -> Counts:
 def count_kinds(study: Study) -> Counts:
     """Count the items of a study, and the people who set it up and try it, in one query."""
     items = Item.objects.filter(study=study)
-    is_whole = study.config.unit_name == "item"
+    newest = items.main().order_by("-pk").values("pk")[:1]
     counts = count_together(
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
-        **({} if is_whole else {"records": (items.main().records(), "name")}),
+        newest=(Study.objects.filter(pk=study.pk), Subquery(newest)),
+        changes=study.changes.all(),
         systems=study.systems.all(),
         answers=Annotation.objects.counted().filter(study=study),
         members=study.memberships.all(),
@@ -127,9 +130,11 @@ def count_kinds(study: Study) -> Counts:
             analysis_plan__exclusion_rule="",
         ),
     )
+    main = MainItems(study.pk, counts[Item.Kind.MAIN], counts["newest"], counts["changes"])
     return Counts(
+        main=main,
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
-        records=counts[Item.Kind.MAIN if is_whole else "records"],
+        records=main.number if study.config.unit_name == "item" else count_records(main),
         systems=counts["systems"],
         answers=counts["answers"],
         members=counts["members"],
@@ -501,15 +506,12 @@ def measure_work(study: Study, counts: Counts | None = None) -> Workload:
     Groups are counted only where they matter: that reads every item.
     """
     counts = counts or count_kinds(study)
-    sizes: dict[int, int] = {}
-    if study.groups != Study.Groups.FREE:
-        items = Item.objects.main().filter(study=study).order_by()
-        groups = items.values("group").annotate(size=Count("pk"), groups=Window(Count("*")))
-        sizes = dict(groups.values_list("size", "groups").distinct())
+    is_free = study.groups == Study.Groups.FREE
+    groups, sizes = (0, ()) if is_free else measure_groups(counts.main)
     return Workload(
         items=counts.items,
-        group_count=max(sizes.values(), default=0),
-        sizes=tuple(sorted(sizes)),
+        group_count=groups,
+        sizes=sizes,
         k=study.k,
         set_size=mains_per_set(study),
         max_sets=study.max_sets,
