@@ -29,6 +29,9 @@ WHERE = {
     ("Items", "Names of systems"): ["system-"],
     ("Items", "Undo an import, files as uploaded"): ["url batch-undo-confirm"],
     ("Items", "Metrics"): ["url metrics-list"],
+    ("Items", "Protocol's own options (standard of magnitude, sheet or page, pairs)"): [
+        "option-standard_score", "option-screen"
+    ],
     ("What people read", "Organisation"): ["organisation"],
     ("What people read", "Contact e-mail"): ["contact_email"],
     ("What people read", "Consent as notice or page"): ["has_notice"],
@@ -96,9 +99,6 @@ WHERE = {
 }  # fmt: skip
 # not where the table says yet
 ELSEWHERE = {
-    ("Items", "Protocol's own options (standard of magnitude, sheet or page, pairs)"): (
-        "setup-read", "option-standard_score"
-    ),
     ("What people read", "Examples"): None,
     ("Quality", "Phones refused"): None,
     ("Plan", "Reason for a change after launch"): None,
