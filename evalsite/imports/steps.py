@@ -152,7 +152,7 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())
     part.replace(upload.faults_path)
-    upload.report = _replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
+    upload.report = replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
     keep_check(upload, importer, checked, basis)
     upload.checked_at = now()
     # not save(): a file that was given up meanwhile stays away
@@ -162,13 +162,13 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     return checked
 
 
-def _replace_nul(plain: Any) -> Any:
+def replace_nul(plain: Any) -> Any:
     """Return plain data with U+FFFD for each NUL, which PostgreSQL doesn't store in JSON."""
     if isinstance(plain, str):
         return plain.replace("\0", "\ufffd")
     if isinstance(plain, dict):
-        return {_replace_nul(key): _replace_nul(value) for key, value in plain.items()}
-    return [_replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
+        return {replace_nul(key): replace_nul(value) for key, value in plain.items()}
+    return [replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _remember_mapping(upload: Upload) -> None:

@@ -17,12 +17,14 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    Value,
     When,
 )
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
+from evalsite.annotation.running.checklist import counts_of
 from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
@@ -33,7 +35,8 @@ from evalsite.quality.frozen_plans import list_hidden
 from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.quality.plan_commitment import make_line
-from evalsite.studies.models import Batch, Item, ItemQuerySet, Output, Study, System
+from evalsite.studies.item_counts import MainItems, count_records
+from evalsite.studies.models import Batch, Change, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
 ACTIVE_MINUTES = 10
@@ -89,7 +92,7 @@ class Edge:
 
 
 def count_edge(study: Study) -> Edge:
-    """Count what the header shows, in one query; once for each request's study."""
+    """Count what the header shows; once for each request's study."""
     known: Edge | None = study.__dict__.get("edge")
     if known is None:
         known = study.__dict__["edge"] = _count_edge(study)
@@ -97,6 +100,18 @@ def count_edge(study: Study) -> Edge:
 
 
 def _count_edge(study: Study) -> Edge:
+    if study.version_id is None and not study.has_ended:
+        counts = counts_of(study)
+        # else answers were imported: the header shows how many of them there are, as of any study
+        if not counts.answers:
+            return Edge(
+                done=0,
+                target=counts.items * study.k,
+                items=counts.items,
+                records=counts.records,
+                systems=counts.systems,
+                last_at=None,
+            )
     return _read_edge(study, _read_columns(study, _edge_columns(study)))
 
 
@@ -108,34 +123,42 @@ def _read_columns(study: Study, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _edge_columns(study: Study) -> dict[str, Any]:
+    # all, less those of hidden batches: so the index is enough
+    stored = _count_in_study(study, Item.all_objects.main())
+    hidden = Batch.all_objects.filter(study=study, stored_at=None)
+    left_out = _count_in_study(study, Item.all_objects.main().filter(batch__in=hidden))
     items, counted = Item.objects.main(), Annotation.objects.counted().filter(study=study)
     newest = counted.order_by("-submitted_at").values("submitted_at")
     unopened = Batch.objects.filter(study=study, opened_at=None)
     return {
         "done": _count_in_study(study, counted),
-        "all_items": _count_in_study(study, items),
+        "all_items": stored - Case(When(Exists(hidden), then=left_out), default=0),
         # counted only where a batch waits: it reads every item
-        "unopened": Case(
+        "unopened": Value(0)
+        if study.launched_at is None
+        else Case(
             When(Exists(unopened), then=_count_in_study(study, items.filter(batch__in=unopened))),
             default=0,
         ),
         "added": _count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
         "all_systems": _count_in_study(study, System.objects.all()),
-        **({} if study.config.unit_name == "item" else {"records": _count_records(study, items)}),
+        "newest": items.filter(study=study).order_by("-pk").values("pk")[:1],
+        "changes": _count_in_study(study, Change.objects.all()),
         # one for each: by the index of origins and times
         **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
     }
 
 
 def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
-    waiting = 0 if study.launched_at is None else row["unopened"]
-    target = (row["all_items"] - waiting) * study.k + row["added"]
+    target = (row["all_items"] - row["unopened"]) * study.k + row["added"]
     return Edge(
         done=row["done"],
         # nothing was planned here
         target=row["done"] if study.is_collected_elsewhere else target,
         items=row["all_items"],
-        records=row.get("records", row["all_items"]),
+        records=row["all_items"]
+        if study.config.unit_name == "item"
+        else count_records(MainItems(study.pk, row["all_items"], row["newest"], row["changes"])),
         systems=row["all_systems"],
         last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
     )
@@ -147,12 +170,6 @@ def _count_in_study(study: Study, rows: QuerySet[Any]) -> Any:
     count = Func("pk", function="COUNT", output_field=IntegerField())
     mine = rows.filter(study=study).order_by().annotate(row_count=count)
     return Coalesce(Subquery(mine.values("row_count")), 0)
-
-
-def _count_records(study: Study, items: ItemQuerySet) -> Any:
-    """Return the count of the records that these items of the study come from, as above."""
-    names = items.filter(study=study).records().values("study")
-    return Coalesce(Subquery(names.annotate(n=Count("name", distinct=True)).values("n")), 0)
 
 
 # --- many studies at once -------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 
-from django.db.models import Count
+from django.db.models import Subquery
 
 from evalsite.annotation.allocation import feasibility
 from evalsite.annotation.allocation.controls import CHECKS
@@ -17,10 +17,12 @@ from evalsite.annotation.allocation.feasibility import (
     find_offers,
     most_each,
 )
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
+from evalsite.studies.item_counts import MainItems, count_records, measure_groups
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK
@@ -75,12 +77,13 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many items of each kind a study has, of how many records and groups, and who."""
+    """How many items of each kind a study has, of how many records, and who."""
 
+    main: MainItems
     by_kind: dict[str, int]
-    groups: int
     records: int  # of the researcher's data
     systems: int
+    answers: int  # that count: a draft has them if some were imported
     members: int
     pilots: int
     plans: int  # 1 if anything is planned
@@ -98,15 +101,24 @@ class Counts:
         return sum(self.by_kind.get(kind, 0) for kind in CHECKS)
 
 
+def counts_of(study: Study) -> Counts:
+    """Return what `count_kinds` counts, counted once for each request's study."""
+    known: Counts | None = study.__dict__.get("counts")
+    if known is None:
+        known = study.__dict__["counts"] = count_kinds(study)
+    return known
+
+
 def count_kinds(study: Study) -> Counts:
     """Count the items of a study, and the people who set it up and try it, in one query."""
     items = Item.objects.filter(study=study)
-    is_whole = study.config.unit_name == "item"
+    newest = items.main().order_by("-pk").values("pk")[:1]
     counts = count_together(
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
-        groups=(items.main(), "group"),
-        **({} if is_whole else {"records": (items.main().records(), "name")}),
+        newest=(Study.objects.filter(pk=study.pk), Subquery(newest)),
+        changes=study.changes.all(),
         systems=study.systems.all(),
+        answers=Annotation.objects.counted().filter(study=study),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         # whose parts are all empty plans nothing
@@ -118,11 +130,13 @@ def count_kinds(study: Study) -> Counts:
             analysis_plan__exclusion_rule="",
         ),
     )
+    main = MainItems(study.pk, counts[Item.Kind.MAIN], counts["newest"], counts["changes"])
     return Counts(
+        main=main,
         by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
-        groups=counts["groups"],
-        records=counts[Item.Kind.MAIN if is_whole else "records"],
+        records=main.number if study.config.unit_name == "item" else count_records(main),
         systems=counts["systems"],
+        answers=counts["answers"],
         members=counts["members"],
         pilots=counts["pilots"],
         plans=counts["plans"],
@@ -237,7 +251,7 @@ def _check_contact(study: Study) -> Check:
 
 
 def _check_options(study: Study) -> Check:
-    label, page = "The protocol's options are complete", name_page("instructions")
+    label, page = "The protocol's options are complete", "batch-list"
     if study.config.options_form is None:
         return Check(label=label, url_name=page)
     form = study.config.options_form(study.config.default_options | study.options)
@@ -487,14 +501,17 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
 
 
 def measure_work(study: Study, counts: Counts | None = None) -> Workload:
-    """Return how much there is to answer, and how much of it each may do, in two queries."""
+    """Return how much there is to answer, and how much of it each may do, in two queries.
+
+    Groups are counted only where they matter: that reads every item.
+    """
     counts = counts or count_kinds(study)
-    items = Item.objects.main().filter(study=study).order_by()
-    sizes = items.values("group").annotate(size=Count("pk")).values_list("size", flat=True)
+    is_free = study.groups == Study.Groups.FREE
+    groups, sizes = (0, ()) if is_free else measure_groups(counts.main)
     return Workload(
         items=counts.items,
-        group_count=counts.groups,
-        sizes=tuple(sorted(sizes.distinct())),
+        group_count=groups,
+        sizes=sizes,
         k=study.k,
         set_size=mains_per_set(study),
         max_sets=study.max_sets,

@@ -13,7 +13,7 @@ from evalsite.annotation.running.checklist import (
     Check,
     Counts,
     check_launch,
-    count_kinds,
+    counts_of,
     measure_work,
     people_needed,
 )
@@ -71,10 +71,13 @@ class Setup:
         """Return the groups that a person meets once each; None: as often as wanted."""
         if study.groups != Study.Groups.ONCE:
             return None
-        return MetOnce(self.work.group_count, max(self.work.sizes, default=0))
+        work = self.measure(study)
+        return MetOnce(work.group_count, max(work.sizes, default=0))
 
     def measure(self, study: Study) -> Workload:
         """Return how much there is to answer with the settings that this study has in memory."""
+        if study.groups != self.work.groups:
+            return measure_work(study, self.counts)  # groups weren't counted
         return replace(
             self.work,
             k=study.k,
@@ -146,7 +149,7 @@ def describe_setup(study: Study) -> Setup:
     """Return how far a study is; worked out once for each request's study."""
     known: Setup | None = study.__dict__.get("set_up")
     if known is None:
-        counts = count_kinds(study)
+        counts = counts_of(study)
         known = study.__dict__["set_up"] = Setup(
             study=study,
             counts=counts,

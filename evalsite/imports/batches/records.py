@@ -73,7 +73,7 @@ def list_records(study: Study, search: str = "", *, has_one_batch: bool = False)
 def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:
     """Return the first outputs of records that were imported together: they are numbered."""
     written = items.annotate(metadata=Cast("extra", TextField()))
-    return written.exclude(Q(metadata__contains='"item": ') & ~Q(key__endswith="/1"))
+    return written.exclude(~Q(key__endswith="/1") & Q(metadata__contains='"item": '))
 
 
 def is_whole(study: Study) -> bool:
@@ -128,7 +128,8 @@ def describe_systems(
 
     Outputs of `unstored` batches aren't there yet, or no longer.
     """
-    texts = Output.objects.filter(study=study, text="", system__isnull=False)
+    mine = System.objects.filter(study=study).values("pk")
+    texts = Output.objects.filter(system__in=mine, text="").order_by()
     if unstored:
         texts = texts.exclude(item__batch__in=unstored)
     empty = Counter(texts.values_list("system", flat=True))

@@ -1,0 +1,39 @@
+"""Counts for which each item of a study must be read, kept by each process while items stay.
+
+Whatever adds or removes items changes how many main items there are, or which is the newest; to
+withdraw an item and put another back makes further changes. Nothing else may change the id, the
+group or the record of an item.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import Count, Window
+
+from evalsite.studies.models import Item
+
+
+class MainItems(NamedTuple):
+    """The main items of a study as they are now."""
+
+    study_id: UUID
+    number: int
+    newest: int | None
+    changes: int
+
+
+@lru_cache(maxsize=1024)
+def count_records(items: MainItems) -> int:
+    """Return how many records of the researcher's data these items come from."""
+    records = Item.objects.main().filter(study=items.study_id).records()
+    return int(records.distinct().count())
+
+
+@lru_cache(maxsize=1024)
+def measure_groups(items: MainItems) -> tuple[int, tuple[int, ...]]:
+    """Return how many groups these items form, and the different sizes of groups."""
+    groups = Item.objects.main().filter(study=items.study_id).order_by().values("group")
+    groups = groups.annotate(size=Count("pk"), groups=Window(Count("*")))
+    sizes = dict(groups.values_list("size", "groups").distinct())
+    return max(sizes.values(), default=0), tuple(sorted(sizes))
