@@ -8,12 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evalsite.command_line.output import Refused as Wrong
-from evalsite.data.tables.appended import TAKES_ALIKE, open_appended
 from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_files
-from evalsite.data.tables.outputs import CHOSEN
 from evalsite.data.tables.rating_forms import name_winners
+from evalsite.data.tables.reader import CHOSEN, TAKES_ALIKE, open_appended
 from evalsite.data.tables.table import Limits, Table, peek
 
 

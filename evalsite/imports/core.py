@@ -16,7 +16,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from evalsite.data.tables.appended import TAKES_ALIKE
 from evalsite.data.tables.faults import (
     Fault,
     Question,
@@ -27,11 +26,8 @@ from evalsite.data.tables.faults import (
 )
 from evalsite.data.tables.files import FileUse
 from evalsite.data.tables.mapping import FileMapping
-from evalsite.data.tables.outputs import CHOSEN, NAMES, SEED
-from evalsite.data.tables.path_columns import PathColumns
-from evalsite.data.tables.paths import last_name
-from evalsite.data.tables.patterns import Known, is_pattern
-from evalsite.data.tables.reader import AS_TABLE, open_table
+from evalsite.data.tables.paths import Known, PathColumns, is_pattern, last_name
+from evalsite.data.tables.reader import AS_TABLE, CHOSEN, NAMES, SEED, TAKES_ALIKE, open_table
 from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
-from evalsite.data.tables.csv_reader import SEPARATORS
+from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
 from evalsite.imports.columns import Field, check_system, fold_system
 from evalsite.imports.models import Upload

@@ -28,7 +28,12 @@ from evalsite.imports.core import (
     read_header,
 )
 from evalsite.imports.models import Upload
-from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.uploads import (
+    forget_bytes,
+    insist_on_bytes,
+    insist_on_checked_bytes,
+    is_large,
+)
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
@@ -147,7 +152,7 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())
     part.replace(upload.faults_path)
-    upload.report = _replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
+    upload.report = replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
     keep_check(upload, importer, checked, basis)
     upload.checked_at = now()
     # not save(): a file that was given up meanwhile stays away
@@ -157,13 +162,13 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     return checked
 
 
-def _replace_nul(plain: Any) -> Any:
+def replace_nul(plain: Any) -> Any:
     """Return plain data with U+FFFD for each NUL, which PostgreSQL doesn't store in JSON."""
     if isinstance(plain, str):
         return plain.replace("\0", "\ufffd")
     if isinstance(plain, dict):
-        return {_replace_nul(key): _replace_nul(value) for key, value in plain.items()}
-    return [_replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
+        return {replace_nul(key): replace_nul(value) for key, value in plain.items()}
+    return [replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _remember_mapping(upload: Upload) -> None:
@@ -250,7 +255,10 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
         raise ValidationError("This file has no study yet. Create a study of it.")
     record = importer.find_same(study, upload.sha256)
     if record is None:
-        checked = find_kept_check(upload, importer) or check_upload(upload, tell=tell)
+        checked = find_kept_check(upload, importer)
+        if checked is None:
+            insist_on_checked_bytes(upload)
+            checked = check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
             record = importer.find_same(study, upload.sha256)

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsite.data.tables.csv_reader import SEPARATORS
 from evalsite.data.tables.paths import KEY, WHERE, parse_path
+from evalsite.data.tables.plain import SEPARATORS
 from evalsite.imports.columns import LEAVE_OUT
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Report
 from evalsite.imports.models import Upload

@@ -99,6 +99,17 @@ def insist_on_bytes(upload: Upload) -> None:
         )
 
 
+def insist_on_checked_bytes(upload: Upload) -> None:
+    """Raise ValidationError if the file isn't the one that came: nobody has seen its contents."""
+    with upload.path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() == upload.sha256:
+            return
+    raise ValidationError(
+        "This file has changed on the server since it was checked. Upload it again.",
+        code="file_changed",
+    )
+
+
 # --- how much may wait ----------------------------------------------------------------
 
 

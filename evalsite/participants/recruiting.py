@@ -19,11 +19,12 @@ from evalsite.participants.models import (
 from evalsite.participants.random_codes import hash_token, make_outcome_code
 from evalsite.participants.recognition import has_rules
 from evalsite.platforms import Outcome, Platform
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.summary_lines import format_money, list_of, minutes_per_set
 
 _TRIES = 5
+CHECKS_WITH_A_PANEL = 2
 
 
 def promised_minutes(recruitment: Recruitment) -> int:
@@ -139,6 +140,7 @@ def turn_on(*, recruitment: Recruitment, by: Any) -> None:
         _require_consent_page(recruitment.study, by=by)
     Recruitment.objects.filter(pk=recruitment.pk).update(is_on=True)
     _record("round turned on", recruitment, by)
+    set_default_checks(recruitment.study, by=by)
 
 
 def _require_consent_page(study: Study, *, by: Any) -> None:
@@ -154,6 +156,24 @@ def _require_consent_page(study: Study, *, by: Any) -> None:
         )
     change_settings(study=current, values={"has_notice": False}, by=by)
     study.has_notice = False
+
+
+def set_default_checks(study: Study, *, by: Any) -> None:
+    """Have each person get checks once a draft has some and a panel is on, unless somebody chose.
+
+    Whoever changed their number has chosen, and the log knows.
+    """
+    if study.version_id is not None or study.checks_per_person:
+        return
+    rounds = study.recruitments.filter(is_on=True).exclude(number=0)
+    checks = study.items.filter(kind__in=(Item.Kind.GOLD, Item.Kind.ATTENTION))
+    if not any(recruitment.has_link for recruitment in rounds) or not checks.exists():
+        return
+    changes = AuditEntry.objects.filter(study_id=study.pk, action="settings changed")
+    if any("checks_per_person" in change.detail.get("fields", ()) for change in changes):
+        return
+    change_settings(study=study, values={"checks_per_person": CHECKS_WITH_A_PANEL}, by=by)
+    study.checks_per_person = CHECKS_WITH_A_PANEL
 
 
 def turn_off(*, recruitment: Recruitment, by: Any) -> None:

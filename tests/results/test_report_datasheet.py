@@ -109,7 +109,9 @@ def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None
     assert f"{kept['data']['ratings']} ratings" in counted
     people = kept["data"]["participants"]
     assert f"none: {people} simulated participants" in str(find(sheet, "Number of evaluators"))
-    assert find(sheet, "Consent text") == study.consent
+    # what people agreed to: the study's own words, and what follows from its settings
+    assert study.version.content["texts"]["consent"].startswith(study.consent)
+    assert find(sheet, "Consent text") == study.version.content["texts"]["consent"]
     assert find(sheet, "Definition given") == study.config.criteria[0].definition
     assert write_sentence(kept["criteria"][0]["pairs"][0]["finding"]) in str(
         find(sheet, "Comparisons")

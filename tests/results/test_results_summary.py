@@ -312,17 +312,15 @@ def test_warning_of_criteria_names_them_once() -> None:
 
 
 def test_plan_that_changed_with_answers_in_is_not_only_said_to_come_first() -> None:
-    known = {"plan": {"primary": "fluency", "frozen_at": now()}}
-
-    told = [
-        render_to_string(
-            "results/_plan_headline.html", {**known, "versions": [{"answers": n} for n in answers]}
-        ).strip()
-        for answers in ([0], [0, 90])
+    versions = [
+        {"number": number, "frozen_at": now(), "has_plan": True, "answers": answers}
+        for number, answers in enumerate((0, 90), start=1)
     ]
 
-    assert told[0] == "A plan, fixed before the first answer"
-    assert told[1] == "A plan, fixed before the first answer and changed since"
+    told = render_to_string("results/_plan_frozen.html", {"versions": versions})
+
+    assert told.count("before the first answer") == 1
+    assert "with 90 answers in" in told
 
 
 def test_raters_from_the_study_that_is_repeated_are_a_limitation(make_study) -> None:

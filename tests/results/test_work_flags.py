@@ -143,18 +143,18 @@ class Careful(Visitor):
     def _ignores(self) -> bool:
         return False
 
-    def _value(self, criterion: Any, item: Item, outputs: Any, number: int) -> str:
-        if item.kind == Item.Kind.ATTENTION and criterion.key in item.gold:
-            return item.gold[criterion.key]
-        return super()._value(criterion, item, outputs, number)
+    def _value(self, question: Any, item: Item, outputs: Any) -> str:
+        if item.kind == Item.Kind.ATTENTION and question.criterion.key in item.gold:
+            return item.gold[question.criterion.key]
+        return super()._value(question, item, outputs)
 
 
 class Lazy(Careful):
     """The same point everywhere, as fast as it goes."""
 
-    def _value(self, criterion: Any, item: Item, outputs: Any, number: int) -> str:
-        points = criterion.scale.kind == "likert"
-        return str(6) if points else super()._value(criterion, item, outputs, number)
+    def _value(self, question: Any, item: Item, outputs: Any) -> str:
+        points = question.scale.kind == "likert"
+        return str(6) if points else super()._value(question, item, outputs)
 
     def _spend(self, least: float, most: float) -> None:
         self.moment += timedelta(seconds=self.draw.uniform(1, 3))
@@ -163,11 +163,11 @@ class Lazy(Careful):
 class Rolling(Careful):
     """Any point, at a usual pace."""
 
-    def _value(self, criterion: Any, item: Item, outputs: Any, number: int) -> str:
-        points = criterion.scale.kind == "likert"
+    def _value(self, question: Any, item: Item, outputs: Any) -> str:
+        points = question.scale.kind == "likert"
         if points:
             return str(self.draw.randint(1, 7))
-        return super()._value(criterion, item, outputs, number)
+        return super()._value(question, item, outputs)
 
 
 @pytest.mark.django_db

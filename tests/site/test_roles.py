@@ -105,7 +105,7 @@ POST = {
         "study-planner", "study-plan-keep",
         "upload-new", "upload-preview", "upload-correct", "upload-cancel", "upload-import",
         "batch-undo", "ratings-undo", "metrics-undo", "metrics-take",
-        "systems-rename", "job-restart", "study-instrument", "team-note",
+        "systems-rename", "options-change", "job-restart", "study-instrument", "team-note",
     ],
     OWNERS: [
         "study-rules", "study-results-reveal", "output-correct", "system-rename",

@@ -14,17 +14,21 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 # of the plan of the pages: words a tenth more at most, and one field more in sight at most
 MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "study-analysis-plan": (226, 6)}
-# words in main without table bodies and previews, and fields that one sees
+# words in sight in main without table bodies and previews; fields in sight, a choice counted once
 COUNT = """() => {
   const main = document.querySelector("main").cloneNode(true);
+  // or a choice of the copy would take the place of the page's own
+  main.querySelectorAll("input").forEach((field) => field.removeAttribute("name"));
   document.body.append(main);
-  main.querySelectorAll("tbody, .preview, iframe, script, details:not([open]) > :not(summary)")
-    .forEach((part) => part.remove());
+  main.querySelectorAll(
+    "tbody, .preview, .panel, iframe, script, .vh, details:not([open]) > :not(summary)"
+  ).forEach((part) => part.remove());
   const words = main.innerText.split(/\\s+/).filter(Boolean).length;
   main.remove();
   const fields = [...document.querySelectorAll("main :is(input, select, textarea)")].filter(
     (field) => field.type !== "hidden" && field.checkVisibility() && !field.closest(".preview"));
-  return [words, fields.length];
+  const choices = new Set(fields.filter((field) => field.type === "radio").map(({name}) => name));
+  return [words, fields.filter((field) => field.type !== "radio").length + choices.size];
 }"""
 
 

@@ -17,10 +17,7 @@ from tests.support.queues import run_waiting_jobs
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FILE = Path(__file__).resolve().parents[2] / "fixtures" / "batches" / "rankme_wide.csv"
-TEXTS = {
-    "summary": "You score short descriptions.",
-    "consent": "We keep your scores.\n\nYou may stop at any time.",
-}
+TEXTS = {"organisation": "Institute of Language", "contact_email": "jane@example.org"}
 TWENTY_SECONDS = 20_500
 
 
@@ -42,17 +39,16 @@ def set_up_and_launch(page: Page) -> int:
         clicks += 1
         follow(page, selector)
 
-    press("text=New study")
-    page.check("[name=instrument][value='protocol:magnitude']")
-    clicks += 1
-    page.fill("[name=title]", "Descriptions of restaurants")
-    press("text=Create study")
     choose_files(page, FILE)
-    press("button:has-text('Import ')")
-    press("nav >> text=First page and consent")
+    press("main .btn.main:has-text('Continue')")
+    page.fill("[name=title]", "Descriptions of restaurants")
+    press("text=Create the study")
     for name, text in TEXTS.items():
         page.fill(f"#id_{name}", text)
-    press("text=Save and continue to the launch checklist")
+    page.check("[name=has_notice][value=True]")
+    clicks += 1
+    press("text=Save and invite people")
+    press(".study a:has-text('Launch')")
     press("button:text-is('Launch')")
     return clicks
 
@@ -99,7 +95,7 @@ def test_two_researchers_are_invited_launch_a_study_watch_it_and_close_it(
     follow(jane, "button:text-is('Close the study')")
     study.refresh_from_db()
 
-    assert clicks <= 8
+    assert clicks == 6
     assert focused == "All items"
     assert study.state == "closed"
     expect(jane.locator("h1")).to_contain_text("Closed")

@@ -30,7 +30,7 @@ def entries(client, study: Study, page_key: str, **changes) -> dict[str, object]
     """What a browser would send from this page, with these changes."""
     page = client.get(address(study, page_key))
     values = {}
-    for field in [*page.context["form"], *(page.context["options"] or [])]:
+    for field in page.context["form"]:
         value = field.field.prepare_value(field.value())
         if field.widget_type == "radioselect":
             value = str(value)
@@ -47,6 +47,16 @@ def save(client, study: Study, **changes):
     page_key = page_of(changes)
     sent = entries(client, study, page_key, **changes)
     response = client.post(address(study, page_key), sent)
+    study.refresh_from_db()
+    return response
+
+
+def save_option(client, study: Study, **changes):
+    """The answer to a post of these options of the protocol, below the items."""
+    page = client.get(reverse("admin:batch-list", args=[study.pk]))
+    fields = {field.html_name: field.value() for field in page.context["options"]}
+    sent = fields | {f"option-{name}": value for name, value in changes.items()}
+    response = client.post(reverse("admin:options-change", args=[study.pk]), sent)
     study.refresh_from_db()
     return response
 
@@ -125,7 +135,7 @@ def test_settings_are_saved(staff_client):
 def test_options_of_the_protocol_are_saved_with_the_settings(staff_client):
     study = make_study()
 
-    save(staff_client, study, **{"option-standard_score": "250"})
+    save_option(staff_client, study, standard_score="250")
 
     assert study.options["standard_score"] == 250
 
@@ -134,47 +144,60 @@ def test_layout_is_chosen_among_those_of_the_protocol_before_the_launch(staff_cl
     study = make_study(items=0, protocol="dialogue")
     assert study.options == {"screen": "one"}
 
-    save(staff_client, study, **{"option-screen": "sheet"})
+    save_option(staff_client, study, screen="sheet")
     assert study.options == {"screen": "sheet"}
-    assert save(staff_client, study, **{"option-screen": "book"}).status_code == 422
+    assert save_option(staff_client, study, screen="book").status_code == 422
 
     launch(study)
     assert shown_content(study)["options"] == {"screen": "sheet"}
-    save(staff_client, study, **{"option-screen": "one"})
+    save_option(staff_client, study, screen="one")
     assert study.options == {"screen": "sheet"}
 
 
 def test_protocol_with_one_layout_asks_for_none(staff_client):
     study = make_study(protocol="fluency", items=0)
 
-    page = staff_client.get(address(study, "read"))
+    page = staff_client.get(reverse("admin:batch-list", args=[study.pk]))
 
     assert "option-screen" not in page.text
 
 
 def test_sheet_can_not_be_longer_than_a_page_should_be(staff_client):
     study = make_study(items=0, protocol="dialogue")
-    save(staff_client, study, **{"option-screen": "sheet"})
+    save_option(staff_client, study, screen="sheet")
 
     response = save(staff_client, study, set_size="31")
 
     assert response.status_code == 422
     assert "at most 30 items" in response.text
     assert study.set_size == 11
-    save(staff_client, study, **{"option-screen": "one"})
+    save_option(staff_client, study, screen="one")
     assert save(staff_client, study, set_size="31").status_code == 302
 
 
 def test_broken_option_is_refused_beside_its_field(staff_client):
     study = make_study()
 
-    sent = {"option-standard_score": "0", "instructions": "Other"}
-    response = save(staff_client, study, **sent)
+    response = save_option(staff_client, study, standard_score="0")
 
     assert response.status_code == 422
     assert "must be 1 or more" in response.text
     assert study.options["standard_score"] == 100
-    assert study.instructions != "Other"
+
+
+def test_second_of_two_people_who_change_options_overwrites_nothing(staff_client):
+    study = make_study()
+    page = staff_client.get(reverse("admin:batch-list", args=[study.pk]))
+    seen = {field.html_name: field.value() for field in page.context["options"]}
+    save_option(staff_client, study, standard_score="250")
+
+    address = reverse("admin:options-change", args=[study.pk])
+    refused = staff_client.post(address, seen | {"option-standard_score": "300"})
+
+    study.refresh_from_db()
+    assert refused.status_code == 422
+    assert "jane" in refused.text
+    assert study.options["standard_score"] == 250
 
 
 def test_saving_without_a_change_changes_nothing(staff_client):
@@ -384,7 +407,7 @@ def test_bad_68_design_cannot_be_changed_after_launch(staff_client):
     study = launch(make_study())
 
     save(staff_client, study, k="9", groups="together")
-    save(staff_client, study, **{"option-standard_score": "7"})
+    save_option(staff_client, study, standard_score="7")
 
     assert (study.k, study.groups, study.options["standard_score"]) == (3, "free", 100)
     assert "fixed since launch" in staff_client.get(address(study)).text

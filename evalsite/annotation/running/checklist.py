@@ -251,7 +251,7 @@ def _check_contact(study: Study) -> Check:
 
 
 def _check_options(study: Study) -> Check:
-    label, page = "The protocol's options are complete", name_page("instructions")
+    label, page = "The protocol's options are complete", "batch-list"
     if study.config.options_form is None:
         return Check(label=label, url_name=page)
     form = study.config.options_form(study.config.default_options | study.options)

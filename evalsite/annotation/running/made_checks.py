@@ -18,6 +18,7 @@ from evalsite.instruments.questions import (
     read_values,
 )
 from evalsite.lib.clock import now
+from evalsite.participants.recruiting import set_default_checks
 from evalsite.studies.gold import check_gold
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study
@@ -146,6 +147,7 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
         kind=content.kind,
         at=now().isoformat(),
     )
+    set_default_checks(current, by=by)
     return item
 
 

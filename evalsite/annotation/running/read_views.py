@@ -22,7 +22,7 @@ from evalsite.studies.languages import list_languages, name_language
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.questions import list_background
 from evalsite.studies.settings import CONSENT, FIRST_PAGE, INSTRUCTIONS, PAGES
-from evalsite.studies.setup_forms import ReadForm, SettingsForm, make_options_form
+from evalsite.studies.setup_forms import ReadForm, SettingsForm
 from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import protocol_instructions
@@ -51,13 +51,12 @@ _MISSING = {
 def show_read(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Ask what people read and agree to, and show it as they will see it."""
     form = make_form(ReadForm, request, study)
-    options = make_options_form(study, request.POST if form.is_bound else None)
-    saved = save_settings(request, form, options)
+    saved = save_settings(request, form)
     if saved is not None:
         names = ("organisation", "responsible", "complaints")
         fill_in_profile(request.user, {name: form.cleaned_data[name] for name in names})
         return saved
-    context = describe_page(study, form, options)
+    context = describe_page(study, form)
     shown = context["shown"]
     contact = describe_contact(request.user)
     context |= {

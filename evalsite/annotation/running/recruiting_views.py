@@ -320,7 +320,7 @@ def _steer(
 
 def _switch(recruitment: Recruitment, request: HttpRequest) -> None:
     if request.POST.get("do") == "on":
-        had_notice = recruitment.study.has_notice
+        had_notice, checks = recruitment.study.has_notice, recruitment.study.checks_per_person
         turn_on(recruitment=recruitment, by=request.user)
         if had_notice and not recruitment.study.has_notice:
             messages.info(
@@ -328,6 +328,9 @@ def _switch(recruitment: Recruitment, request: HttpRequest) -> None:
                 "People who come by this link agree on a consent page, so the study has one now "
                 "instead of the short notice. What people read asks how long you keep the answers.",
             )
+        if recruitment.study.checks_per_person != checks:
+            each = count_of(recruitment.study.checks_per_person, "check")
+            messages.info(request, f"Each person now gets {each}. Change the number under Quality.")
     else:
         turn_off(recruitment=recruitment, by=request.user)
 

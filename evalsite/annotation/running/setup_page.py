@@ -3,7 +3,6 @@
 from copy import copy
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -22,7 +21,6 @@ INVALID = 422
 CONFLICT = 409
 PREVIEW, CONTINUE, INVITE = "preview", "continue", "invite"
 INVITE_PAGE = "study-recruitments"
-_OPTIONS = "options of the protocol"
 
 
 def make_form(kind: type[SettingsForm], request: HttpRequest, study: Study) -> SettingsForm:
@@ -32,18 +30,16 @@ def make_form(kind: type[SettingsForm], request: HttpRequest, study: Study) -> S
     return kind(data, instance=copy(study), zone=zone_of(request.user))
 
 
-def save_settings(
-    request: HttpRequest, form: SettingsForm, options: forms.Form | None = None
-) -> HttpResponseBase | None:
+def save_settings(request: HttpRequest, form: SettingsForm) -> HttpResponseBase | None:
     """Save what was posted and lead on; None for a page to show, with its errors if any.
 
     The button that was pressed decides: Save stays, Save and continue leads to the next page.
     """
     if not form.is_bound or form.action == PREVIEW:
         return None
-    if not form.is_valid() or (options is not None and not options.is_valid()):
+    if not form.is_valid():
         return None
-    values = form.values() | ({"options": options.cleaned_data} if options is not None else {})
+    values = form.values()
     study = Study.objects.get(pk=form.instance.pk)
     try:
         saved = change_settings(
@@ -64,9 +60,7 @@ def save_settings(
 
 def _describe_saving(study: Study, saved: Study, form: SettingsForm, values: dict[str, Any]) -> str:
     names = [name for name in values if getattr(saved, name) != getattr(study, name)]
-    labels = [
-        str(form.fields[name].label).lower() if name in form.fields else _OPTIONS for name in names
-    ]
+    labels = [str(form.fields[name].label).lower() for name in names]
     if not labels:
         return "Nothing was changed."
     is_new = saved.version_id != study.version_id
@@ -81,23 +75,18 @@ def find_next(page: str) -> str:
     return PAGE_NAMES[keys[number]] if number < len(keys) else "study-launch"
 
 
-def describe_page(
-    study: Study, form: SettingsForm, options: forms.Form | None = None
-) -> dict[str, Any]:
+def describe_page(study: Study, form: SettingsForm) -> dict[str, Any]:
     """Return what the template of every page of Set up needs; `shown` is as typed, if valid."""
     is_valid = form.is_bound and form.is_valid()
     shown = form.instance if is_valid else study
-    if is_valid and options is not None and options.is_valid():
-        shown.options = options.cleaned_data
     is_checked = form.is_bound and form.action != PREVIEW
     errors = form.non_field_errors().as_data() if is_checked else []
     is_conflict = any(isinstance(error, ChangedMeanwhile) for error in errors)
     return {
         "form": form,
-        "options": options,
         "shown": shown,
         "more": describe_more(form.page, shown),
-        "has_errors": bool(is_checked and (form.errors or (options and options.errors))),
+        "has_errors": bool(is_checked and form.errors),
         "saved_since": form.note_change() if is_conflict else [],
         "is_conflict": is_conflict,
         "lacking": [

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.formats import find_ratings
-from evalsite.data.tables.path_columns import PathColumns
+from evalsite.data.tables.paths import PathColumns
 from evalsite.data.tables.rating_forms import derive_known, find_form, find_reviews
 from evalsite.data.tables.reader import AS_TABLE, open_table
 from evalsite.data.tables.table import Limits, Row, Table, peek

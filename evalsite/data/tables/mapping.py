@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from evalsite.data.tables.outputs import NAMES
+from evalsite.data.tables.reader import NAMES
 from evalsite.data.tables.roles import OUTPUTS, WORDS
 
 # what systems are called instead, by their names in the file

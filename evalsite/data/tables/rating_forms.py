@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.data.tables.paths import open_json, write_step
-from evalsite.data.tables.patterns import Known, Match, find_matches, is_chosen
+from evalsite.data.tables.paths import Known, Match, find_matches, is_chosen, open_json, write_step
 from evalsite.data.tables.table import Row, Table, peek
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.lib.rating_guess import QUALITIES, match_quality

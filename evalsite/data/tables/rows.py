@@ -11,14 +11,13 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import ijson
 
-from evalsite.data.tables.csv_reader import open_delimited
 from evalsite.data.tables.decoding import TextFile
 from evalsite.data.tables.documents import read_items, read_object, read_value
 from evalsite.data.tables.faults import Refused, quote
 from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.data.tables.formats import Format, Shape, TracePaths
 from evalsite.data.tables.paths import find, has, last_name, parse_path
-from evalsite.data.tables.plain import open_any
+from evalsite.data.tables.plain import open_any, open_delimited
 from evalsite.data.tables.table import Limits, Table
 from evalsite.data.tables.traces import read_traces
 from evalsite.lib.limited import (

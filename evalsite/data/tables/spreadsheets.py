@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
+from itertools import chain, islice
+from statistics import multimode
 from typing import Any, BinaryIO
 
 from python_calamine import (
@@ -24,7 +26,7 @@ from python_calamine import (
 )
 
 from evalsite.data.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, show
+from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, name_plainly, show
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576
@@ -32,6 +34,7 @@ _MOST_ROWS = 1_048_576
 SHEET = "sheet"
 _FEW_CELLS, _MOST_PER_FILLED = 500_000, 20  # a table isn't nearly empty
 _LETTERS = re.compile("[A-Z]{1,3}")
+_ROWS_ABOVE = 20  # that are looked at to find the names of columns
 _WHOLE = 10**16  # below it a float is exactly the whole number that was written
 _REMARKS = {
     "numbers": (
@@ -143,16 +146,24 @@ class _Sheet:
 
     def __init__(self, sheet: CalamineSheet, facts: _Facts) -> None:
         self.name, self.facts = sheet.name, facts
-        self.rows = _read_rows(sheet, facts)
+        self.rows: Iterator[tuple[int, list[Any]]] = _read_rows(sheet, facts)
         self.header: list[str] = []
         self.line = 0
-        for line, cells in self.rows:
-            names = [_write_cell(cell)[0] for cell in cells]
-            if any(map(str.strip, names)):
-                while not names[-1].strip():
-                    names.pop()
-                self.header, self.line = names, line
-                return
+        # titles and notes above the names of the columns
+        self.above: list[str] = []
+        first = list(islice(self.rows, _ROWS_ABOVE))
+        texts = [[_write_cell(cell)[0] for cell in cells] for _, cells in first]
+        filled = [sum(map(bool, map(str.strip, names))) for names in texts]
+        usual = max(multimode(filter(None, filled)), default=0)
+        for at, names in enumerate(texts):
+            if filled[at] * 2 <= usual or not filled[at]:
+                self.above += [name.strip() for name in names if name.strip()]
+                continue
+            while not names[-1].strip():
+                names.pop()
+            self.header, self.line = names, first[at][0]
+            self.rows = chain(first[at + 1 :], self.rows)
+            return
 
 
 def _open_sheets(
@@ -191,6 +202,12 @@ def _join_rows(sheets: Sequence[_Sheet], limits: Limits, remarks: Remarks) -> It
 
 def _describe_sheet(sheet: _Sheet, left: Sequence[str], archive: Archive) -> Iterator[Remark]:
     facts = sheet.facts
+    if sheet.above:
+        yield Remark(
+            "rows_above",
+            f"Above the names of columns, in row {sheet.line:,}, there is other text, which isn't "
+            f"read: {name_plainly(sheet.above)}",
+        )
     if left:
         names = ", ".join(f"“{show(name, 60)}”" for name in left[:10])
         more = " and more" if len(left) > 10 else ""

@@ -96,22 +96,23 @@ class ShortIds:
         """Return the id for what the file says; what could mislead stays, and is refused."""
         if text in self._known or (text not in self._taken and ID_PATTERN.fullmatch(text)):
             return text
-        if not _may_shorten(text):
+        # no formula, quote or path: an id that nothing could misread
+        if len(text) > MAX_KEY or not text.isprintable() or not _HARMLESS.fullmatch(text):
             return text
         if text not in self._short:
             base = shorten_id(text) or f"item-{len(self._short) + 1:04}"
             numbered = (f"{base}-{number}" for number in count(2))
-            free = (key for key in chain([base], numbered) if self._is_free(key))
-            self._short[text] = next(free)
+            self._short[text] = next(
+                key
+                for key in chain([base], numbered)
+                if key not in self._keys and key not in self._known and key not in self._taken
+            )
             self._taken.add(self._short[text])
         return self._short[text]
 
     def is_short(self, key: str) -> bool:
         """Return whether this id was given to another one of the file."""
         return key in self._taken
-
-    def _is_free(self, key: str) -> bool:
-        return key not in self._keys and key not in self._known and key not in self._taken
 
     def list_remarks(self) -> Iterator[Remark]:
         if self._short:
@@ -122,11 +123,6 @@ class ShortIds:
                 f"{count_of(number, 'id')} {'has' if number == 1 else 'have'} spaces or other "
                 f"characters. Files say {short} for “{_shorten(source)}”; the original is kept",
             )
-
-
-def _may_shorten(text: str) -> bool:
-    """Return whether a text is an id that nothing could misread: no formula, quote or path."""
-    return len(text) <= MAX_KEY and text.isprintable() and _HARMLESS.fullmatch(text) is not None
 
 
 def is_reserved(text: str) -> bool:
@@ -633,7 +629,9 @@ class Texts:
     def _read_speakers(self, text: str, key: str) -> str:
         """Write a text as one turn if its lines begin with other words than speakers."""
         named = [turn.speaker for turn in parse_dialogue(text) if turn.speaker]
-        unknown = [name for name in named if not _is_speaker(name)]
+        unknown = [
+            name for name in named if _NUMBER.sub("", name.strip().casefold()) not in _SPEAKERS
+        ]
         if not unknown or text[:1] in ("[", "{"):
             return text
         self._spoken[key] = None
@@ -751,10 +749,6 @@ class Texts:
             names = ", ".join(self._controls)
             cells = count_of(number, "cell")
             yield CONTROLS, f"{cells} {holds} control characters ({names}).", []
-
-
-def _is_speaker(name: str) -> bool:
-    return _NUMBER.sub("", name.strip().casefold()) in _SPEAKERS
 
 
 # what is asked, and by each answer what it does

@@ -336,17 +336,15 @@ def find_near(field: str, mapping: Mapping[str, str], config: Instrument) -> lis
     """Return the columns without a field whose names come near to one that this field may have."""
     names = [name for name, fields in _rank_names(config).items() if field in dict(fields)]
     folded = {fold(column): column for column, mapped in mapping.items() if not mapped}
+    # many short words share half of their letters, such as team and temp
     near = [
         folded[match]
         for name in [field, *names]
-        for match in get_close_matches(name, folded, n=2, cutoff=_nearness(name))
+        for match in get_close_matches(
+            name, folded, n=2, cutoff=0.65 if len(name) > _SHORT else 0.8
+        )
     ]
     return list(dict.fromkeys(near))
-
-
-def _nearness(name: str) -> float:
-    # many short words share half of their letters, such as team and temp
-    return 0.65 if len(name) > _SHORT else 0.8
 
 
 # --- names ------------------------------------------------------------------------------

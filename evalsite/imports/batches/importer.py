@@ -9,7 +9,7 @@ from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
-from evalsite.data.tables.outputs import NAMES
+from evalsite.data.tables.reader import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
 from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import (
@@ -144,6 +144,8 @@ class ItemImporter(Importer):
         return [Remark("personal_columns", sentence)] if sentence else []
 
     def summarise(self, checked: CheckedItems, target: Target) -> dict[str, Any]:
+        in_file = {new: old for old, new in checked.renamed.items()}
+        counts = checked.items.of_systems
         summary: dict[str, Any] = {
             "left_out": checked.left_out,
             "paired": find_note(checked.import_notes, PAIRED),
@@ -152,7 +154,7 @@ class ItemImporter(Importer):
             "systems": len(checked.systems),
             "records": checked.items.records,
             # what the file calls each system, its name here, and how many outputs it has
-            "names": _list_names(checked),
+            "names": [[in_file.get(name, name), name, counts[name]] for name in counts],
             "first_items": [
                 *islice(_group_records(checked.items), 0 if target.is_open else EXAMPLES)
             ],
@@ -223,12 +225,6 @@ class ItemImporter(Importer):
         undo_batch(batch=record, by=by)
 
 
-def _list_names(checked: CheckedItems) -> list[list[str | int]]:
-    in_file = {new: old for old, new in checked.renamed.items()}
-    counts = checked.items.of_systems
-    return [[in_file.get(name, name), name, counts[name]] for name in counts]
-
-
 def _group_records(items: Iterable[CheckedItem]) -> Iterator[dict[str, Any]]:
     """Yield what the file has as one item, whatever people see of it at once."""
     key = attrgetter("record_key")
@@ -260,13 +256,6 @@ def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
     return ""
 
 
-def _describe_name(name: str, file_name: str) -> str:
-    return (
-        f"These outputs will be called “{name}”, after the file. Rename them, or give the name "
-        f"with the file (alpha={file_name})"
-    )
-
-
 class ItemReader:
     """Puts the rows of a file together to items."""
 
@@ -282,7 +271,9 @@ class ItemReader:
         self.add: Callable[[Row], None] = self._builder.add
         if plan.is_named_by_file and checked.system_name not in (options.get(NAMES) or {}).values():
             self._builder.remarks.tell(
-                "system_named", _describe_name(checked.system_name, checked.file_name)
+                "system_named",
+                f"These outputs will be called “{checked.system_name}”, after the file. Rename "
+                f"them, or give the name with the file (alpha={checked.file_name})",
             )
         if sentence := describe_personal(plan.extra):
             self._builder.remarks.tell("personal_columns", sentence)

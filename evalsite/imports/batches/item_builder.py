@@ -170,19 +170,16 @@ def pick_gold(gold: dict[str, str], systems: Sequence[str], pair: Pair) -> dict[
 
     The system that is named is better than all others, so nothing is said of a pair without it.
     """
-    said = {"tie", systems[pair.first], systems[pair.second]}
-    answers = {
-        criterion: text
-        for criterion, given in gold.items()
-        if criterion != WHY and (text := _name_system(given.strip(), systems)) in said
-    }
-    return answers | ({WHY: gold[WHY]} if answers and WHY in gold else {})
-
-
-def _name_system(text: str, systems: Sequence[str]) -> str:
-    """The system that a right answer means, which may give the number of its output, or “tie”."""
+    named = {"tie", systems[pair.first], systems[pair.second]}
+    # instead of a name an answer may have the number of its output
     numbers = {str(number): name for number, name in enumerate(systems, start=1)}
-    return text if text in systems else numbers.get(text, text.casefold())
+    answers = {}
+    for criterion, answer in gold.items():
+        text = answer.strip()
+        system = text if text in systems else numbers.get(text, text.casefold())
+        if criterion != WHY and system in named:
+            answers[criterion] = system
+    return answers | ({WHY: gold[WHY]} if answers and WHY in gold else {})
 
 
 def _is_named(outputs: Iterable[DraftOutput]) -> bool:

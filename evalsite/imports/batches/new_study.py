@@ -15,7 +15,12 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import Report, Source, Tell, aim_at_instrument
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import check_for, import_upload, is_imported, read_report
-from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.uploads import (
+    forget_bytes,
+    insist_on_bytes,
+    insist_on_checked_bytes,
+    is_large,
+)
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
@@ -71,6 +76,7 @@ def _create(
     if report is None:
         raise ValidationError("This file isn't checked yet. Look at it, then create the study.")
     mapping = upload.mapping.change(fields=map_inputs(report, inputs))
+    insist_on_checked_bytes(upload)
     # before anything is stored: to read the file takes longer
     checked: CheckedItems = check_for(
         aim_at_instrument(instrument, upload.seed), upload, mapping=mapping, tell=tell

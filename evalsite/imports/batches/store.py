@@ -28,6 +28,7 @@ from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.row_insert import insert_rows
+from evalsite.participants.recruiting import set_default_checks
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
@@ -180,6 +181,7 @@ def _show(batch: Batch, checked: CheckedItems, *, by: Any, upload_key: UUID | No
         items=len(checked.items),
         sha256=batch.sha256,
     )
+    set_default_checks(study, by=by)
     return batch
 
 

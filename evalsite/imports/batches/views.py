@@ -38,7 +38,7 @@ from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
-from evalsite.imports.views import KINDS, UploadKind, undo_import
+from evalsite.imports.views import INVALID, KINDS, UploadKind, undo_import
 from evalsite.imports.waiting import (
     find_jobs,
     find_uploads,
@@ -53,6 +53,8 @@ from evalsite.lib.csv_writer import write_rows
 from evalsite.lib.limited import VALUES_IN_FILE
 from evalsite.quality.system_names import rename_system
 from evalsite.studies.models import Batch, Membership, Study, System
+from evalsite.studies.setting_changes import change_settings
+from evalsite.studies.setup_forms import make_options_form
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
 
@@ -274,6 +276,27 @@ def rename_systems(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:batch-list", study.pk)
 
 
+@require_POST
+def change_options(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Save the protocol's own options; all of them, or none if one can't be used."""
+    form = make_options_form(study, request.POST)
+    if form is None:
+        raise Http404("This instrument has no options.")
+    if form.is_valid():
+        options = dict(form.cleaned_data)
+        seen = options.pop("seen")
+        try:
+            change_settings(study=study, values={"options": options}, seen=seen, by=request.user)
+        except ValidationError as error:
+            form.add_error(None, error)
+    if not form.errors:
+        messages.success(request, "The options are saved.")
+        return redirect("admin:batch-list", study.pk)
+    response = _show_items(request, study, options=form)
+    response.status_code = INVALID
+    return response
+
+
 def _list_page(records: QuerySet[Any], number: str) -> Page:
     """Return a page of records; one query lists them and counts all."""
     place = int(number) - 1 if number.isdecimal() and 0 < int(number) < _MOST_PAGES else 0
@@ -284,7 +307,9 @@ def _list_page(records: QuerySet[Any], number: str) -> Page:
     return Page(rows, place + 1 if place < last else 1, paginator)
 
 
-def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
+def _show_items(
+    request: HttpRequest, study: Study, *, options: forms.Form | None = None
+) -> HttpResponseBase:
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
     jobs = find_jobs(study)
@@ -331,6 +356,7 @@ def _show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
         "outputs": sum(figure.outputs for figure in figures),
         "systems": [(figure, form and form.get_field(figure.system)) for figure in figures],
         "can_rename": form is not None,
+        "options": (options or make_options_form(study)) if may_edit else None,
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "form": UploadForm(None, several=True),
         "purpose": Upload.Purpose.ITEMS,
@@ -381,6 +407,13 @@ item_views = [
         name="systems-rename",
         view=rename_systems,
         role=Membership.Role.EDITOR,
+    ),
+    StudyView(
+        path="set-up/items/options/",
+        name="options-change",
+        view=change_options,
+        role=Membership.Role.EDITOR,
+        within="Items",
     ),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
     StudyView(

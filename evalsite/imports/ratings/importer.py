@@ -7,7 +7,7 @@ from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.formats import find_ratings
-from evalsite.data.tables.patterns import Known
+from evalsite.data.tables.paths import Known
 from evalsite.data.tables.rating_forms import find_form, name_winners
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports import columns

@@ -29,7 +29,7 @@ from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, read_bare_file
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.importer import RATINGS
-from evalsite.imports.steps import check_for
+from evalsite.imports.steps import check_for, replace_nul
 from evalsite.imports.uploads import drop_upload, forget_bytes, insist_on_bytes, is_large
 from evalsite.instruments.schema import FORMAT
 from evalsite.jobs.models import Job
@@ -67,7 +67,7 @@ def begin_reading(upload: Upload, *, by: Any) -> None:
 
 def keep_reading(upload: Upload) -> None:
     """Read the file, and keep with it what a page shows."""
-    upload.report, upload.checked_at = _read(upload).describe(), now()
+    upload.report, upload.checked_at = replace_nul(_read(upload).describe()), now()
     kept = Upload.objects.filter(pk=upload.pk)
     kept.update(report=upload.report, checked_at=upload.checked_at)
 

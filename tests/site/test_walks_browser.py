@@ -1,0 +1,193 @@
+"""From signing in to a draft that can be launched, in a browser, counted page by page."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from evalsite.accounts.models import fill_in_profile
+from evalsite.annotation.running.setup import describe_setup
+from evalsite.participants.models import Expert
+from evalsite.studies.models import Study
+from tests.site.test_setup_browser import COUNT
+from tests.support.browsing import Watch, choose_files, follow
+from tests.support.factories import make_user
+from tests.support.queues import run_waiting_jobs
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+PASSWORD = "a long pass phrase"
+# words and fields of the plan of the pages: at most a tenth more, and at most one field more
+PLANNED = {
+    "outputs": (182, 6),
+    # 152 in the plan: titles and summaries of the gallery are longer than there
+    "instrument": (167, 5),
+    "read": (301, 5),
+    "work": (225, 5),
+    "quality": (202, 1),
+}
+# 60 lines each
+TEXTS = {
+    "source.de.txt": "Der Zug hält heute nicht in Bonn. Wagen",
+    "reference.en.txt": "The train does not stop in Bonn today. Coach",
+    "nmt-base.en.txt": "The train holds today not in Bonn. Wagon",
+    "nmt-large.en.txt": "The train is not stopping in Bonn today. Carriage",
+}
+
+
+@dataclass
+class Walk:
+    """One person's way through pages: what they press, and what each page asks of them."""
+
+    page: Page
+    rows: list[tuple[str, int, int, int]] = field(default_factory=list)
+    clicks: int = 0
+
+    def look(self, name: str) -> None:
+        """Count the page that is open: its words and the fields in sight; clicks come later."""
+        words, fields = self.page.evaluate(COUNT)
+        self.rows.append((name, words, fields, self.clicks))
+
+    def type(self, selector: str, text: str) -> None:
+        self.clicks += 1
+        self.page.fill(selector, text)
+
+    def press(self, selector: str) -> None:
+        self.clicks += 1
+        self.page.click(selector)
+
+    def go(self, selector: str) -> None:
+        self.clicks += 1
+        follow(self.page, selector)
+
+    def find_excess(self) -> dict[str, tuple[int, int]]:
+        """Return the pages with more words or fields than the plan allows."""
+        counts = {name: (words, fields) for name, words, fields, _ in self.rows if name in PLANNED}
+        return {
+            name: (words, fields)
+            for name, (words, fields) in counts.items()
+            if words > 1.1 * PLANNED[name][0] or fields > PLANNED[name][1] + 1
+        }
+
+    def write(self) -> str:
+        ends = [clicks for *_, clicks in self.rows[1:]] + [self.clicks]
+        lines = [
+            f"{name:12} {words:5} words {fields:3} fields {end - begin:3} actions"
+            for (name, words, fields, begin), end in zip(self.rows, ends, strict=True)
+        ]
+        return "\n".join(lines)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    for name, text in TEXTS.items():
+        lines = "".join(f"{text} {number}.\n" for number in range(1, 61))
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    return [tmp_path / name for name in TEXTS]
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings, tmp_path):
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+
+
+def walk_to_read(page: Page, base: str, files: list[Path]) -> Walk:
+    """Sign in, drop the files, and make a study with the first instrument."""
+    user = make_user("jane", email="jane@example.org")
+    user.set_password(PASSWORD)
+    user.save()
+    fill_in_profile(user, {"organisation": "Language Lab"})
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{base}{reverse('admin:index')}")
+    walk = Walk(page)
+    walk.look("sign in")
+    walk.type("#id_login", "jane")
+    walk.type("#id_password", PASSWORD)
+    walk.go("main button[type=submit]")
+    walk.look("studies")
+    walk.clicks += 1
+    choose_files(page, files)
+    walk.look("outputs")
+    walk.go("main button.main")
+    walk.look("instrument")
+    walk.go("main button.main")
+    walk.look("read")
+    return walk
+
+
+def test_colleagues_can_be_given_a_study_after_five_pages(page, live_server, files):
+    watch = Watch(page)
+
+    walk = walk_to_read(page, live_server.url, files)
+    walk.press("#id_has_notice_0")
+    walk.go("button[value=invite]")
+
+    print(walk.write())  # noqa: T201
+    study = Study.objects.get()
+    assert study.has_notice
+    assert study.items.main().count() == 120
+    assert describe_setup(study).problems == []
+    assert len(walk.rows) <= 5
+    # three to sign in; the files, Continue, Create, the notice, Save and invite people
+    assert walk.clicks == 8
+    assert walk.find_excess() == {}
+    assert watch.found == []
+
+
+@pytest.mark.torture
+def test_three_colleagues_get_their_links(page, live_server, files):
+    walk = walk_to_read(page, live_server.url, files)
+    walk.press("#id_has_notice_0")
+    walk.go("button[value=invite]")
+    walk.look("invite")
+    walk.go("main a[href$='/launch/']")
+    walk.look("launch")
+    walk.go("main button.main")
+    run_waiting_jobs()
+    study = Study.objects.get()
+    page.goto(f"{live_server.url}{reverse('admin:study-recruitments', args=[study.pk])}")
+    walk.look("invite, launched")
+    walk.go("main a[href$='/experts/']")
+    walk.look("experts")
+    walk.type("#id_people", "Anna Weiss\nBen Otte\nChiara Conti")
+    walk.go("button[value=check]")
+    walk.look("what it adds")
+    walk.go("button[value=invite]")
+    walk.look("their links")
+
+    print(walk.write())  # noqa: T201
+    study.refresh_from_db()
+    assert study.is_launched
+    assert Expert.objects.filter(study=study).count() == 3
+
+
+@pytest.mark.torture
+def test_study_with_pay_and_a_check_is_set_up_page_by_page(page, live_server, files):
+    watch = Watch(page)
+
+    walk = walk_to_read(page, live_server.url, files)
+    walk.type("#id_answers_kept_for", "10 years")
+    walk.go("button[value=continue]:visible")
+    walk.look("work")
+    walk.type("#id_pay_per_set", "3.00")
+    walk.go("button[value=continue]:visible")
+    walk.look("quality")
+    walk.go("main a[href*='/checks/']")
+    walk.look("make a check")
+    walk.go("main button.main")
+    walk.look("quality, with it")
+
+    print(walk.write())  # noqa: T201
+    study = Study.objects.get()
+    assert not study.has_notice
+    assert study.answers_kept_for == "10 years"
+    assert study.pay_per_set == Decimal("3.00")
+    assert study.items.filter(kind="attention").count() == 1
+    assert describe_setup(study).problems == []
+    assert len(walk.rows) <= 9
+    assert walk.find_excess() == {}
+    assert watch.found == []
