@@ -170,3 +170,23 @@ def test_plan_without_scripts(browser, live_server):
     page.wait_for_selector(".messagelist")
     assert AnalysisPlan.objects.get().hypotheses[0]["relation"] == "better"
     context.close()
+
+
+def test_options_of_a_protocol_are_changed_below_what_people_are_asked(page, live_server):
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_study(protocol="magnitude", by=user)
+    go_to(page, live_server, "batch-list", study)
+
+    page.click("#options > summary")
+    faults = find_faults_in_all_looks(page)
+    page.fill("#id_option-standard_score", "0")
+    follow(page, "#options button")
+    # refused, with the reason beside it
+    assert page.locator("#options .problem").is_visible()
+    page.fill("#id_option-standard_score", "250")
+    follow(page, "#options button")
+
+    study.refresh_from_db()
+    assert faults == []
+    assert study.options["standard_score"] == 250
