@@ -313,7 +313,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
             if label in firsts
         ],
         tabs=[
-            _link(study, page, page.tab, page == entry, setup)
+            _link(study, page, page.tab, page == entry, setup if place == "Set up" else None)
             for page in shown
             if find_place(page) == place
         ],

@@ -24,6 +24,7 @@ from evalsite.building.ratings_views import (
     show_ratings,
     start_ratings,
     use_as_outputs,
+    use_as_ratings,
 )
 from evalsite.building.try_views import show_instructions, try_instrument
 from evalsite.building.upload_views import (
@@ -41,6 +42,7 @@ PAGES: list[tuple[str, str, Callable[..., Any]]] = [
     ("studies/new/<uuid:upload_id>/continue/", "new-upload-continue", continue_upload),
     ("studies/new/<uuid:upload_id>/correct/", "new-upload-correct", correct_new_upload),
     ("studies/new/<uuid:upload_id>/cancel/", "new-upload-cancel", cancel_new_upload),
+    ("studies/new/<uuid:upload_id>/ratings/", "new-upload-ratings", use_as_ratings),
     ("studies/new/<uuid:upload_id>/faults.csv", "new-upload-faults", show_new_faults),
     ("studies/new/ratings/", "new-ratings", start_ratings),
     ("studies/new/ratings/<uuid:upload_id>/", "new-ratings-file", show_ratings),

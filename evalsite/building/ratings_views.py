@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.building.ratings_forms import PERSONS, TITLE, RatingsForm, ReadingForm
 from evalsite.building.titles import propose_title
 from evalsite.building.upload_views import start_again
+from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import (
@@ -30,7 +31,7 @@ from evalsite.imports.ratings.new_study import (
 )
 from evalsite.imports.steps import begin_check
 from evalsite.imports.uploads import drop_upload, keep_upload, open_upload
-from evalsite.imports.views import take_files
+from evalsite.imports.views import may_change, take_files
 from evalsite.jobs.live_page import keep_watching
 
 INVALID = 422
@@ -112,6 +113,19 @@ def use_as_outputs(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
         upload.save(update_fields=["purpose", "mapping", "report"])
         begin_check(upload, by=request.user)
     return redirect("admin:new-upload", upload.pk)
+
+
+@require_POST
+def use_as_ratings(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    """Go on with a file that was taken for outputs and holds ratings."""
+    upload = open_upload(upload_id, by=request.user)
+    if upload is None or upload.study is not None or not upload.path.exists():
+        return start_again(request)
+    if upload.purpose == Upload.Purpose.ITEMS and may_change(upload):
+        upload.purpose, upload.mapping, upload.report = Upload.Purpose.RATINGS, FileMapping(), {}
+        upload.save(update_fields=["purpose", "mapping", "report"])
+        begin_reading(upload, by=request.user)
+    return redirect("admin:new-ratings-file", upload.pk)
 
 
 def _change(request: HttpRequest, upload: Upload) -> bool:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.imports.changes import make_forms
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import Upload
+from evalsite.imports.ratings.new_study import find_ratings
 from evalsite.imports.steps import begin_check, find_report
 from evalsite.imports.upload_page import describe_upload
 from evalsite.imports.uploads import drop_upload, keep_upload, list_waiting_uploads, open_upload
@@ -90,6 +91,8 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
         context["applies_at_once"] = True
         if report.fault_count:
             context["form"] = UploadForm(None, several=True)
+        if len(report.files) < 2:
+            context["ratings"] = find_ratings(upload)
     return keep_watching(TemplateResponse(request, "building/outputs.html", context), job)
 
 

@@ -26,6 +26,8 @@ class MainItems(NamedTuple):
 @lru_cache(maxsize=1024)
 def count_records(items: MainItems) -> int:
     """Return how many records of the researcher's data these items come from."""
+    if not items.number:
+        return 0
     records = Item.objects.main().filter(study=items.study_id).records()
     return int(records.distinct().count())
 
@@ -33,6 +35,8 @@ def count_records(items: MainItems) -> int:
 @lru_cache(maxsize=1024)
 def measure_groups(items: MainItems) -> tuple[int, tuple[int, ...]]:
     """Return how many groups these items form, and the different sizes of groups."""
+    if not items.number:
+        return 0, ()
     groups = Item.objects.main().filter(study=items.study_id).order_by().values("group")
     groups = groups.annotate(size=Count("pk"), groups=Window(Count("*")))
     sizes = dict(groups.values_list("size", "groups").distinct())

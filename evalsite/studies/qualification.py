@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from django.db.models import Count
 
@@ -26,14 +27,14 @@ class Plan:
 
 def list_qualifying(study: Study) -> list[Item]:
     """Return the items that a qualification asks: practice items with gold, in their order."""
-    practice = Item.objects.practice().filter(study=study)
+    practice = Item.objects.practice().filter(study=study).annotate(output_count=Count("outputs"))
     return [item for item in practice if find_gold(study.config, item.gold)]
 
 
 def plan_qualification(study: Study) -> Plan | None:
     """Plan items with gold, or else questions on the instructions; None: nothing can be asked."""
     items = list_qualifying(study)
-    asked = sum(_count_parts(study, items).values())
+    asked = sum(_count_parts(study, items))
     questions = 0 if asked else len(study.config.comprehension)
     if not asked and not questions:
         return None
@@ -50,21 +51,19 @@ def needed_of(study: Study, asked: int) -> int:
     return max(1, ceil(asked * study.pass_mark / 100))
 
 
-def _count_parts(study: Study, items: list[Item]) -> dict[int, int]:
+def _count_parts(study: Study, items: list[Any]) -> list[int]:
     """Return how many things the gold of each item asks."""
     config = study.config
     options = config.default_options | study.options
-    counted = Item.objects.filter(pk__in=[item.pk for item in items]).order_by()
-    outputs = dict(counted.values_list("pk").annotate(Count("outputs")))
-    return {
-        item.pk: sum(
+    return [
+        sum(
             count_asked(
                 criterion,
                 item.gold[criterion.key],
-                outputs[item.pk],
+                item.output_count,
                 config.standard_score(options, item.inputs),
             )
             for criterion in find_gold(config, item.gold)
         )
         for item in items
-    }
+    ]

@@ -6,11 +6,14 @@ from django.urls import reverse
 from evalsite.participants.recruiting import turn_off, turn_on
 from evalsite.studies.models import Output, Study
 from evalsite.studies.setting_changes import change_settings
+from tests.support.batches import import_rows, make_rows
 from tests.support.checks import add_checks
 from tests.support.factories import launch, make_study, make_user
 from tests.support.rounds import make_round
 
 pytestmark = pytest.mark.django_db
+
+GOLD = "gold_fluency"
 
 
 def make_draft() -> Study:
@@ -59,6 +62,19 @@ def test_none_come_with_people_one_knows_or_the_open_link(staff_client, key):
     make_check(staff_client, study)
 
     assert read_checks(study) == 0
+
+
+def test_two_checks_come_with_a_file_that_has_some():
+    study = make_study(items=0, protocol="fluency")
+    turn_on(recruitment=make_round(study, "prolific", is_on=False), by=make_user())
+    rows = make_rows(study.config, items=12)
+    import_rows(study, rows)
+    before = read_checks(study)
+
+    check = [row | {"item": "check", "kind": "attention", GOLD: "2"} for row in rows[:1]]
+    import_rows(study, check, sha256="2")
+
+    assert (before, read_checks(study)) == (0, 2)
 
 
 def test_number_that_somebody_chose_stays(staff_client):

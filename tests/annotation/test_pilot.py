@@ -193,7 +193,7 @@ def test_round_says_if_it_promises_less_time_than_the_pilot_took_or_more_places_
     scarce.minutes = 8
     scarce.save(update_fields=["minutes"])
 
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(14):
         pages = [staff_client.get(url("study-recruitment", study, 1))]
     pages.append(staff_client.get(url("study-recruitment", study, scarce.number)))
 

@@ -122,6 +122,65 @@ def test_outputs_among_ratings_lead_to_the_page_of_outputs(staff_client: Client)
     assert "1 item" in page.text
 
 
+def drop_among_outputs(client: Client, content: bytes | str) -> Any:
+    content = content.encode() if isinstance(content, str) else content
+    file = SimpleUploadedFile("file.csv", content)
+    return client.post(reverse("admin:study-new"), {"file": [file]}, follow=True)
+
+
+WITH_TEXTS = "rater;segment;system;score;source;translation\n" + "".join(
+    f"r{rater};{item};{system};{rater + item};Der Zug {item} fällt aus.;{system} {item} is late.\n"
+    for rater in (1, 2)
+    for item in (1, 2)
+    for system in "AB"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "ratings", "people"),
+    [(GERMAN.read_bytes(), 507, 3), (RATED, None, None), (WITH_TEXTS, 8, 2)],
+)
+def test_ratings_among_outputs_lead_to_the_page_of_ratings(
+    staff_client: Client, content: bytes | str, ratings: int | None, people: int | None
+) -> None:
+    page = drop_among_outputs(staff_client, content)
+    upload = Upload.objects.get()
+    address = reverse("admin:new-upload-ratings", args=[upload.pk])
+    assert address in page.text
+    found = page.context["ratings"]
+    if ratings:
+        assert (len(found.ratings), len(found.people)) == (ratings, people)
+
+    page = staff_client.post(address, follow=True)
+
+    upload.refresh_from_db()
+    assert upload.purpose == Upload.Purpose.RATINGS
+    assert page.redirect_chain[-1][0] == reverse("admin:new-ratings-file", args=[upload.pk])
+    assert page.context["report"]["ratings"] == len(found.ratings)
+    # a second press changes nothing
+    again = staff_client.post(address)
+    assert again["Location"] == reverse("admin:new-ratings-file", args=[upload.pk])
+    assert not Study.objects.exists()
+
+
+def test_outputs_are_not_taken_for_ratings(staff_client: Client) -> None:
+    page = drop_among_outputs(staff_client, TEXTS_OF_RATED)
+
+    assert page.context["ratings"] is None
+    assert '/ratings/"' not in page.text
+
+
+def test_nobody_else_makes_ratings_of_a_file(staff_client: Client) -> None:
+    drop_among_outputs(staff_client, RATED)
+    other = Client()
+    other.force_login(make_user("eve"))
+
+    address = reverse("admin:new-upload-ratings", args=[Upload.objects.get().pk])
+
+    assert other.post(address)["Location"] == reverse("admin:study-new")
+    assert Upload.objects.get().purpose == Upload.Purpose.ITEMS
+
+
 def test_texts_are_kept_until_the_results_are_seen(staff_client: Client) -> None:
     page = drop(staff_client, RATED)
     texts = SimpleUploadedFile("texts.csv", TEXTS_OF_RATED.encode())

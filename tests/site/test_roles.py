@@ -42,7 +42,7 @@ ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
 READ = {
     ALL: [
         "study-overview", "study-progress", "study-item", "study-design", "study-people",
-        "study-person",
+        "study-person", "study-setup",
         "study-exclusions", "study-results", "study-analysis-plan", "study-flag-limits",
         "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
@@ -62,7 +62,7 @@ READ = {
         "expert-reassign", "study-pay", "pay-table", "pay-review", "pay-decide",
         "person-stop", "study-people-act",
         "setup-read", "setup-work", "setup-quality",
-        "setup-preview", "study-setup", "study-instrument", "check-new",
+        "setup-preview", "study-instrument", "check-new",
         "study-pilot", "study-launch", "study-held",
         "item-withdraw", "item-put-back",
         "study-questions", "study-question", "study-quotas", "study-earlier",

@@ -88,6 +88,15 @@ def find_reading_job(upload: Upload) -> Job | None:
     return None if is_over else job
 
 
+def find_ratings(upload: Upload) -> BareFile | None:
+    """Return the ratings in a file that was taken for outputs; None if it is large or has none."""
+    if is_large(upload):
+        return None
+    with upload.path.open("rb") as source:
+        bare = read_bare_file(source, file_name=upload.file_name, mapping=FileMapping())
+    return bare if bare.ratings and not bare.faults else None
+
+
 def _read(upload: Upload) -> BareFile:
     with upload.path.open("rb") as source:
         return read_bare_file(source, file_name=upload.file_name, mapping=upload.mapping)

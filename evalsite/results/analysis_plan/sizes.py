@@ -121,6 +121,8 @@ def measure_questions(
     Empty without items or with a single person. `smallest`: the difference that matters; `level`:
     of tests against a margin.
     """
+    if not questions:
+        return []
     design = describe_design(study)
     if design.items < 2 or design.people < 2:
         return []
