@@ -148,8 +148,9 @@ def open_outputs(request: HttpRequest, upload_id: UUID) -> Upload | None:
     None once it is gone or a study was made, and of ratings, which have pages of their own.
     """
     upload = open_upload(upload_id, by=request.user)
-    is_waiting = upload is not None and upload.study is None and upload.path.exists()
-    return upload if is_waiting and upload.purpose == Upload.Purpose.ITEMS else None
+    if upload is None or upload.study is not None or not upload.path.exists():
+        return None
+    return upload if upload.purpose == Upload.Purpose.ITEMS else None
 
 
 def start_again(request: HttpRequest) -> HttpResponseBase:
