@@ -148,9 +148,9 @@ def open_outputs(request: HttpRequest, upload_id: UUID) -> Upload | None:
     None once it is gone or a study was made, and of ratings, which have pages of their own.
     """
     upload = open_upload(upload_id, by=request.user)
-    if upload is None or upload.study is not None or upload.purpose != Upload.Purpose.ITEMS:
+    if upload is None or upload.study is not None or not upload.path.exists():
         return None
-    return upload if upload.path.exists() else None
+    return upload if upload.purpose == Upload.Purpose.ITEMS else None
 
 
 def start_again(request: HttpRequest) -> HttpResponseBase:
