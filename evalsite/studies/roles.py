@@ -44,7 +44,7 @@ ROLE_TABLE = [
         "Set up the study",
         "Pilot, items, imports and their undo, withdrawing items, checks",
         TeamRole.EDITOR,
-        "get study-setup", "post upload-import", "post batch-undo", "get study-pilot",
+        "get setup-work", "post upload-import", "post batch-undo", "get study-pilot",
         "post item-withdraw", "post item-put-back",
     ),
     _row(
