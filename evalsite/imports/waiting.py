@@ -72,16 +72,21 @@ def find_jobs(study: Study) -> list[Job]:
 
 
 def list_waiting(
-    study: Study, purpose: str, uploads: list[Upload], jobs: list[Job]
+    study: Study,
+    purpose: str,
+    uploads: list[Upload],
+    jobs: list[Job],
+    known: set[str] | None = None,
 ) -> list[Waiting]:
-    """List the files with this purpose."""
+    """List the files with this purpose; `known`: hashes of those imported, if they were read."""
     uploads = [upload for upload in uploads if upload.purpose == purpose]
     if not uploads:
         return []
     importer = IMPORTERS[purpose]
     newest = {job.subject: job for job in jobs if job.kind in _kinds(importer)}
-    records = importer.record._default_manager.filter(study=study)
-    known = set(records.values_list("sha256", flat=True))
+    if known is None:
+        records = importer.record._default_manager.filter(study=study)
+        known = set(records.values_list("sha256", flat=True))
     found = []
     for upload in uploads:
         job = _unless_over(newest.get(str(upload.pk)), upload)

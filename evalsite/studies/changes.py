@@ -3,7 +3,19 @@
 from datetime import datetime
 from typing import Any
 
+from django.db.models import OuterRef, Subquery, TextField
+from django.db.models.functions import Coalesce
+
 from evalsite.studies.models import Change, Study
+
+
+def name_first() -> Coalesce:
+    """Return the name that a system had first, as a column of a query of systems."""
+    renamed = Change.objects.filter(
+        study=OuterRef("study"), system=OuterRef("pk"), kind=Change.Kind.RENAMED
+    )
+    first = Subquery(renamed.order_by("at", "id").values("before")[:1])
+    return Coalesce(first, "name", output_field=TextField())
 
 
 def find_former_names(study: Study, *, at: datetime | None = None) -> dict[int, str]:

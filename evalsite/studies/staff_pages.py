@@ -70,9 +70,10 @@ def study_page(path: str, **about: Any) -> Callable[[StudyViewFunction], StudyVi
 def get_study(request: HttpRequest, study_id: UUID) -> Study:
     """Return the study of this id; Http404 if there is none or this person may not see it."""
     mine = FilteredRelation("memberships", condition=Q(memberships__user=request.user.pk))
-    visible = Study.objects.visible_to(request.user).select_related("version", "instrument")
+    visible = Study.objects.visible_to(request.user)
     study: Any = (
-        visible.defer("instrument__content")
+        visible.select_related("version", "instrument", "size_plan")
+        .defer("instrument__content")
         .annotate(own=mine, own_role=F("own__role"), has_identities=F("own__has_identities"))
         .filter(pk=study_id)
         .first()

@@ -19,7 +19,7 @@ from django.db.models import Max, QuerySet
 from evalsite.annotation.allocation.slot_plan import Entry, Place, plan_layers
 from evalsite.annotation.models import Slot
 from evalsite.lib.seeds import derive_number
-from evalsite.studies.changes import find_former_names
+from evalsite.studies.changes import name_first
 from evalsite.studies.models import Batch, Item, Study, System
 
 CHUNK = 10_000
@@ -227,8 +227,7 @@ def _rank_systems(study: Study, systems: Mapping[int, str] | None = None) -> dic
     By the names that systems had first: a new name changes no plan.
     """
     if systems is None:
-        systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
-    systems = {**systems, **find_former_names(study)}
+        systems = dict(System.objects.filter(study=study).values_list("pk", name_first()))
     seeded = sorted(
         systems, key=lambda pk: (derive_number(study.seed, "system", systems[pk]), systems[pk])
     )
@@ -263,7 +262,7 @@ def plan_arrangements(study: Study, layers: int) -> list[dict[int, int]]:
 def count_strays(study: Study, systems: Mapping[int, str] | None = None) -> int:
     """Count the slots of the first k layers that differ from what the seed gives.
 
-    `systems`: their names, where they are known.
+    `systems`: the names that they had first, where these are known.
     """
     opened = study.batches.filter(opened_at__isnull=False)
     return sum(

@@ -139,9 +139,9 @@ class Setup:
 
     def _name_plan(self) -> str:
         """Return how many questions are planned; a plan may have rules only."""
-        columns = ("analysis_plan__hypotheses", "analysis_plan__margins")
-        hypotheses, margins = Study.objects.values_list(*columns).get(pk=self.study.pk)
-        planned = len(hypotheses) + len(margins)
+        # which the study at hand remembers: the page of the plan has read it
+        plan = self.study.analysis_plan
+        planned = len(plan.hypotheses) + len(plan.margins)
         return count_of(planned, "question") if planned else "written"
 
 

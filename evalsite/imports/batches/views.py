@@ -316,6 +316,7 @@ def _show_items(
     known = list(Batch.all_objects.filter(study=study).select_related("uploaded_by"))
     batches = [batch for batch in known if batch.stored_at is not None]
     unstored = [batch for batch in known if batch.stored_at is None]
+    hashes = {batch.sha256 for batch in batches}
     search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
     listed = list_records(study, search, has_one_batch=len(batches) == 1)
     rows = _list_page(listed, request.GET.get("page", "")) if batches else None
@@ -337,7 +338,7 @@ def _show_items(
         "has_unopened": study.is_launched and any(batch.opened_at is None for batch in batches),
         "last_upload": max((batch.uploaded_at for batch in batches), default=None),
         "undoings": list_undoings(study, ITEMS, jobs),
-        **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads, jobs)),
+        **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads, jobs, hashes)),
         "ratings_under_way": may_edit
         and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
         "rows": rows,

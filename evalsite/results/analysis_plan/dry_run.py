@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.annotation.models import Annotation
 from evalsite.quality.exclusion_rules import Condition, Outcome, join_outcomes, run_rules
 from evalsite.quality.person_measures import measure_people
 from evalsite.results.progress import count_edge
@@ -29,12 +28,12 @@ class DryRun:
         return join_outcomes(self.outcomes)
 
 
-def list_targets(study: Study, user: Any) -> list[tuple[str, str]]:
+def list_targets(study: Study, user: Any, *, has_pilots: bool) -> list[tuple[str, str]]:
     """Return what rules can be tried on: own answers, and studies with the same questions."""
     found = []
     if count_edge(study).done:
         found.append((THIS, "This study’s answers"))
-    if Annotation.objects.filter(study=study, status=Annotation.Status.PILOT).exists():
+    if has_pilots:
         found.append((PILOT, "Your pilot"))
     asked = [one.key for one in study.config.criteria]
     others = Study.objects.visible_to(user).filter(protocol=study.protocol)

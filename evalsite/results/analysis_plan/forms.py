@@ -19,6 +19,7 @@ from evalsite.results.analysis_plan.stored import (
     own_thresholds,
 )
 from evalsite.results.analysis_plan.wording import write_limit
+from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Study
 from evalsite.studies.setup_forms import SettingsForm, describe_fields
 
@@ -179,7 +180,7 @@ class PlanForm(SettingsForm):
             del self.fields["primary"]
         else:
             self.fields["primary"].choices = _list_mains(study, plan)  # type: ignore[attr-defined]
-        if study.systems.count() < _FEWEST_FOR_ERRORS and not plan.has_own_errors:
+        if count_edge(study).systems < _FEWEST_FOR_ERRORS and not plan.has_own_errors:
             del self.fields["has_own_errors"]
         if self.targets:
             self.fields["on"].choices = list(self.targets.items())  # type: ignore[attr-defined]

@@ -6,19 +6,22 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
+from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.clock import now
+from evalsite.participants.models import Origin
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.frozen_plans import (
     find_first,
     freeze_plan,
     list_cluster_answers,
     list_deviations,
+    list_hidden,
     list_versions,
 )
 from evalsite.quality.models import (
@@ -28,7 +31,7 @@ from evalsite.quality.models import (
     AnalysisPlanVersion,
     ExclusionRule,
 )
-from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
+from evalsite.quality.plan_state import count_answers_at, plan_of
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.power.kept_plan import describe_kept, find_plan
 from evalsite.studies.models import Item, Study
@@ -119,8 +122,9 @@ def change_plan(
     another version, for this reason.
     """
     # one after another: of two people who save at once, the second gets an error
-    Study.objects.select_for_update().get(pk=study.pk)
-    plan, rules = plan_of(study), list_conditions(study)
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    # of a study of its own: the page of a plan that isn't saved shows what was read before
+    plan, rules = plan_of(current), list_conditions(study)
     if mark_plan(plan, rules) != seen:
         raise ValidationError(
             "Someone changed this plan while you had it open. Reload the page, and enter your "
@@ -188,14 +192,26 @@ class Stored:
     rules: list[list[dict[str, Any]]]
     versions: list[AnalysisPlanVersion]
     has_imported: bool
+    has_pilots: bool  # answers of a pilot
+    is_hidden: bool
 
 
 def read_plan(study: Study) -> Stored:
+    answers = Annotation.objects.filter(study=study)
+    # in one query
+    known = Study.objects.values_list(
+        Exists(answers.filter(origin=Origin.IMPORTED)),
+        Exists(answers.filter(status=Annotation.Status.PILOT)),
+        Exists(list_hidden().filter(pk=study.pk)),
+    )
+    imported, pilots, hidden = known.get(pk=study.pk)
     return Stored(
         plan=plan_of(study),
         rules=list_conditions(study),
         versions=list_versions(study),
-        has_imported=has_imported(study),
+        has_imported=imported,
+        has_pilots=pilots,
+        is_hidden=hidden,
     )
 
 

@@ -23,7 +23,7 @@ from evalsite.annotation.running.setup_page import (
     describe_page,
     find_next,
 )
-from evalsite.quality.frozen_plans import find_first, is_hidden
+from evalsite.quality.frozen_plans import find_first
 from evalsite.quality.models import LEVELS
 from evalsite.quality.plan_commitment import write_line
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
@@ -70,7 +70,7 @@ def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         context = _describe_for_readers(study, stored)
         return TemplateResponse(request, "results/plan_read.html", context)
     data = request.POST if request.method == "POST" else None
-    targets = dict(list_targets(study, request.user))
+    targets = dict(list_targets(study, request.user, has_pilots=stored.has_pilots))
     form = PlanForm(
         data, instance=copy(study), zone=zone_of(request.user), stored=stored, targets=targets
     )
@@ -92,7 +92,7 @@ def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         or (is_checked and bool(form.errors or rows.conditions.errors)),
         "sizes": sizes,
         "headline": _write_headline(study, stored, rows.meant, sizes),
-        "is_hidden": is_hidden(study),
+        "is_hidden": stored.is_hidden,
         "dry": _try_rules(study, form, rows, targets) if form.action == RUN else None,
         **_describe_frozen(study, stored),
     }
@@ -201,7 +201,7 @@ def _describe_for_readers(study: Study, stored: Stored) -> dict[str, Any]:
         "primary": labels.get(plan["primary"], ""),
         "planned": (first.content.get("planned") if first else None) or now,
         "stopping": STOPPING[stored.plan.stopping],
-        "is_hidden": is_hidden(study),
+        "is_hidden": stored.is_hidden,
         **_describe_frozen(study, stored, plan),
     }
 

@@ -22,6 +22,7 @@ from evalsite.results.design.evenness import (
     spread_over_people,
 )
 from evalsite.results.design.wording import describe_design
+from evalsite.studies.changes import name_first
 from evalsite.studies.models import Study, System
 from evalsite.studies.summary_lines import count_of
 
@@ -132,10 +133,12 @@ def report_design(
     report = begin_report(study, has_places=has_places, groups=items.groups.total())
     if not has_places:
         return report
-    systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
+    named = list(System.objects.filter(study=study).values_list("pk", "name", name_first()))
+    systems = {pk: name for pk, name, _first in named}
+    first_names = {pk: first for pk, _name, first in named}
     sizes = items.sizes
     parts: list[Callable[[], None]] = [
-        partial(_add_replay, report, study, systems),
+        partial(_add_replay, report, study, first_names),
         partial(_add_items, report, items),
         partial(_add_people, report, study),
         *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
@@ -148,8 +151,8 @@ def report_design(
     return report
 
 
-def _add_replay(report: Report, study: Study, systems: dict[int, str]) -> None:
-    report.strays = strays = count_strays(study, systems)
+def _add_replay(report: Report, study: Study, first_names: dict[int, str]) -> None:
+    report.strays = strays = count_strays(study, first_names)
     report.replay = "The places are exactly those that the seed gives."
     if strays:
         report.replay = (
