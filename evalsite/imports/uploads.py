@@ -174,6 +174,9 @@ def open_upload(key: UUID, *, by: Any) -> Upload | None:
     uploads = Upload.objects.filter(pk=key, created_by=by).select_related("study")
     upload = uploads.first()
     moment = now()
+    if upload is not None and upload.study_id is None and find_kept_until(upload) <= moment:
+        # the next clean-up deletes it
+        return None
     # noted once an hour: looking at a page seldom writes
     if upload is not None and upload.looked_at < moment - _NOTED_EVERY:
         uploads.filter(study=None).update(looked_at=moment)
@@ -255,9 +258,9 @@ def _find_busy() -> set[str]:
 
 @transaction.atomic
 def _drop_unless_busy(upload: Upload) -> None:
-    # a job may have been started since
+    # a job may have been started since, or its person may have opened it
     row = Upload.objects.select_for_update(of=("self",)).filter(pk=upload.pk).first()
-    if row is not None and str(row.pk) not in _find_busy():
+    if row is not None and str(row.pk) not in _find_busy() and find_kept_until(row) <= now():
         drop_upload(row)
 
 

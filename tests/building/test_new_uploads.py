@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from evalsite.imports import uploads
 from evalsite.imports.batches.columns import INPUT, OF_SYSTEM
 from evalsite.imports.models import Upload
 from evalsite.lib.clock import now
@@ -287,6 +288,40 @@ def test_expired_upload_says_so_and_leads_back(staff_client: Client) -> None:
 
     assert page.redirect_chain == [(START, 302)]
     assert "This upload has expired" in page.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_upload_is_kept_a_day_after_it_was_last_opened_whether_or_not_a_worker_runs(
+    staff_client: Client,
+) -> None:
+    drop(staff_client, {"a.csv": GOOD})
+    address, start = find("new-upload"), now()
+    hours = {}
+
+    for hour in (23, 46, 71):
+        with time_machine.travel(start + timedelta(hours=hour)):
+            hours[hour] = staff_client.get(address).status_code
+
+    assert hours == {23: 200, 46: 200, 71: 302}
+    assert Upload.objects.get().path.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_upload_that_is_opened_while_old_ones_are_deleted_stays(
+    staff_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop(staff_client, {"a.csv": GOOD})
+    drop_unless_busy = uploads._drop_unless_busy
+
+    def open_before(upload: Upload) -> None:
+        Upload.objects.update(looked_at=now())
+        drop_unless_busy(upload)
+
+    monkeypatch.setattr(uploads, "_drop_unless_busy", open_before)
+    with time_machine.travel(now() + timedelta(hours=25)):
+        uploads.prune_uploads()
+
+    assert Upload.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from evalsite.annotation.models import (
     Revision,
     Slot,
 )
-from evalsite.annotation.running.item_changes import withdraw_item
+from evalsite.annotation.running.item_changes import correct_output, withdraw_item
 from evalsite.annotation.running.launch import launch_study
 from evalsite.exports.bundle import format as layout
 from evalsite.exports.bundle.restore import Restored, restore_bundle
@@ -50,6 +50,7 @@ from tests.support.bundles import (
     change,
     check,
     close,
+    examine,
     make_full_study,
     pack,
     read_files,
@@ -215,6 +216,20 @@ def test_a_withdrawal_without_its_record_is_named_when_the_bundle_is_checked():
     report = check(zip_files(sum_up(files)))
 
     assert "withdrawal_that_nobody_recorded" in [fault.code for fault in report.faults]
+
+
+@pytest.mark.django_db
+def test_a_correction_names_an_output_of_its_item():
+    study = make_live(items=2, k=1)
+    output = study.items.main().first().outputs.first()
+    correct_output(output=output, text="Other words.", reason="A typo.", by=make_user())
+    bundle = pack(close(study))
+
+    def move(rows: list[dict[str, Any]]) -> None:
+        rows[0]["position"] = 99
+
+    assert examine(bundle).codes == []
+    assert examine(change(bundle, "records/changes.jsonl", move)).codes == ["row_invalid"]
 
 
 def make_changed_study() -> Study:

@@ -139,6 +139,7 @@ class RowStore:
         """Store what was changed after the launch; the items must be there."""
         for page in in_pages(self.bundle.read_rows(CHANGE_ROWS)):
             items = self._find_items(page) | self._find_items(page, "instead_of")
+            outputs = self._find_outputs(items)
             pairs = []
             for row in page:
                 with reading(row):
@@ -155,6 +156,9 @@ class RowStore:
                         **items_named,
                         **read_fields(Change, CHANGE_FIELDS, plain),
                     )
+                    place = (change.item_id, change.position)
+                    if change.position is not None and place not in outputs:
+                        raise Misshapen(f"position can't be {change.position}")
                     pairs.append((row, change))
             store_rows(pairs)
 
