@@ -591,16 +591,8 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
 
 def _describe_reading(scale: BareScale, key: str) -> dict[str, Any]:
     """Return a note on how the values were read."""
-    if scale.decides:
-        return make_note("read_as_decisions", key)
-    low, high = scale.ends or (None, None)
-    facts: dict[str, Any] = {"low": low, "high": high}
-    if scale.kind == "number":
-        return make_note("read_as_numbers", key, **facts)
-    facts["is_range_found"] = scale.is_range_found
-    if scale.kind == "slider":
-        return make_note("read_as_slider", key, **facts)
-    return make_note("read_as_points", key, **facts, step=scale.step)
+    code, facts = scale.describe_reading()
+    return make_note(code, key, **facts)
 
 
 _YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]

@@ -33,8 +33,9 @@ from evalsite.building.instrument_change import (
 )
 from evalsite.building.titles import propose_title
 from evalsite.building.trying import Sample, list_samples, render_pick
-from evalsite.building.upload_views import start_again
+from evalsite.building.upload_views import open_outputs, start_again
 from evalsite.imports.batches.new_study import create_study_from
+from evalsite.imports.models import Upload
 from evalsite.imports.steps import find_report
 from evalsite.imports.uploads import open_upload
 from evalsite.instruments.schema import Instrument
@@ -146,8 +147,8 @@ def find_aim(request: HttpRequest) -> dict[str, Any]:
 
 
 def _find_upload(request: HttpRequest, key: UUID) -> dict[str, Any] | None:
-    upload = open_upload(key, by=request.user)
-    report = find_report(upload) if upload is not None and upload.study is None else None
+    upload = open_outputs(request, key)
+    report = None if upload is None else find_report(upload)
     if report is None or not report.is_importable:
         return None
     return {"first": read_file(report), "url": reverse("admin:new-instrument", args=[key])}
@@ -171,8 +172,10 @@ def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase
         return redirect("admin:study-overview", upload.study.pk)
     if upload is None or not upload.path.exists():
         return start_again(request)
-    # the page before this one
+    # the page before this one, which leads to that of ratings
     back = redirect("admin:new-upload", upload.pk)
+    if upload.purpose != Upload.Purpose.ITEMS:
+        return back
     report = find_report(upload)
     if report is None or not report.is_importable or not report.summary["examples"]:
         return back

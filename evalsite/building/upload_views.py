@@ -99,7 +99,7 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
 @require_POST
 def continue_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     """Go on to the instrument, unless something was changed or still has to be."""
-    upload = _open(request, upload_id)
+    upload = open_outputs(request, upload_id)
     if upload is None:
         return start_again(request)
     is_changed = change_upload(request, upload)
@@ -112,7 +112,7 @@ def continue_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
 @require_POST
 def correct_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     """Take a corrected file in place of one with faults; the other files of the upload stay."""
-    upload = _open(request, upload_id)
+    upload = open_outputs(request, upload_id)
     if upload is None:
         return start_again(request)
     form = UploadForm(request.POST, request.FILES, several=True)
@@ -127,8 +127,8 @@ def correct_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBas
 
 @require_POST
 def cancel_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
-    upload = _open(request, upload_id)
-    if upload is not None:
+    upload = open_upload(upload_id, by=request.user)
+    if upload is not None and upload.study is None:
         drop_upload(upload)
     return redirect("admin:study-new")
 
@@ -136,17 +136,21 @@ def cancel_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase
 @require_safe
 def show_new_faults(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     """Send all faults, to work through them in a spreadsheet."""
-    upload = _open(request, upload_id)
+    upload = open_outputs(request, upload_id)
     if upload is None:
         raise Http404("No such upload.")
     return send_faults(upload)
 
 
-def _open(request: HttpRequest, upload_id: UUID) -> Upload | None:
-    """Return this person's upload while it waits; None once it is gone or a study was made."""
+def open_outputs(request: HttpRequest, upload_id: UUID) -> Upload | None:
+    """Return this person's upload of outputs while it waits.
+
+    None once it is gone or a study was made, and of ratings, which have pages of their own.
+    """
     upload = open_upload(upload_id, by=request.user)
-    is_waiting = upload is not None and upload.study is None and upload.path.exists()
-    return upload if is_waiting else None
+    if upload is None or upload.study is not None or not upload.path.exists():
+        return None
+    return upload if upload.purpose == Upload.Purpose.ITEMS else None
 
 
 def start_again(request: HttpRequest) -> HttpResponseBase:

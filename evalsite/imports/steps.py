@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from functools import partial
 from hashlib import sha256
+from hmac import compare_digest
+from itertools import chain, islice
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Max
+from django.utils.crypto import salted_hmac
 
 from evalsite import __version__
 from evalsite.data.tables.mapping import FileMapping
@@ -64,30 +67,49 @@ def keep_check(upload: Upload, importer: Importer, checked: Checked, basis: str)
     if head is None:
         upload.checked_path.unlink(missing_ok=True)
         return
-    part = upload.checked_path.with_suffix(".part")
-    with part.open("w", encoding="ascii") as file:
-        file.write(f"{json.dumps({'basis': basis, **head})}\n")
-        file.writelines(f"{json.dumps(row)}\n" for row in importer.write_rows(checked))
+    part, signature = upload.checked_path.with_suffix(".part"), _sign(upload)
+    with part.open("wb") as file:
+        # its place: what comes after it is known at the end
+        file.write(f"{signature.hexdigest()}\n".encode())
+        for row in chain([{"basis": basis, **head}], importer.write_rows(checked)):
+            line = f"{json.dumps(row)}\n".encode()
+            signature.update(line)
+            file.write(line)
+        file.seek(0)
+        file.write(signature.hexdigest().encode())
     # replaced, not written over: an import may be reading the earlier one
     part.replace(upload.checked_path)
 
 
 def find_kept_check(upload: Upload, importer: Importer) -> Any | None:
-    """Return the checked values that are kept, if nothing that they depend on has changed."""
+    """Return the checked values that are kept, if nothing that they depend on has changed.
+
+    None also if the file was cut off or changed on the disk: it is then checked again.
+    """
+    signature = _sign(upload)
     try:
-        with upload.checked_path.open(encoding="ascii") as file:
-            head = json.loads(file.readline())
+        with upload.checked_path.open("rb") as file:
+            signed, first = file.readline(), file.readline()
+            for line in chain([first], file):
+                signature.update(line)
     except FileNotFoundError:
         return None
+    if not compare_digest(signed, f"{signature.hexdigest()}\n".encode()):
+        return None
+    head = json.loads(first)
     if head["basis"] != find_basis(upload):
         return None
 
     def read_rows() -> Iterator[Any]:
         with upload.checked_path.open(encoding="ascii") as file:
-            file.readline()
-            yield from map(json.loads, file)
+            yield from map(json.loads, islice(file, 2, None))
 
     return importer.read_kept(head, read_rows)
+
+
+def _sign(upload: Upload) -> Any:
+    """Return the signature of this upload's checked values, before the first of them."""
+    return salted_hmac("checked values", str(upload.pk), algorithm="sha256")
 
 
 # --- kinds of files ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ them. No file is refused because its values have decimals.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Ends = tuple[float, float]
 Kind = Literal["likert", "slider", "number", "decision"]
@@ -31,6 +31,19 @@ class BareScale:
     @property
     def decides(self) -> bool:
         return self.kind == "decision"
+
+    def describe_reading(self) -> tuple[str, dict[str, Any]]:
+        """Return the code of a note on how the values were read, and its facts."""
+        if self.decides:
+            return "read_as_decisions", {}
+        low, high = self.ends or (None, None)
+        facts: dict[str, Any] = {"low": low, "high": high}
+        if self.kind == "number":
+            return "read_as_numbers", facts
+        facts["is_range_found"] = self.is_range_found
+        if self.kind == "slider":
+            return "read_as_slider", facts
+        return "read_as_points", facts | {"step": self.step}
 
     def list_points(self) -> list[float]:
         if self.kind != "likert" or self.ends is None:

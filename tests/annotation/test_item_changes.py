@@ -255,7 +255,8 @@ def test_an_editor_may_withdraw():
 
 
 @pytest.mark.parametrize(
-    ("reason", "code"), [(" \n", "reason_missing"), ("x" * 201, "reason_long")]
+    ("reason", "code"),
+    [(" \n", "reason_missing"), ("x" * 201, "reason_long"), ("a\x01b", "reason_control")],
 )
 def test_a_withdrawal_needs_a_short_reason(reason, code):
     study = make_live()

@@ -212,6 +212,24 @@ def test_choosing_the_notice_turns_off_the_open_link_of_a_draft_and_not_a_panel(
     assert codes == ["notice", "notice"]
 
 
+def test_open_link_of_a_launched_study_is_turned_off_before_the_notice_is_chosen():
+    study, jane = launch(make_study(items=2)), make_user()
+    open_before = open_link(study).context["shortage"]
+
+    with pytest.raises(ValidationError) as refused:
+        change_settings(study=study, values={"has_notice": True}, by=jane, is_new_version=True)
+    link = Recruitment.objects.open_link(study)
+    is_on, link.is_on = link.is_on, False
+    link.save()
+    change_settings(study=study, values={"has_notice": True}, by=jane, is_new_version=True)
+    change_settings(
+        study=study, values={"answers_kept_for": "2 years"}, by=jane, is_new_version=True
+    )
+
+    assert (refused.value.code, is_on, open_before) == ("notice", True, "")
+    assert Study.objects.get().has_notice
+
+
 def test_launched_study_changes_to_the_page_only_with_how_long_answers_are_kept():
     study = make_live(answers_kept_for="")
     jane = make_user()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -267,6 +268,19 @@ def test_title_is_what_the_tool_calls_its_run(staff, jane):
     page = staff.get(page_of(keep(json.dumps(results), jane, "results.json")))
 
     assert page.context["form"]["title"].value() == "Refund assistant, two prompts"
+
+
+@pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
+def test_study_of_a_tools_results_shows_the_texts_that_its_page_showed(staff, jane, name):
+    results = Path("fixtures/tool_outputs/promptfoo") / name
+    kept = keep(results.read_text(encoding="utf-8"), jane, name)
+
+    create(staff, kept)
+
+    assert {*read_first_item(Study.objects.get()).values()} == {
+        "The library on Mill Street opens at 9, except on Mondays, when it opens at noon.\n"
+        "When does the library open on Mondays?"
+    }
 
 
 def test_large_file_becomes_a_study_by_a_job_that_the_page_before_shows(staff, jane, settings):

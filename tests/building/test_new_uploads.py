@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from evalsite.imports.batches.columns import INPUT, OF_SYSTEM
 from evalsite.imports.models import Upload
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
@@ -108,6 +109,31 @@ def test_tool_is_named_and_its_columns_are_behind_one_fold(
     assert read_title(page).startswith("promptfoo results: ")
     assert "<b>All " in page.text
     assert "What each" not in page.text
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Lfd. Nr.;uuid;Quelltext;Modell A v1.2 (Ausgabe);Modell B (Ausgabe);Referenz;Bemerkung",
+        "Nr;Kennung;Eingabe;gpt-4o;llama-3.1-8b;Referenztext;Kommentar",
+    ],
+)
+def test_german_names_of_columns_leave_the_outputs_to_the_systems(
+    staff_client: Client, header: str
+) -> None:
+    rows = (
+        f"{n};a{n}-77;Der Zug {n} fällt heute aus.;Train {n} is cancelled today.;"
+        f"The train {n} fails today.;Today’s train {n} is cancelled.;"
+        for n in range(1, 4)
+    )
+
+    page = drop(staff_client, {"umfrage.csv": "\n".join([header, *rows])})
+
+    report = page.context["report"]
+    columns = header.split(";")
+    assert report.faults == []
+    assert [name for name, field in report.mapping.items() if field == OF_SYSTEM] == columns[3:5]
+    assert report.mapping[columns[2]] == INPUT
 
 
 @pytest.fixture

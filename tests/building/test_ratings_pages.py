@@ -204,6 +204,49 @@ def test_nobody_else_sees_the_file(staff_client: Client) -> None:
     assert Upload.objects.get().purpose == "ratings"
 
 
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize(
+    "name",
+    ["new-upload", "new-upload-continue", "new-upload-correct", "new-upload-faults",
+     "new-instrument", "new-all", "new-from"],
+)  # fmt: skip
+def test_pages_of_outputs_take_no_file_of_ratings(
+    staff_client: Client, name: str, method: str
+) -> None:
+    drop(staff_client, RATED)
+    upload = Upload.objects.get()
+    is_aim = name in ("new-all", "new-from")
+    address = f"{reverse(f'admin:{name}')}?upload={upload.pk}" if is_aim else find(name)
+
+    status = getattr(staff_client, method)(address).status_code
+
+    assert status in (200, 302, 404, 405, 422)
+    assert staff_client.get(find("new-ratings-file")).status_code == 200
+    assert not Study.objects.exists()
+
+
+def test_file_of_ratings_is_given_up(staff_client: Client) -> None:
+    drop(staff_client, RATED)
+
+    staff_client.post(find("new-upload-cancel"))
+
+    assert not Upload.objects.exists()
+
+
+def test_file_that_changed_since_it_was_shown_makes_no_study(staff_client: Client) -> None:
+    page = drop(staff_client, RATED)
+    upload = Upload.objects.get()
+    upload.path.write_bytes(RATED.replace("1", "2").encode())
+
+    post = {**list_uses(page), "title": "Changed", "persons": "yes"}
+    answer = staff_client.post(find("new-ratings-create"), post)
+
+    assert answer.status_code == 422
+    codes = [error.code for error in answer.context["form"].non_field_errors().as_data()]
+    assert codes == ["file_changed"]
+    assert not Study.objects.exists()
+
+
 def test_a_file_that_waits_is_found_again(staff_client: Client) -> None:
     drop(staff_client, RATED)
 

@@ -208,6 +208,18 @@ def drop(name: str) -> Callable[[Rows], None]:
     return edit
 
 
+def set_study(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda about: about["study"].update({name: value})
+
+
+def drop_settings(content: dict[str, Any]) -> None:
+    del content["settings"]
+
+
+def set_promise(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda content: content["settings"].update({name: value})
+
+
 def repeat_first(rows: Rows) -> Rows:
     return [rows[0], *rows]
 
@@ -294,6 +306,16 @@ def test_records_that_cannot_be_are_faults(bundle, file, edit, fault):
         ("study.json", lambda about: about["study"].update(k=2), "item_without_its_k_places"),
         ("study.json", lambda about: about["study"].update(state="open"), "study_invalid"),
         ("study.json", lambda about: drop("title")([about["study"]]), "study_invalid"),
+        ("study.json", set_study("checks_per_person", 501), "study_invalid"),
+        ("study.json", set_study("has_notice", "yes"), "study_invalid"),
+        ("study.json", set_study("withdrawable_until", "soon"), "study_invalid"),
+        ("study.json", set_study("identity_days", 181), "study_invalid"),
+        ("study.json", set_study("hides_results", 1), "study_invalid"),
+        ("versions/1.json", set_promise("has_notice", "yes"), "version_invalid"),
+        ("versions/1.json", set_promise("withdrawable_until", "soon"), "version_invalid"),
+        ("versions/1.json", set_promise("identity_days", "90"), "version_invalid"),
+        ("versions/1.json", set_promise("identity_days", 10**12), "version_invalid"),
+        ("versions/1.json", drop_settings, "version_invalid"),
         ("study.json", lambda about: about["study"].update(systems=["a", "a"]), "systems_invalid"),
         ("study.json", lambda about: [about], "not_a_bundle"),
         (

@@ -32,9 +32,10 @@ pytestmark = pytest.mark.django_db
 
 MESSAGES = Path(__file__).resolve().parents[2] / "fixtures" / "import_messages.txt"
 # it takes a file of 100,000 pairs; what is asked of several files and of tools is in tests/data and
-# test_getting_in.py; and turns are in tests/annotation
+# test_getting_in.py; turns are in tests/annotation; and options only commands have
 NOT_SHOWN = {
     "too_many_outputs", "decision_needed", "input_unclear", "no_file", "turns_not_supported",
+    "option_unused",
 }  # fmt: skip
 # the calls whose first argument is the code of a fault
 _CALLS = {"Fault", "Refused", "Problem", "_blame", "_blame_answer"}

@@ -192,3 +192,46 @@ def test_values_of_another_version_of_the_site_are_not_used(study: Study, monkey
     monkeypatch.setattr(steps, "__version__", "another")
 
     assert find_kept_check(waiting, ITEMS) is None
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "no head": lambda data: data[:65],
+    "head cut off": lambda data: data[:100],
+    "last item missing": lambda data: data[: data.rindex(b"\n", 0, -1) + 1],
+    "last item cut off": lambda data: data[:-9],
+    "other output": lambda data: data.replace(b"[B]", b"[Z]"),
+    "other number": lambda data: data.replace(b'"items": 2', b'"items": 1'),
+    "not text": lambda data: b"\xff\n{\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_values_that_were_damaged_on_the_disk_are_not_used(
+    study: Study, parsed: list[str], damage: str
+) -> None:
+    content = f"{GOOD}{OTHER.partition(chr(10))[2]}"
+    waiting = upload(study, content)
+    rows = check_upload(waiting).rows_taken
+    whole = waiting.checked_path.read_bytes()
+    damaged = DAMAGES[damage](whole)
+    waiting.checked_path.write_bytes(damaged)
+
+    batch = import_upload(Upload.objects.get(pk=waiting.pk), by=None)
+
+    assert damaged != whole
+    assert parsed == ["a.csv"] * 2
+    assert (batch.rows, batch.items.count()) == (rows, 2)
+    assert not any(
+        "[Z]" in output.text for item in batch.items.all() for output in item.outputs.all()
+    )
+
+
+def test_checked_values_of_another_upload_are_not_used(study: Study, parsed: list[str]) -> None:
+    waiting, other = upload(study), upload(study, OTHER)
+    check_upload(waiting)
+    check_upload(other)
+    waiting.checked_path.write_bytes(other.checked_path.read_bytes())
+
+    assert find_kept_check(waiting, ITEMS) is None
+    assert find_kept_check(other, ITEMS) is not None

@@ -25,6 +25,8 @@ INSIDE = (
     "templates/scales",
     "evalsite/analysis/families",
     "evalsite/exports/scripts",
+    # finds the kind that values without an instrument suit
+    "evalsite/lib/bare_scales.py",
 )
 
 _IN_TEMPLATES = re.compile(rf"(?:==|!=|\bin)\s*(['\"])(?:{'|'.join(sorted(KINDS))})\1")

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin
+from evalsite.participants.models import ItemSet, Origin, Recruitment
 from evalsite.quality.closing import close_due_studies
 from evalsite.quality.models import Approval
 from evalsite.results.overview.activity_log import list_events
@@ -170,6 +170,16 @@ def test_link_to_share_is_there_until_the_first_answer(staff_client):
 
     assert f"/join/{study.pk}/" in before
     assert f"/join/{study.pk}/" not in overview(staff_client, study).text
+
+
+def test_link_that_is_off_is_not_to_be_shared(staff_client):
+    study = make_live()
+    Recruitment.objects.create(study=study, number=0, platform="open_link", is_on=False)
+
+    page = overview(staff_client, study)
+
+    assert [task.key for task in page.context["tasks"]] == ["invite"]
+    assert f"/join/{study.pk}/" not in page.text
 
 
 def test_viewers_are_asked_for_nothing(db):

@@ -9,6 +9,7 @@ from evalsite.analysis.sample_size import Decision, find_smallest
 from evalsite.annotation.running.launch import launch_study
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.format import STUDY_FIELDS_IF_ANY
+from evalsite.instruments.installed import installed_protocols
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.quality.frozen_plans import is_hidden, list_deviations
@@ -121,6 +122,24 @@ def add_closed(study: Study, *, people: int, title: str, by: str = "jane") -> Re
     ]  # fmt: skip
     report.save()
     return report
+
+
+def test_spread_of_another_scale_under_the_same_key_is_not_used(settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    study = make_study(items=20, k=5)
+    criterion = study.config.criteria[0]
+    finer = next(
+        one
+        for config in installed_protocols().values()
+        for one in config.criteria
+        if not one.scale.compares and one.scale.maximum != criterion.scale.maximum
+    )
+    add_closed(study, people=9, title="Ours")
+
+    same = find_spread(study, criterion)
+    other = find_spread(study, finer.model_copy(update={"key": criterion.key}))
+
+    assert (same.studies, other.studies) == (1, 0)
 
 
 def test_spread_is_that_of_closed_studies_of_the_team_otherwise_typical(settings, tmp_path):

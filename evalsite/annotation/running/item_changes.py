@@ -94,6 +94,11 @@ def clean_reason(reason: str) -> str:
         raise ValidationError(
             f"Give the reason in {LONGEST_REASON} characters or fewer.", code="reason_long"
         )
+    if control := _CONTROL.search(reason):
+        raise ValidationError(
+            f"The reason holds an invalid character (U+{ord(control.group()):04X}). Remove it.",
+            code="reason_control",
+        )
     return reason
 
 

@@ -654,6 +654,8 @@ _Frame = tuple[list[str], list[list[Any]]]
 
 _STARTS = re.compile(
     r"\s*\[\s*\["
+    # beside others, such as the name of a table
+    r'|\s*\{[^\[\]{}]{0,1000}"columns"\s*:\s*\[\s*"'
     r'|\s*\{\s*"(?:columns"\s*:\s*\[|schema"\s*:\s*\{\s*"fields"|(?:[^"\\]|\\.)*"\s*:\s*\{\s*")'
 )
 
@@ -698,7 +700,7 @@ def _read_values(value: Any) -> _Frame | None:
 
 
 def _read_split(value: Any) -> _Frame | None:
-    if not _has_keys(value, {"columns", "data"}, {"columns", "index", "data"}):
+    if not isinstance(value, dict) or not {"columns", "data"} <= value.keys():
         return None
     columns, data = value["columns"], value["data"]
     if not isinstance(columns, list) or not isinstance(data, list):
@@ -741,8 +743,8 @@ def _read_columns(value: Any) -> _Frame | None:
     return None
 
 
-def _has_keys(value: Any, needed: set[str], known: set[str] | None = None) -> bool:
-    return isinstance(value, dict) and needed <= value.keys() <= (known or needed)
+def _has_keys(value: Any, keys: set[str]) -> bool:
+    return isinstance(value, dict) and value.keys() == keys
 
 
 def _are_numbers(labels: Sequence[str]) -> bool:

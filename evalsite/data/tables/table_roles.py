@@ -146,7 +146,11 @@ def choose_paths(row: RowPaths, first: Mapping[str, Any], chosen: Mapping[str, s
     inputs = {
         path: [path]
         for path, use in known.items()
-        if use not in _ROLES and use not in _KEPT and not use.startswith("gold_")
+        if use not in _ROLES
+        and use not in _KEPT
+        and not use.startswith("gold_")
+        # the tool's own input of this name may be a text inside what the file has there
+        and path in row.inputs.get(path, [path])
     }
     changes: dict[str, Any] = {
         name: paths

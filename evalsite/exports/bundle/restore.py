@@ -62,6 +62,8 @@ Plain = dict[str, Any]
 _MOST_FAULTS = 20
 _MARGIN = {"criterion", "system", "relation", "other", "margin"}
 _LONGEST_NAME = 60
+# of a version: what pages and deletion go by later; older ones lack some
+_PROMISES = ("has_notice", "identity_days", "withdrawable_until")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,10 +259,12 @@ class Loader:
         try:
             if not isinstance(content["texts"]["instructions"], str):
                 raise TypeError
+            promised = content["settings"]
+            read_fields(Study, [name for name in _PROMISES if name in promised], promised)
             check_criteria(content["instrument"])
             # people may be asked by it here
             check_instrument_of(content["instrument"], self.plain)
-        except UNREADABLE:
+        except (*UNREADABLE, Misshapen):
             message = "This isn't the content of a version."
             raise BadBundle("version_invalid", message, name) from None
         return dict(content)

@@ -63,9 +63,12 @@ _INPUTS = frozenset((
     *_PROMPTS, "data", "triples", "table", "box_score", "evidence", "mr",
     "meaning_representation", "review", "review_text", "review_body", "dialogue_history",
     "dialog_history", "dialogue_context", "goal", "claim", "premise", "transcript", "paragraph",
+    "frage", "quelltext", "ausgangstext", "originaltext", "eingabe", "kontext", "anweisung",
 ))  # fmt: skip
 # may be a system's output as well as what it is measured against
-_REFERENCES = re.compile(r"(the_)?(ref|reference|gold|target|human|ground_truth)(_?(text|output))?")
+_REFERENCES = re.compile(
+    r"(the_)?(ref|reference|referenz|gold|target|human|ground_truth)(_?(text|output))?"
+)
 # an output only where a number or a letter follows
 _NUMBERED_OUTPUTS = ("choice", "option")
 # hardly the name of a system: with one of these among them no columns are taken for systems
@@ -74,7 +77,8 @@ _UNLIKE_SYSTEMS = re.compile(
     "(id|index|no|nr|num|number|row|line|date|time|timestamp|year|split|set|fold|source|src|origin|"
     "domain|topic|category|type|label|lang|language|locale|url|link|doc|document|title|author|user|"
     "worker|annotator|participant|score|rating|value|bleu|rouge|length|len|seed|status|tag|tags|"
-    "note|notes|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt)"
+    "note|notes|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt|"
+    "uuid|lfd[._ ]*nr[.]?|nummer|bemerkung|bemerkungen|kommentar|anmerkung|kategorie|thema|datum)"
 )
 _SHORT = 5
 _NUMBERED = re.compile(r"(.*?)_?([1-9][0-9]?)")
@@ -421,8 +425,9 @@ def _number_letter(column: str) -> str:
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
 _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
-# what the names of columns hardly ever have: lines, the end of a sentence, or many words
-_IS_TEXT = re.compile(r"\n|[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
+# what the names of columns hardly ever have: lines, the end of a sentence (“Nr.” is none), or many
+# words
+_IS_TEXT = re.compile(r"\n|(?<!\b[Nn][ro])[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class Question:
         """Return a value as a file of ratings has it for a study."""
         if self.options:
             return self.options[value]
-        if self.scale["kind"] == "decision" and value.casefold() in DECISION_WORDS:
+        if value.casefold() in DECISION_WORDS:
             return str(DECISION_WORDS[value.casefold()])
         return f"{round(float(value), _DECIMALS):.15g}"
 

@@ -30,7 +30,13 @@ from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, rea
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.steps import check_for, replace_nul
-from evalsite.imports.uploads import drop_upload, forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.uploads import (
+    drop_upload,
+    forget_bytes,
+    insist_on_bytes,
+    insist_on_checked_bytes,
+    is_large,
+)
 from evalsite.instruments.schema import FORMAT
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
@@ -179,6 +185,7 @@ def create_study_of_ratings(
 
 def _create(upload: Upload, *, by: Any, title: str, has_persons: bool) -> Study:
     try:
+        insist_on_checked_bytes(upload)
         bare = _read(upload)
     except FileNotFoundError:
         # the other of two clicks has just finished

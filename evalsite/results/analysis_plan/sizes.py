@@ -23,7 +23,7 @@ from evalsite.annotation.running.checklist import WORTH_A_LOOK, Check
 from evalsite.annotation.running.invited_people import count_expected
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_setup
 from evalsite.annotation.running.work_page import count_people
-from evalsite.instruments.schema import Criterion
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.quality.models import DIFFERENCES, LEVELS
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import find_level
@@ -32,6 +32,7 @@ from evalsite.results.power.design_search import FEW_RATERS, count_times_wider
 from evalsite.results.power.forms import count_points
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
+from evalsite.studies.version_cache import read_instrument
 
 # of typical preferences, as the planner has it
 TIES = 0.3
@@ -296,12 +297,29 @@ def _read_closed(study: Study, criterion: Criterion) -> list[Variances]:
         .order_by("-closed_at")
         .distinct()
     )
-    reports = [pk for _, pk in closed.values_list("closed_at", "report")[:_MOST_STUDIES]]
+    names = ("closed_at", "pk", "version", "protocol", "report")
+    reports = [
+        report
+        for _, pk, version, protocol, report in closed.values_list(*names)[:_MOST_STUDIES]
+        if _has_scale(read_instrument(pk, version, protocol), criterion)
+    ]
     kept = Report.objects.filter(pk__in=reports).values_list(
         "content__kept__criteria", "content__kept__data"
     )
     found = (_read_model(criterion, criteria, data) for criteria, data in kept)
     return [variances for variances in found if variances is not None]
+
+
+def _has_scale(instrument: Instrument, criterion: Criterion) -> bool:
+    """Return whether this instrument asks the question on the same scale: keys may be alike."""
+    asked = next((one for one in instrument.criteria if one.key == criterion.key), None)
+    return asked is not None and _list_values(asked) == _list_values(criterion)
+
+
+def _list_values(criterion: Criterion) -> tuple[Any, ...]:
+    scale = criterion.scale
+    values = [value for value, _ in scale.list_answers()]
+    return scale.kind, scale.minimum, scale.maximum, values
 
 
 def _read_model(

@@ -19,6 +19,7 @@ from evalsite.annotation.running.places_views import describe_places
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
+from evalsite.participants.models import Recruitment
 from evalsite.results.overview.activity_log import Event, list_events
 from evalsite.results.overview.attention import Task, list_tasks
 from evalsite.results.overview.forecast import Forecast, forecast_end
@@ -81,6 +82,7 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
         page = _build_overview(request, study)
     places = describe_places(study) if page.activity.has_work else {}
     context = {field.name: getattr(page, field.name) for field in fields(page)}
+    context["has_link"] = Recruitment.objects.open_link(study).is_on
     context |= {**places, "can_steer": has_role(request, study, Membership.Role.EDITOR)}
     response = TemplateResponse(request, "results/overview.html", context)
     return keep_watching(response, places.get("places"), page.launch)
