@@ -94,7 +94,7 @@ def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
     context = {
         "form": form,
         "must_decide": must_decide,
-        "at_work": count_at_work(study),
+        "at_work": count_at_work(study) if must_decide else 0,
         "plan_version": find_version(study),
         "are_systems_hidden": state.is_hidden,
         "has_ended": study.has_ended,
