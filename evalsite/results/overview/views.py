@@ -82,7 +82,8 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
         page = _build_overview(request, study)
     places = describe_places(study) if page.activity.has_work else {}
     context = {field.name: getattr(page, field.name) for field in fields(page)}
-    context["has_link"] = Recruitment.objects.open_link(study).is_on
+    if any(task.key == "invite" for task in page.tasks):
+        context["has_link"] = Recruitment.objects.open_link(study).is_on
     context |= {**places, "can_steer": has_role(request, study, Membership.Role.EDITOR)}
     response = TemplateResponse(request, "results/overview.html", context)
     return keep_watching(response, places.get("places"), page.launch)
