@@ -851,7 +851,7 @@ class BasedOn(Part):
     sha256: str | None = None
     note: bool = False
     inputs: Names = []
-    kinds: dict[str, TextKind] = {}
+    kinds: dict[str, InputKind] = {}
 
 
 class Instrument(Part):

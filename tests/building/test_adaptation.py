@@ -35,6 +35,14 @@ def test_messages_become_a_conversation_whatever_the_instrument_says():
     assert content["based_on"]["kinds"] == {"prompt": "conversation"}
 
 
+def test_kind_that_only_instruments_have_is_kept():
+    first = make_first(inputs={"source": FileInput("meaning representation", "name[Aromi]")})
+
+    content = adapt_for("da_sqm", first)
+
+    assert content["based_on"]["kinds"] == {"source": "meaning representation"}
+
+
 def test_text_in_place_of_a_conversation_stays_text_in_practice_too():
     content = adapt_for("helpsteer2", make_first("prompt"))
 
