@@ -136,8 +136,8 @@ def _insist_on_launched(study: Study) -> None:
 
 def _lock_holders(item: Item) -> list[Participant]:
     """Return those who hold a place of this item, locked: a person's row goes before all others."""
-    held = Slot.objects.leased().filter(item=item).values("participant")
-    people = Participant.objects.filter(pk__in=held).select_for_update(no_key=True)
+    holders = Slot.objects.leased().filter(item=item).values("participant")
+    people = Participant.objects.filter(pk__in=holders).select_for_update(no_key=True)
     return list(people.order_by("pk"))
 
 

@@ -64,8 +64,8 @@ def _describe_saving(study: Study, saved: Study, form: SettingsForm, values: dic
     if not labels:
         return "Nothing was changed."
     is_new = saved.version_id != study.version_id
-    what = f"Saved as {saved.version}: " if is_new else "Saved: "
-    return f"{what}{list_of(labels)}."
+    start = f"Saved as {saved.version}: " if is_new else "Saved: "
+    return f"{start}{list_of(labels)}."
 
 
 def find_next(page: str) -> str:
