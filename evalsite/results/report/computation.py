@@ -42,6 +42,7 @@ from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
+from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.studies.changes import describe_in_force
@@ -237,6 +238,7 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
     try:
         report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
         write_drawings(report)
+        write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)
     except BaseException:
