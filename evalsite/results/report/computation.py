@@ -237,7 +237,6 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
     )
     try:
         report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
-        write_drawings(report)
         write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)
@@ -451,19 +450,6 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
 
 def _list_options(scale: Scale) -> list[dict[str, str]]:
     return [{"key": key, "label": label} for key, label in scale.list_options()]
-
-
-def write_drawings(report: Report) -> None:
-    """Write the drawings of the report to its folder, as SVG and as PDF."""
-    from evalsite.results.report.drawings import draw_report  # noqa: PLC0415
-    from evalsite.results.report.plots import write_drawing  # noqa: PLC0415
-
-    report.folder.mkdir(parents=True, exist_ok=True)
-    for name, drawing in draw_report(report.content["kept"]):
-        (report.folder / f"{name}.svg").write_bytes(write_drawing(drawing, "svg"))
-        # a narrow one is for small screens alone
-        if not name.endswith("-narrow"):
-            (report.folder / f"{name}.pdf").write_bytes(write_drawing(drawing, "pdf"))
 
 
 def _forget_old(study: Study) -> None:
