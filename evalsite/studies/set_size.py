@@ -1,9 +1,8 @@
 """Checks and repeats in the design of a study: how many a set holds, from its settings alone."""
 
 from evalsite.studies.models import Study
+from evalsite.studies.settings import FEWEST
 
-# with fewer items a person, nobody is asked twice: each pair of answers would be a large part
-FEWEST = 24
 # of a set there are at least so many for each check
 PAGES_PER_CHECK = 4
 # a page comes at least so many pages before it is shown again

@@ -12,21 +12,14 @@ from django.utils.text import slugify
 
 from evalsite.accounts.time_zones import format_local
 from evalsite.instruments.installed import installed_folders
+from evalsite.lib.money import format_money as format_money
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
 
-_SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
-
 
 def format_moment(moment: datetime) -> str:
     return f"{date_format(moment, 'j F Y, H:i')} UTC"
-
-
-def format_money(amount: Decimal, currency: str) -> str:
-    """Return an amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
-    sign = _SIGNS.get(currency)
-    return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
 
 
 def name_start(study: Study) -> str:
