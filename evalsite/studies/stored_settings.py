@@ -49,6 +49,13 @@ class SettingsColumn(models.JSONField):
             values[name] = _FROM_TEXT[name](values[name])
         return Values(values)
 
+    def pre_save(self, study: models.Model, add: bool) -> Any:
+        values = super().pre_save(study, add)
+        if isinstance(values, dict):
+            values = Values(self.check_values(values))
+            setattr(study, self.attname, values)
+        return values
+
     def get_prep_value(self, value: Any) -> Any:
         return (
             self.check_values(value) if isinstance(value, dict) else super().get_prep_value(value)
