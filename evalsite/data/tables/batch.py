@@ -12,7 +12,6 @@ from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
 from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
 from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, name_apart, unpack
-from evalsite.data.tables.formats import FOLDER, Format, load_formats
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
 from evalsite.data.tables.plain import find_other_kind
 from evalsite.data.tables.roles import (
@@ -24,21 +23,24 @@ from evalsite.data.tables.roles import (
     find_uses,
     set_role,
 )
-from evalsite.data.tables.rows import (
+from evalsite.data.tables.shared_ids import add_shared_ids
+from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table
+from evalsite.data.tables.texts import write_turns
+from evalsite.data.tables.tools import (
+    FOLDER,
+    Format,
     Recognised,
+    get_chosen,
     is_json_lines,
     is_zip_of_a_tool,
+    load_formats,
     read_first,
     recognise,
 )
-from evalsite.data.tables.shared_ids import add_shared_ids
-from evalsite.data.tables.table import Limits
-from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table, get_chosen
-from evalsite.data.tables.texts import write_turns
 from evalsite.lib.words import count_of
 
 _REFERENCE = "reference"
-_OUTPUTS = {"output", "output_of_this_system"}
 
 
 @dataclass
@@ -102,7 +104,7 @@ def convert(
     recognised = {
         file.name: replace(tool, format=_choose(tool, chosen))
         for file in files_in
-        if (tool := _recognise(file, known, chosen))
+        if (tool := recognise(file, known, chosen))
     }
     sources: dict[str, str] = {}
     tables = [file for file in files_in if file.name not in recognised and len(files_in) > 1]
@@ -125,16 +127,6 @@ def convert(
         raise
     batch.files, batch.sources = uses, sources
     return batch
-
-
-def _recognise(
-    file: SourceFile, formats: Sequence[Format], chosen: Mapping[str, str]
-) -> Recognised | None:
-    """Return what a tool wrote; None also where a person chose other outputs than the tool's."""
-    known = recognise(file, formats)
-    if known is None or not known.format.row.outputs:
-        return known
-    return None if _OUTPUTS & {*get_chosen(known.file, chosen).values()} else known
 
 
 def _choose(known: Recognised, chosen: Mapping[str, str]) -> Format:
@@ -289,18 +281,6 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
             return SourceFile(file.name, open_as_lines(opened, most_bytes))
     except Refused as fault:
         raise Refused(fault.code, fault.message, file=file.name) from None
-
-
-def find_tool(file: SourceFile, chosen: Mapping[str, str]) -> str:
-    """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
-    known = _recognise(file, load_formats(), chosen)
-    if known is None:
-        return ""
-    row = known.format.row
-    paths = [*row.output, *(use["output"] for use in row.outputs)]
-    is_nested = any({".", "["} & {*path} for path in paths)
-    is_tool = is_nested or row.begins_alike or known.shape.rows or known.format.trace is not None
-    return known.format.title if is_tool else ""
 
 
 # --- what tools write ---------------------------------------------------------------------

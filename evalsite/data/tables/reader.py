@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 from evalsite.data.tables.archives import Archive
-from evalsite.data.tables.batch import Batch, convert, find_tool
+from evalsite.data.tables.batch import Batch, convert
 from evalsite.data.tables.faults import Refused, Remarks, quote, show
 from evalsite.data.tables.files import FileUse, SourceFile, is_document, unpack
 from evalsite.data.tables.plain import (
@@ -25,6 +25,7 @@ from evalsite.data.tables.plain import (
 from evalsite.data.tables.roles import LEAVE_OUT
 from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.tools import find_tool
 from evalsite.lib.words import count_of
 
 # --- one table after another ------------------------------------------------------------

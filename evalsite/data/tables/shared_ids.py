@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import BinaryIO, cast
 
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.formats import Format
 from evalsite.data.tables.paths import last_name, write_step
 from evalsite.data.tables.plain import open_any
-from evalsite.data.tables.rows import Recognised
 from evalsite.data.tables.table_roles import TABLE
+from evalsite.data.tables.tools import Format, Recognised
 
 _LEAST = 2  # values in common
 _MOST_OTHERS = 0.5

@@ -6,10 +6,10 @@ from typing import Any
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.formats import find_ratings
 from evalsite.data.tables.paths import Known
 from evalsite.data.tables.rating_forms import find_form, name_winners
 from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.tools import find_ratings
 from evalsite.imports import columns
 from evalsite.imports.columns import Field
 from evalsite.imports.core import (
