@@ -25,9 +25,16 @@ from evalsite.data.tables.faults import (
     name_sheet_row,
 )
 from evalsite.data.tables.files import FileUse
-from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.paths import Known, PathColumns, is_pattern, last_name
-from evalsite.data.tables.reader import AS_TABLE, CHOSEN, NAMES, SEED, TAKES_ALIKE, open_table
+from evalsite.data.tables.reader import (
+    AS_TABLE,
+    CHOSEN,
+    NAMES,
+    SEED,
+    TAKES_ALIKE,
+    FileMapping,
+    open_table,
+)
 from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, Literal, cast
+
+from pydantic import BaseModel, ConfigDict
 
 from evalsite.data.tables.archives import Archive
 from evalsite.data.tables.batch import Batch, convert
@@ -22,7 +24,7 @@ from evalsite.data.tables.plain import (
     open_plain,
     unpack_gzip,
 )
-from evalsite.data.tables.roles import LEAVE_OUT
+from evalsite.data.tables.roles import LEAVE_OUT, OUTPUTS, WORDS
 from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 from evalsite.data.tables.tools import find_tool
@@ -416,3 +418,67 @@ def _is_packed(name: str) -> bool:
 def _is_hidden(name: str) -> bool:
     parts = name.replace("\\", "/").split("/")
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+# --- what a person says of files --------------------------------------------------------
+
+
+# what systems are called instead, by their names in the file
+SYSTEM_NAMES = "system_names"
+
+
+class _Choice(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FileChoice(_Choice):
+    """What one of several files is for, and what its only system is called."""
+
+    name: str
+    role: Literal["inputs", "outputs", "reference", "settings", "-"]
+    system: str = ""
+
+
+class FileMapping(_Choice):
+    """What files are for, the field of each path, and the answer to each question.
+
+    It beats whatever is guessed. It is kept with an upload, remembered for the next file with the
+    same columns, and made of the options of a command. `options` are the same for readers.
+    """
+
+    files: tuple[FileChoice, ...] = ()
+    fields: dict[str, str] = {}
+    decisions: dict[str, bool | str | list[str] | None] = {}
+    # new names of systems by those in the file
+    systems: dict[str, str] = {}
+    # the earlier file with the same columns whose fields these are
+    copied_from: str = ""
+
+    @classmethod
+    def read(
+        cls, fields: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+    ) -> "FileMapping":
+        """Return the mapping with these fields and options."""
+        options = dict(options or {})
+        names, systems = options.pop(NAMES, None) or {}, options.pop(SYSTEM_NAMES, None) or {}
+        return cls(
+            files=tuple(
+                FileChoice(name=name, role=word) if word in WORDS
+                else FileChoice(name=name, role=OUTPUTS, system=word)
+                for name, word in names.items()
+            ),
+            fields=dict(fields or {}), decisions=options, systems=systems,
+        )  # fmt: skip
+
+    @property
+    def options(self) -> dict[str, Any]:
+        names = {file.name: file.system or file.role for file in self.files}
+        return {
+            **self.decisions,
+            **({NAMES: names} if names else {}),
+            **({SYSTEM_NAMES: self.systems} if self.systems else {}),
+        }
+
+    def change(self, **parts: Any) -> "FileMapping":
+        """Return it with these parts in place of its own, which are checked."""
+        return FileMapping.model_validate({**dict(self), **parts})

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
-from evalsite.data.tables.reader import NAMES
+from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
 from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import (

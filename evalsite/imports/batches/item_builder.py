@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks, find_difference
-from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.paths import MISSING
+from evalsite.data.tables.reader import SYSTEM_NAMES
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (

@@ -19,10 +19,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
+from evalsite.data.tables.files import clean_file_name
 from evalsite.imports.batches.items import CheckedItem, CheckedItems
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS
 from evalsite.imports.models import MetricFile, MetricScore, Upload
-from evalsite.imports.uploads import clean_file_name
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
