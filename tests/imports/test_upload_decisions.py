@@ -12,7 +12,7 @@ from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping
 from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.columns import LEAVE_OUT
+from evalsite.imports.core import LEAVE_OUT
 from evalsite.imports.models import Upload
 from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Batch

@@ -44,8 +44,7 @@ from evalsite.imports.batches.items import (
 )
 from evalsite.imports.batches.joins import EarlierInputs, Join, Joins
 from evalsite.imports.batches.preflight import Context, Preflight
-from evalsite.imports.columns import check_cells, check_system
-from evalsite.imports.core import Decision, Target
+from evalsite.imports.core import Decision, Target, check_cells, check_system
 from evalsite.instruments.schema import Column, Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item

@@ -21,13 +21,12 @@ from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.files import clean_file_name
 from evalsite.imports.batches.items import CheckedItem, CheckedItems
-from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS
+from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, insert_rows
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
-from evalsite.lib.row_insert import insert_rows
 from evalsite.participants.recruiting import set_default_checks
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
