@@ -795,12 +795,9 @@ _ENCODING_NOTE = {
 
 def _ask(question: Question) -> Decision:
     choices = [[answer, meaning, ""] for answer, meaning in question.choices]
-    return Decision(question.key, question.text, choices=choices, rows=_list_ids(question.examples))
-
-
-def _list_ids(ids: Sequence[str]) -> list[str]:
-    more = len(ids) - _LISTED
-    return [*ids[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
+    more = len(question.examples) - _LISTED
+    rows = [*question.examples[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
+    return Decision(question.key, question.text, choices=choices, rows=rows)
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:

@@ -170,7 +170,7 @@ def _convert_used(
         known
         and not is_by_line
         and len(texts) < 2
-        and all(_is_reference(file, roles) for file in texts)
+        and all(roles[file.name].role == REFERENCE and lines.is_text(file) for file in texts)
     ):
         known = [set_role(file_known, names.get(file_known.file.name, "")) for file_known in known]
         return _convert_formats(known, texts, roles, wishes)
@@ -220,10 +220,6 @@ def _call_apart(used: Sequence[Recognised]) -> list[Recognised]:
         replace(known, called=label) if (label := labels.get(known.file.name)) else known
         for known in used
     ]
-
-
-def _is_reference(file: SourceFile, roles: Mapping[str, FileUse]) -> bool:
-    return roles[file.name].role == REFERENCE and lines.is_text(file)
 
 
 def _are_lines(used: Sequence[SourceFile], names: Mapping[str, str]) -> bool:
@@ -347,7 +343,12 @@ def _convert_formats(
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
-        fields=_list_chosen(used, paths, header),
+        fields={
+            path: use
+            for known in used
+            for path, use in get_chosen(known.file, paths).items()
+            if path in header
+        },
         failures={
             (item.id, system): output.error
             for item in chosen
@@ -361,13 +362,6 @@ def _convert_formats(
             *_describe_traces(used, collection.rows),
         ],
     )
-
-
-def _list_chosen(
-    used: Sequence[Recognised], chosen: Mapping[str, str], header: Sequence[str]
-) -> dict[str, str]:
-    pairs = (pair for known in used for pair in get_chosen(known.file, chosen).items())
-    return {path: use for path, use in pairs if path in header}
 
 
 def _list_candidates(used: Sequence[Recognised], inputs: Sequence[str]) -> list[str]:

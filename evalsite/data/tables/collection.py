@@ -250,14 +250,15 @@ class Collection:
 
     def settle_loose(self) -> str:
         """Show other inputs where one differs between outputs of an id; return which it was."""
-        columns = [name for name in self._differing if self._can_miss(name)]
+        columns = [
+            name
+            for name in self._differing
+            if all(item.inputs.keys() - {name} for item in self.items.values())
+        ]
         for item in self.items.values():
             for name in columns:
                 item.inputs.pop(name, None)
         return " and ".join(columns)
-
-    def _can_miss(self, name: str) -> bool:
-        return all(item.inputs.keys() - {name} for item in self.items.values())
 
     def add_references(self, texts: Sequence[str], file: SourceFile) -> None:
         """Take a reference for each input, in the order of the inputs."""

@@ -82,19 +82,14 @@ def name_apart(files: Iterable[str]) -> dict[str, str]:
     """Name files by their names without endings; by those of their folders if they share one."""
     paths = {file: PurePosixPath(file) for file in files}
     labels = {file: path.stem for file, path in paths.items()}
-    for name in (_name_folder, _name_whole):
+    for name in (
+        lambda path: path.parent.name or path.stem,
+        lambda path: path.with_suffix("").as_posix(),
+    ):
         numbers = Counter(labels.values())
         shared = [file for file, label in labels.items() if numbers[label] > 1]
         labels |= {file: name(paths[file]) for file in shared}
     return labels
-
-
-def _name_folder(path: PurePosixPath) -> str:
-    return path.parent.name or path.stem
-
-
-def _name_whole(path: PurePosixPath) -> str:
-    return path.with_suffix("").as_posix()
 
 
 def is_document(file: SourceFile) -> bool:

@@ -67,7 +67,10 @@ def open_appended(
         if names.get(file.name) != LEAVE_OUT
     ]
     parts = list(_list_parts(used, limits, options, is_chosen=is_chosen))
-    if not parts or (not is_chosen and not _are_alike(parts, used)):
+    are_alike = (
+        len(parts) == len(used) > 1 and len({frozenset(part.columns) for part in parts}) == 1
+    )
+    if not parts or not (is_chosen or are_alike):
         return None
     header = list(dict.fromkeys(name for part in parts for name in part.columns))
     added = [name for name in PLACES if name not in header]
@@ -113,10 +116,6 @@ def _list_parts(
             if is_chosen:
                 message = f"{fault.message} Leave this file out, or correct it."
                 raise Refused(fault.code, message, file=file.name) from None
-
-
-def _are_alike(parts: Sequence[_Part], files: Sequence[SourceFile]) -> bool:
-    return len(parts) == len(files) > 1 and len({frozenset(part.columns) for part in parts}) == 1
 
 
 def _read_parts(
@@ -385,8 +384,12 @@ def _open_single(
 def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
     """Return the name of the only table in an archive that isn't left out."""
     roles = options.get(NAMES) or {}
-    tables = [name for name in archive.names if _is_table(name) and roles.get(name) != LEAVE_OUT]
-    packed = [name for name in archive.names if _is_packed(name)]
+    names = [name for name in archive.names if not _is_hidden(name)]
+    packed = [name for name in names if name.lower().endswith(_PACKED)]
+    # by the name: what else is packed with a table is often text, too
+    tables = [
+        name for name in names if name.lower().endswith(TABLES) and roles.get(name) != LEAVE_OUT
+    ]
     if packed and roles.get(packed[0]) != LEAVE_OUT:
         message = (
             f"“{show(packed[0], 60)}” in this zip file is packed itself, and isn't opened. Unpack "
@@ -397,22 +400,13 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
         message = f"This zip file holds no table ({', '.join(TABLES)}). {UNPACK}"
         raise Refused("archive_unreadable", message)
     if len(tables) > 1:
-        names = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
+        listed = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
         raise Refused(
             "archive_several_tables",
-            f"There are {len(tables):,} tables: {names}{' and more' if len(tables) > 5 else ''}. "
+            f"There are {len(tables):,} tables: {listed}{' and more' if len(tables) > 5 else ''}. "
             "They can't be joined as they are. Leave out all but one, or upload that one alone.",
         )
     return tables[0]
-
-
-def _is_table(name: str) -> bool:
-    """Go by the name: what else is packed with a table is often text, too."""
-    return not _is_hidden(name) and name.lower().endswith(TABLES)
-
-
-def _is_packed(name: str) -> bool:
-    return not _is_hidden(name) and name.lower().endswith(_PACKED)
 
 
 def _is_hidden(name: str) -> bool:

@@ -383,7 +383,8 @@ def _fits(file: SourceFile, tool: Format, shape: Shape, line: Any, start: bytes)
         first = _read_first_row(Recognised(peeked, tool, shape))
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
-    if not all(_is_match(pattern, find(first, path)) for path, pattern in shape.matches.items()):
+    texts = ((pattern, find(first, path)) for path, pattern in shape.matches.items())
+    if not all(isinstance(text, str) and re.match(pattern, text) for pattern, text in texts):
         return False
     if shape.needs_one:
         return any(name in first for name in shape.needs_one)
@@ -400,10 +401,6 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
         # a log of a run that isn't finished, with or without rows: reading the rows says so
         return dict.fromkeys(known.shape.needs)
     return row.data if row else None
-
-
-def _is_match(pattern: str, value: Any) -> bool:
-    return isinstance(value, str) and re.match(pattern, value) is not None
 
 
 def _read_first_cells(file: SourceFile) -> dict[str, str]:
