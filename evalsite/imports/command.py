@@ -12,14 +12,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.data.tables.faults import Fault, Refused, group_faults
 from evalsite.data.tables.files import SourceFile, find_files
-from evalsite.data.tables.mapping import FileMapping
-from evalsite.data.tables.reader import PREFIX
+from evalsite.data.tables.reader import PREFIX, FileMapping
 from evalsite.data.tables.spreadsheets import WORKBOOKS
-from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
+    LEAVE_OUT,
     LEAVE_OUT_FAULTY,
     Checked,
     Decision,
+    Field,
     Importer,
     Source,
     aim_at_study,

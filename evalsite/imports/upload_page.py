@@ -7,8 +7,7 @@ from typing import Any
 
 from evalsite.data.tables.paths import KEY, WHERE, parse_path
 from evalsite.data.tables.plain import SEPARATORS
-from evalsite.imports.columns import LEAVE_OUT
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Report
+from evalsite.imports.core import LEAVE_OUT, LEAVE_OUT_FAULTY, Report
 from evalsite.imports.models import Upload
 from evalsite.lib.dialogue import Turn, parse_dialogue
 from evalsite.lib.limited import read_json

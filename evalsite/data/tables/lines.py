@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile, name_apart
-from evalsite.data.tables.rows import read_lines
 from evalsite.data.tables.texts import check_text
+from evalsite.data.tables.tools import read_lines
 from evalsite.lib.words import count_of
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"

@@ -6,15 +6,15 @@ from typing import Any
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.formats import find_ratings
 from evalsite.data.tables.paths import Known
 from evalsite.data.tables.rating_forms import find_form, name_winners
 from evalsite.data.tables.table import Row, Table
-from evalsite.imports import columns
-from evalsite.imports.columns import Field
+from evalsite.data.tables.tools import find_ratings
+from evalsite.imports import core
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
     Decision,
+    Field,
     Importer,
     Report,
     Source,
@@ -194,7 +194,7 @@ def _is_rating(field: str) -> bool:
 def _check_columns(
     mapping: Mapping[str, str], study: Study, *, keeps_incomplete: bool
 ) -> list[Problem]:
-    used = {column: "" if name == columns.LEAVE_OUT else name for column, name in mapping.items()}
+    used = {column: "" if name == core.LEAVE_OUT else name for column, name in mapping.items()}
     return check_mapping(used, ask(study), keeps_incomplete=keeps_incomplete)
 
 
