@@ -124,6 +124,9 @@ class Decision:
     choices: list[list[Any]] = field(default_factory=list)
     rows: list[str] = field(default_factory=list)
     is_made: bool = False
+    # lines of two files that it is about, as a question has them
+    around: list[list[Any]] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -456,7 +459,8 @@ def check_source(
         checked.failures = table.failures
         for key, text in table.decided.items():
             checked.decisions.append(Decision(key, text, is_made=True))
-            checked.import_notes.append({"code": key, "text": text, "rows": []})
+            note = {"code": key.partition(":")[0], "text": text, "rows": []}
+            checked.import_notes.append(note)
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
             target = _map_columns(importer, checked, table, target, mapping.fields)
@@ -596,8 +600,11 @@ _ENCODING_NOTE = {
 
 
 def _ask(question: Question) -> Decision:
-    choices = [[answer, meaning, ""] for answer, meaning in question.choices]
-    return Decision(question.key, question.text, choices=choices, rows=_list_ids(question.examples))
+    return Decision(
+        question.key, question.text, choices=[[*choice, ""][:3] for choice in question.choices],
+        rows=_list_ids(question.examples), around=[[*line] for line in question.around],
+        columns=[*question.columns],
+    )  # fmt: skip
 
 
 def _list_ids(ids: Sequence[str]) -> list[str]:
