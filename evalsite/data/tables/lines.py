@@ -226,8 +226,8 @@ class _Gap:
         listed = list_of([f"{place:,}" for place in places])
         other = "the other file" if len(self.roles) == 2 else "the other files"
         if self.is_short:
-            text += f" Probably {word} {listed}: its later lines fit the next lines of {other} "
-            text += "better than their own."
+            text += f" Probably {word} {listed}. From there on, its lines fit the next lines of "
+            text += f"{other} better than their own."
         else:
             text += f" Probably {word} {listed}: without {'it' if word == 'line' else 'them'}, its "
             text += f"lines fit those of {other} better."
