@@ -313,7 +313,7 @@ class Importer(ABC):
         """
         return self.guess(header, target)
 
-    def prepare(self, table: Table) -> Table:
+    def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
         """Return the table as its columns are to be mapped."""
         return table
 
@@ -452,7 +452,7 @@ def check_source(
         table = open_table(
             source, limits=limits or get_limits(), options=options, file_name=file_name
         )
-        table = importer.prepare(table)
+        table = importer.prepare(table, target, mapping)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
@@ -752,8 +752,11 @@ def read_header(
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)
+            before = list(table.header)
+            table = importer.prepare(table, target, mapping)
             PathColumns(table, peek(table), asked, list_known(importer, target, asked))
-            return [*(name.strip() for name in table.header), *table.sources]
+            names = dict.fromkeys(name.strip() for name in (*before, *table.header))
+            return [*names, *table.sources]
     except Refused:
         return []
 
