@@ -322,6 +322,9 @@ class Decision:
     choices: list[list[Any]] = field(default_factory=list)
     rows: list[str] = field(default_factory=list)
     is_made: bool = False
+    # lines of two files that it is about, as a question has them
+    around: list[list[Any]] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -508,7 +511,7 @@ class Importer(ABC):
         """
         return self.guess(header, target)
 
-    def prepare(self, table: Table) -> Table:
+    def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
         """Return the table as its columns are to be mapped."""
         return table
 
@@ -647,14 +650,15 @@ def check_source(
         table = open_table(
             source, limits=limits or get_limits(), options=options, file_name=file_name
         )
-        table = importer.prepare(table)
+        table = importer.prepare(table, target, mapping)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
         checked.failures = table.failures
         for key, text in table.decided.items():
             checked.decisions.append(Decision(key, text, is_made=True))
-            checked.import_notes.append({"code": key, "text": text, "rows": []})
+            note = {"code": key.partition(":")[0], "text": text, "rows": []}
+            checked.import_notes.append(note)
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
             target = _map_columns(importer, checked, table, target, mapping.fields)
@@ -794,10 +798,16 @@ _ENCODING_NOTE = {
 
 
 def _ask(question: Question) -> Decision:
-    choices = [[answer, meaning, ""] for answer, meaning in question.choices]
-    more = len(question.examples) - _LISTED
-    rows = [*question.examples[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
-    return Decision(question.key, question.text, choices=choices, rows=rows)
+    return Decision(
+        question.key, question.text, choices=[[*choice, ""][:3] for choice in question.choices],
+        rows=_list_ids(question.examples), around=[[*line] for line in question.around],
+        columns=[*question.columns],
+    )  # fmt: skip
+
+
+def _list_ids(ids: Sequence[str]) -> list[str]:
+    more = len(ids) - _LISTED
+    return [*ids[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:
@@ -940,8 +950,11 @@ def read_header(
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)
+            before = list(table.header)
+            table = importer.prepare(table, target, mapping)
             PathColumns(table, peek(table), asked, list_known(importer, target, asked))
-            return [*(name.strip() for name in table.header), *table.sources]
+            names = dict.fromkeys(name.strip() for name in (*before, *table.header))
+            return [*names, *table.sources]
     except Refused:
         return []
 

@@ -175,7 +175,7 @@ def _convert_used(
         known = [set_role(file_known, names.get(file_known.file.name, "")) for file_known in known]
         return _convert_formats(known, texts, roles, wishes)
     if len(files_in) > 1 and (is_by_line or _are_lines(used, names)):
-        return _convert_lines(used, roles, names)
+        return _convert_lines(used, roles, names, wishes[1])
     if any(file.name in names for file in texts):
         _refuse_columns(sorted(used, key=lambda file: names.get(file.name) != INPUTS))
     if len(files_in) == 1:
@@ -457,7 +457,10 @@ def _list_rows(
 
 
 def _convert_lines(
-    used: Sequence[SourceFile], roles: Mapping[str, FileUse], names: Mapping[str, str]
+    used: Sequence[SourceFile],
+    roles: Mapping[str, FileUse],
+    names: Mapping[str, str],
+    answers: Mapping[str, str],
 ) -> Batch:
     words = {"inputs": lines.INPUTS, "reference": lines.REFERENCE}
     guesses = lines.guess_roles(file for file in used if not names.get(file.name))
@@ -470,12 +473,15 @@ def _convert_lines(
             raise Refused("system_twice", message, file=file.name)
         parts[part] = file
     for file in used:
-        roles[file.name].size = count_of(lines.count_lines(file), "line")
-    number, systems = lines.check_lines(parts)
-    reason = f"{count_of(number, 'line')} in each of {len(parts)} files"
+        roles[file.name].size = str(lines.count_lines(file))
+    joined = lines.join_lines(parts, answers)
+    number = joined.number - len(joined.left_out)
+    reason = f"{count_of(joined.number, 'line')} in each of {len(parts)} files"
     return Batch(
-        lines.write_header(parts),
-        lines.read_items(parts, systems),
-        f"Text files: {count_of(len(systems), 'system')}, {count_of(number, 'input')}",
+        lines.write_header(parts, joined),
+        lines.read_items(parts, joined),
+        f"Text files: {count_of(len(joined.systems), 'system')}, {count_of(number, 'input')}",
+        joined.made,
         joined=f"Joined by line number: {reason}.",
+        remarks=joined.remarks,
     )

@@ -323,11 +323,22 @@ def add_answers(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("decisions, asked for where they are needed")
     for key, meaning in _ANSWERS.items():
         group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
+    group.add_argument(
+        "--lines",
+        metavar="FILE:ANSWER",
+        action="append",
+        default=[],
+        help="missing lines of a text file: a.txt:empty:23 puts an empty one in at 23, "
+        "a.txt:leave-out:23 leaves out item 23, or a line that is too many; give it once for each",
+    )
     group.add_argument("--seed", default="", help="of --samples random, instead of the study's own")
 
 
 def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
     answers = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
+    for pair in arguments.get("lines", ()):
+        file, _, answer = pair.partition(":")
+        answers[f"lines:{file}"] = answer
     return {key: answer for key, answer in answers.items() if answer}
 
 

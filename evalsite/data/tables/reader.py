@@ -205,9 +205,12 @@ def open_outputs(
         )
     except Refused as fault:
         if fault.questions:
+            is_asked = fault.code == "decision_needed"
             raise Refused(
-                "decision_needed",
-                "Something has to be decided before these files can be read.",
+                fault.code,
+                "Something has to be decided before these files can be read."
+                if is_asked
+                else fault.message,
                 questions=[
                     replace(question, key=f"{PREFIX}{question.key}") for question in fault.questions
                 ],

@@ -5,9 +5,16 @@ from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.faults import Fault, Remark, name_some
 from evalsite.data.tables.paths import Known
-from evalsite.data.tables.rating_forms import find_form, name_winners
+from evalsite.data.tables.rating_forms import (
+    TURNS,
+    find_form,
+    list_rated,
+    name_winners,
+    turn_table,
+)
+from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Row, Table
 from evalsite.data.tables.tools import find_ratings
 from evalsite.imports import core
@@ -40,6 +47,8 @@ from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
+# whether people or items have a column each
+TURN = "turn"
 # values of a column that its note names: how many, and of how many characters
 _MOST_NAMED, _LONGEST = 7, 30
 # whether numbers have a decimal comma
@@ -107,8 +116,20 @@ class RatingImporter(Importer):
             dropped.add("criterion")
         return {column: "" if field in dropped else field for column, field in guess.items()}
 
-    def prepare(self, table: Table) -> Table:
+    def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
         name_winners(table)
+        use = str(mapping.options.get(TURN) or "")
+        if use in TURNS:
+            known = self.list_known(target)
+            guess = self.guess(table.header, target)
+            columns = list_rated(table, known, {**guess, **mapping.fields}, use)
+            names = name_some([table.header[number] for number in columns])
+            if columns:
+                turn_table(table, columns, TURNS[use])
+                text = f"These columns are {use}, whose ratings became rows of their own: {names}"
+            else:
+                text = f"No column holds the ratings of one of several {use}, so none was turned"
+            table.remarks.tell("table_turned", text)
         return table
 
     def list_known(self, target: Target) -> Known:
