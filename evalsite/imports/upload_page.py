@@ -44,7 +44,9 @@ def describe_upload(
     open_decisions = count_open(report)
     is_table = report.delimiter in SEPARATORS.values() or upload.purpose != Upload.Purpose.ITEMS
     item = items[place] if items else None
-    lines = _show_lines(report, items, place, used) if not report.files else []
+    # of a random part, the lines up to the next item aren't this one's
+    has_lines = not report.files and not report.summary.get("drawn_of")
+    lines = _show_lines(report, items, place, used) if has_lines else []
     return {
         "forms": forms,
         "tool": find_tool(report),

@@ -41,6 +41,7 @@ WHERE = {
     ("New study", "Empty outputs, rows left out, joins"): ["decision-empty_outputs"],
     ("New study", "Comment box"): ["gallery-adequacy_fluency-comments"],
     ("New study", "Also show an input"): ["gallery-arena_preference-added"],
+    ("New study", "-"): ["random_part"],
     ("New study", "Encoding, separator, decimal mark"): ["separator", "decimal"],
     ("Items", "Names of systems"): ["system-"],
     ("Items", "Undo an import, files as uploaded"): ["url batch-undo-confirm"],
@@ -117,8 +118,8 @@ WHERE = {
 }  # fmt: skip
 # on a page that isn't one of Set up, as the table says
 BEYOND = {("Quality", "Phones refused"): "study-recruitment"}
-# not built yet: a study's own examples, and a random part of the items of a file
-MISSING = {("New study", "-"), ("What people read", "Examples")}
+# not built yet: a study's own examples
+MISSING = {("What people read", "Examples")}
 
 
 def read_rows() -> list[tuple[str, str, str]]:
