@@ -71,7 +71,7 @@ def show_read(request: HttpRequest, study: Study) -> HttpResponseBase:
         ),
         "questions": list_background(shown),
         "own_instructions": protocol_instructions(study),
-        "examples": len(shown.config.instruction_examples),
+        "examples": shown.config.examples,
         "named_systems": _list_named_systems(shown),
         "languages": list_languages(),
         "previews": make_previews(shown, ["landing", "consent", "instructions"]),

@@ -532,7 +532,7 @@ class RandomPart:
         part = Items(
             lambda: (item for item in items if item.kind != "main" or _name_whole(item) in drawn)
         )
-        records = {}
+        records: dict[tuple[str, str], None] = {}  # each output once, in the order of the file
         for item in part:
             part.count(item)
             records |= {(item.record_key, output.system): None for output in item.outputs}
