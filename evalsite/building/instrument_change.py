@@ -21,6 +21,7 @@ from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
 from evalsite.lib.words import count_of
 from evalsite.participants.models import PilotComment
 from evalsite.quality.models import AnalysisPlan, Note
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import InstrumentVersion, Item, Output, Study
 from evalsite.studies.questions import EXAMPLES, check_own_examples
@@ -136,6 +137,7 @@ def change_instrument(
         current.options = config.default_options
     current.revision += 1
     current.save()
+    count_words(current)
     add_practice_items(current, config)
     AuditEntry.objects.record(
         "instrument changed", by=by, study_id=current.pk, before=old.key, protocol=config.key
