@@ -445,7 +445,7 @@ class FileMapping(_Choice):
 
     files: tuple[FileChoice, ...] = ()
     fields: dict[str, str] = {}
-    decisions: dict[str, bool | str | list[str] | None] = {}
+    decisions: dict[str, bool | int | str | list[str] | None] = {}
     # new names of systems by those in the file
     systems: dict[str, str] = {}
     # the earlier file with the same columns whose fields these are

@@ -28,6 +28,7 @@ from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.recruiting import set_default_checks
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
@@ -177,6 +178,7 @@ def _show(batch: Batch, checked: CheckedItems, *, by: Any, upload_key: UUID | No
         items=len(checked.items),
         sha256=batch.sha256,
     )
+    count_words(study)
     set_default_checks(study, by=by)
     return batch
 
@@ -207,6 +209,7 @@ def _hide(batch: Batch, *, by: Any) -> None:
     Batch.objects.filter(pk=batch.pk).update(stored_at=None)
     is_shown = Exists(Output.objects.stored().filter(system=OuterRef("pk")))
     System.objects.filter(~is_shown, study=study).update(is_stored=False)
+    count_words(study)
     AuditEntry.objects.record(
         "batch undone",
         by=by,
