@@ -68,7 +68,7 @@ def test_plan_changed_after_the_launch_page_was_opened_is_read_before_it_is_froz
     study = make_study(items=2)
     AnalysisPlan.objects.create(study=study, primary="informativeness")
     page = read_fields(staff_client.get(url("study-launch", study)).text)
-    AnalysisPlan.objects.update(baseline="baseline", changed_by=make_user("zoe"))
+    AnalysisPlan.objects.update(exclusion_rule="Too fast", changed_by=make_user("zoe"))
 
     refused = post(staff_client, "study-launch-start", study, **page)
     versions = study.plan_versions.count()
