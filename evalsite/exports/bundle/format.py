@@ -109,14 +109,14 @@ STUDY_FIELDS = (
     "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"
