@@ -13,10 +13,10 @@ import time_machine
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from evalsite.data.tables.mapping import FileMapping
 from playwright.sync_api import Browser, Page, expect
 
 from evalsite.building.gallery import read_gallery
-from evalsite.data.tables.mapping import FileMapping
 from evalsite.imports import uploads
 from evalsite.imports.batches.choices import RANDOM_PART
 from evalsite.imports.batches.columns import INPUT, OF_SYSTEM
