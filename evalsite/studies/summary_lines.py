@@ -57,7 +57,7 @@ def name_unit(study: Study, systems: int | None = None) -> str:
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
     """Return the facts of the line beside a study's title; items are records of its data."""
     facts = [name_of_instrument(study)]
-    if study.version is not None:
+    if study.is_launched and study.version is not None:
         facts.append(str(study.version))
     facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")
     if study.is_demo:
