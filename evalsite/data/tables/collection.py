@@ -88,6 +88,8 @@ class Collection:
         self._unnamed: dict[str, str] = {}
         # by file and service: agents that traces name, if nothing else says which system they are
         self.agents: dict[tuple[str, str], dict[str, None]] = {}
+        # what outputs of one system differ by, in a word
+        self.variant = ""
         self._by_inputs = False
         self._id = ""
 
@@ -112,6 +114,7 @@ class Collection:
         for known in ordered:
             if is_settings(known):
                 continue
+            self.variant = self.variant or known.format.row.variant_name
             named, arguments = settings.get(known.file.folder, ("", {}))
             rows = 0
             for row in read_rows(known):
