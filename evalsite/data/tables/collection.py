@@ -16,6 +16,7 @@ from evalsite.data.tables.texts import (
     is_messages,
     read_input,
     read_output,
+    read_reasoning,
     read_transcript,
     write_turns,
     write_value,
@@ -191,6 +192,9 @@ class Collection:
             texts = [value]
         number = find_first(data, paths.sample)
         first = int(number) if isinstance(number, int | float) and isfinite(number) else 1
+        metadata = item.metadata | self._read_metadata(row, paths)
+        if reasoning := read_reasoning(find_first(data, paths.reasoning) or value):
+            metadata = {"reasoning": reasoning} | metadata
         outputs = item.outputs.setdefault(system, [])
         for sample, text in enumerate(texts, start=first):
             outputs.append(
@@ -198,7 +202,7 @@ class Collection:
                     read_output(text),
                     write_value(find_first(data, paths.variant)),
                     sample,
-                    item.metadata | self._read_metadata(row, paths),
+                    metadata,
                     error,
                     known.file.name,
                 )
