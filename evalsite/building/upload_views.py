@@ -115,6 +115,9 @@ def correct_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBas
     upload = open_outputs(request, upload_id)
     if upload is None:
         return start_again(request)
+    if change_upload(request, upload) and not request.FILES:
+        # decided without another file
+        return redirect("admin:new-upload", upload.pk)
     form = UploadForm(request.POST, request.FILES, several=True)
     keep = partial(keep_upload, study=None, by=request.user)
     corrected = correct_file(form, upload, keep) if form.is_valid() else None

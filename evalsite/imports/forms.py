@@ -10,11 +10,11 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
+from evalsite.data.tables.files import clean_file_name, clean_path
 from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
-from evalsite.imports.columns import Field, check_system, fold_system
+from evalsite.imports.core import Field, check_system, fold_system
 from evalsite.imports.models import Upload
-from evalsite.imports.uploads import clean_file_name, clean_path
 
 
 class FilesInput(forms.ClearableFileInput):

@@ -3,9 +3,8 @@
 from math import ceil
 
 from evalsite.studies.models import Study
+from evalsite.studies.settings import FEWEST
 
-# with fewer items a person, nobody is asked twice: each pair of answers would be a large part
-FEWEST = 24
 # of silent reading in English, in the mean (Brysbaert 2019, Journal of Memory and Language 109)
 WORDS_A_MINUTE = 238
 SECONDS_A_QUESTION = 15

@@ -12,6 +12,7 @@ from django.utils.text import slugify
 
 from evalsite.accounts.time_zones import format_local
 from evalsite.instruments.installed import installed_folders
+from evalsite.lib.money import format_money as format_money
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import (
@@ -22,17 +23,9 @@ from evalsite.studies.set_size import (
     repeats_in,
 )
 
-_SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
-
 
 def format_moment(moment: datetime) -> str:
     return f"{date_format(moment, 'j F Y, H:i')} UTC"
-
-
-def format_money(amount: Decimal, currency: str) -> str:
-    """Return an amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
-    sign = _SIGNS.get(currency)
-    return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
 
 
 def name_start(study: Study) -> str:
@@ -64,7 +57,7 @@ def name_unit(study: Study, systems: int | None = None) -> str:
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
     """Return the facts of the line beside a study's title; items are records of its data."""
     facts = [name_of_instrument(study)]
-    if study.version is not None:
+    if study.is_launched and study.version is not None:
         facts.append(str(study.version))
     facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")
     if study.is_demo:

@@ -221,7 +221,7 @@ def test_launch_says_what_the_items_cannot_decide_and_is_not_blocked(staff_clien
 
     page = staff_client.get(url("study-launch", study))
 
-    remarks = [check.headline for check, _ in page.context["remarks"]]
+    remarks = [check.headline for check, _ in page.context["looks"]]
     assert "20 items can’t decide a factor of 1.05" in remarks
     assert page.context["setup"].problems == []
 

@@ -1,8 +1,8 @@
 """What a study must have before people can be let in."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from django.db.models import Subquery
 
@@ -36,7 +36,7 @@ from evalsite.studies.set_size import (
     most_items,
 )
 from evalsite.studies.settings import name_page
-from evalsite.studies.summary_lines import count_of, minutes_per_set, name_unit
+from evalsite.studies.summary_lines import count_of, format_money, minutes_per_set, name_unit
 from evalsite.studies.versions import protocol_instructions
 
 _NO_END = 10**9
@@ -58,6 +58,7 @@ class Check:
     remark: str = ""
     url_name: str = "setup-work"
     field: str = ""  # of that page, where one mends it
+    action: str = "Open"  # what the link to that page says
     offers: tuple[Offer, ...] = ()
 
     @property
@@ -86,6 +87,7 @@ class Counts:
     answers: int  # that count: a draft has them if some were imported
     members: int
     pilots: int
+    comments: int  # of pilots, that are open
     plans: int  # 1 if anything is planned
 
     @property
@@ -121,6 +123,7 @@ def count_kinds(study: Study) -> Counts:
         answers=Annotation.objects.counted().filter(study=study),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
+        comments=study.pilot_comments.filter(resolved_at=None),
         # whose parts are all empty plans nothing
         plans=Study.objects.filter(pk=study.pk, analysis_plan__isnull=False).exclude(
             analysis_plan__hypotheses=[],
@@ -139,6 +142,7 @@ def count_kinds(study: Study) -> Counts:
         answers=counts["answers"],
         members=counts["members"],
         pilots=counts["pilots"],
+        comments=counts["comments"],
         plans=counts["plans"],
     )
 
@@ -190,8 +194,6 @@ def _check_consent(study: Study) -> Check:
     )
 
 
-# what rooms above have to say before a launch; it never prevents one
-WORTH_A_LOOK: list[Callable[[Study], Check]] = []
 
 
 def check_reading_time(study: Study) -> Check:
@@ -199,14 +201,46 @@ def check_reading_time(study: Study) -> Check:
     minutes = minutes_per_set(study)
     takes = estimate_reading(study)
     remark = (
-        f"People are told less time than reading takes. At {WORDS_A_MINUTE} words a minute, the "
-        f"texts of a set take about {count_of(takes, 'minute')}; people are told about "
-        f"{minutes:,}. Enter the minutes of a set, or make sets smaller."
+        f"The texts of one set take about {count_of(takes, 'minute')}. You tell people "
+        f"{minutes:,}; that is at {WORDS_A_MINUTE} words a minute."
     )
     return Check(
         label="There is time to read the texts",
         remark=remark if takes > minutes else "",
         url_name=name_page("minutes_per_set"),
+        action="Decide",
+    )
+
+
+def check_pay(study: Study, hourly: Decimal | None) -> Check:
+    """An hour pays as much as the team aims at; a remark if it is less."""
+    target = study.pay_target
+    is_low = target is not None and hourly is not None and hourly < target
+    remark = ""
+    if is_low and target is not None and hourly is not None:
+        remark = (
+            f"Pay is under your target. It comes to {format_money(hourly, study.currency)} an "
+            f"hour, and you aim at {format_money(target, study.currency)}."
+        )
+    return Check(
+        label="Pay", remark=remark, url_name=name_page("pay_per_set"), action="Change the pay"
+    )
+
+
+def check_trial(counts: Counts) -> Check:
+    """Somebody has tried the study, and what they wrote is settled; else a remark."""
+    if not counts.pilots:
+        remark = "Nobody has tried it yet. Mistakes in the texts are cheap to fix now."
+        return Check(label="Try it", remark=remark, url_name="study-pilot", action="Try it")
+    remark = (
+        f"{count_of(counts.comments, 'comment')} of people who tried it "
+        f"{'is' if counts.comments == 1 else 'are'} open. Settle what they wrote first."
+    )
+    return Check(
+        label="Comments of a trial",
+        remark=remark if counts.comments else "",
+        url_name="study-pilot",
+        action="Read them" if counts.comments > 1 else "Read it",
     )
 
 
@@ -434,14 +468,17 @@ def _check_limits(
 
 
 def check_people(study: Study, work: Workload | None = None, expected: int | None = None) -> Check:
-    """Whether the people invited or wanted can finish the design; if not, what they could."""
+    """Whether the people invited or wanted can finish the design; if not, what they could.
+
+    `expected`: how many they are, as known; 0 where nobody is invited, or anyone may come.
+    """
     work = work or measure_work(study)
     limits = _check_limits(study, work=work)
     if limits.problem:
         return limits
-    expected = expected or count_expected(study)
+    expected = count_expected(study) if expected is None else expected
     needed, why = people_needed(study, work)
-    if expected is None or expected >= needed:
+    if not expected or expected >= needed:
         return Check(
             label=f"The design can be finished: it takes {count_of(needed, 'person', 'people')} "
             "or more"

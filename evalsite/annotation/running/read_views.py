@@ -90,19 +90,20 @@ def _choose_headline(study: Study, lacking: list[Any]) -> str:
         return str(lacking[0].headline)
     if _has_item_as_example(study):
         return "An example is also one of your items"
-    words = _count_words_read(study)
+    words = count_words_read(study)
     noun = study.config.item.name.lower()
     return f"People read {count_of(words, 'word')} before the first {noun}"
 
 
 def _describe_reading(study: Study) -> str:
-    minutes = _count_words_read(study) / WORDS_A_MINUTE
+    minutes = count_words_read(study) / WORDS_A_MINUTE
     if minutes <= 0.75:
         return "About half a minute."
     return f"About {count_of(ceil(minutes), 'minute')}."
 
 
-def _count_words_read(study: Study) -> int:
+def count_words_read(study: Study) -> int:
+    """Return how many words people read before the first item."""
     texts = (
         study.title,
         study.summary,

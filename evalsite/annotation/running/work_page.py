@@ -67,7 +67,8 @@ def show_work(request: HttpRequest, study: Study) -> HttpResponseBase:
         return saved
     context = describe_page(study, form)
     setup, shown = describe_setup(study), context["shown"]
-    context |= _add_up(shown, setup)
+    expected = count_expected(shown)
+    context |= _add_up(shown, setup, expected)
     mend = find_mend(shown)
     context |= {
         "unit": setup.unit,
@@ -75,7 +76,7 @@ def show_work(request: HttpRequest, study: Study) -> HttpResponseBase:
         "mend": mend,
         "words_a_minute": WORDS_A_MINUTE,
         "costs": [] if form.is_frozen else _list_costs(shown, setup, mend),
-        "people_check": check_people(shown, setup.measure(shown), context["expected"]),
+        "people_check": check_people(shown, setup.measure(shown), expected or 0),
     }
     status = choose_status(context)
     return TemplateResponse(request, "studies/setup_work.html", context, status=status)
@@ -122,10 +123,9 @@ def count_people(study: Study, sets: int) -> int:
     return max(study.k, ceil(sets / (study.max_sets or 1))) if sets else 0
 
 
-def _add_up(study: Study, setup: Setup) -> dict[str, object]:
+def _add_up(study: Study, setup: Setup, expected: int | None) -> dict[str, object]:
     """Return what these settings add up to, for the headline and the line below the fields."""
     total = estimate_work(study, setup.work.items, setup.find_groups(study))
-    expected = count_expected(study)
     return {
         "total": total,
         "sets_note": describe_sets(study, total.items, setup.find_groups(study)),

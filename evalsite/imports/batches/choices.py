@@ -36,8 +36,7 @@ from evalsite.imports.batches.items import (
     Items,
     is_made_group,
 )
-from evalsite.imports.columns import fold_system, join_names
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target
+from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target, fold_system, join_names
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name
 from evalsite.lib.conversations import read_turns

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
-from evalsite.data.tables.reader import NAMES
+from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
 from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import (
@@ -36,8 +35,17 @@ from evalsite.imports.batches.open_inputs import (
     summarise_open,
 )
 from evalsite.imports.batches.store import import_batch, undo_batch
-from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Target, Tell, import_path, make_open_instrument
+from evalsite.imports.core import (
+    Field,
+    Importer,
+    Source,
+    Target,
+    Tell,
+    describe_personal,
+    import_path,
+    is_personal,
+    make_open_instrument,
+)
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import register
 from evalsite.studies.models import Batch, Study

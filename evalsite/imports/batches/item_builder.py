@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks, find_difference
-from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.paths import MISSING
+from evalsite.data.tables.reader import SYSTEM_NAMES
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (
@@ -45,8 +45,7 @@ from evalsite.imports.batches.items import (
 )
 from evalsite.imports.batches.joins import EarlierInputs, Join, Joins
 from evalsite.imports.batches.preflight import Context, Preflight
-from evalsite.imports.columns import check_cells, check_system
-from evalsite.imports.core import Decision, Target
+from evalsite.imports.core import Decision, Target, check_cells, check_system
 from evalsite.instruments.schema import Column, Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
