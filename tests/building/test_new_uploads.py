@@ -16,7 +16,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from evalsite.building.gallery import read_gallery
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports import uploads
 from evalsite.imports.batches.choices import RANDOM_PART
 from evalsite.imports.batches.columns import INPUT, OF_SYSTEM
