@@ -513,7 +513,9 @@ class Study(models.Model):
                 condition=Q(k__gte=1) & Q(set_size__gte=1), name="k_and_set_size_are_at_least_1"
             ),
             models.CheckConstraint(
-                condition=Q(state="draft") | Q(version__isnull=False),
+                condition=Q(state="draft")
+                | Q(state="archived", launched_at__isnull=True)
+                | Q(version__isnull=False),
                 name="launched_study_has_a_version",
             ),
         ]
