@@ -14,7 +14,7 @@ from django.db.models import Max
 from django.utils.crypto import salted_hmac
 
 from evalsite import __version__
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.core import (
     HAS_CHANGED,
     HAS_FAULTS,

@@ -270,3 +270,15 @@ def test_draft_without_items_may_have_any_instrument(staff, jane):
     changed = Study.objects.get()
     assert (changed.protocol, changed.instrument) == ("pairwise", None)
     assert not Output.objects.filter(item__kind="main").exists()
+
+
+def test_words_of_a_page_are_those_of_the_new_instrument(staff, jane, tmp_path):
+    study = make_draft(jane, tmp_path)
+    study.refresh_from_db()
+    # two words of the source and two of an output
+    assert study.words_per_page == 4
+
+    change(staff, study, "gallery:which_is_better", **{"gallery-which_is_better-added": ["source"]})
+
+    study.refresh_from_db()
+    assert study.words_per_page == 6

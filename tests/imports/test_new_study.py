@@ -11,7 +11,7 @@ import time_machine
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.batches.open_inputs import find_kind

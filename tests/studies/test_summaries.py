@@ -45,7 +45,7 @@ def test_a_part_of_a_minute_counts_as_a_minute(each, size, minutes):
     config = SimpleNamespace(minutes_per_item=each, design=Design())
     # a row of the model looks its protocol up by name
     study = SimpleNamespace(
-        minutes_per_set=None, set_size=size, config=config,
+        minutes_per_set=None, set_size=size, config=config, words_per_page=0,
         checks_per_person=0, repeat_percent=0, max_sets=None, max_items=None,
     )  # fmt: skip
 

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from math import ceil
 
 from django.db.models import Subquery
 
@@ -23,13 +22,15 @@ from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.item_counts import MainItems, count_records, measure_groups
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK
 from evalsite.studies.set_size import (
     FEWEST,
     PAGES_PER_CHECK,
+    WORDS_A_MINUTE,
     checks_in,
+    estimate_reading,
     items_per_set,
     mains_per_set,
     most_items,
@@ -39,7 +40,6 @@ from evalsite.studies.summary_lines import count_of, format_money, minutes_per_s
 from evalsite.studies.versions import protocol_instructions
 
 _NO_END = 10**9
-_READ, WORDS_A_MINUTE = 30, 238
 # answers and attention checks of a person from which flags can find careless work
 _FEWEST_TO_JUDGE, _FEWEST_PAGES, _CHECKS_TO_JUDGE = 12, 4, 2
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
@@ -194,31 +194,12 @@ def _check_consent(study: Study) -> Check:
     )
 
 
-def count_words(study: Study) -> float:
-    """Return how many words people read on a page, by the first items."""
-    first = study.items.main().order_by("pk")[:_READ]
-    outputs = Output.objects.filter(item__in=first.values("pk")).select_related("item")
-    inputs = {output.item_id: output.item.inputs for output in outputs}
-    texts = [
-        *(output.text for output in outputs),
-        *(str(value) for values in inputs.values() for value in values.values()),
-    ]
-    return sum(len(text.split()) for text in texts) / max(len(inputs), 1)
-
-
-def estimate_reading(study: Study, words: float) -> int:
-    """Return how many minutes it takes to read a set, with so many words on a page.
-
-    At 238 words a minute: the mean of silent reading in English (Brysbaert 2019, Journal of Memory
-    and Language 109).
-    """
-    return ceil(words * items_per_set(study) / WORDS_A_MINUTE)
 
 
 def check_reading_time(study: Study) -> Check:
     """People are told of as much time as reading alone takes; a remark if it is less."""
     minutes = minutes_per_set(study)
-    takes = estimate_reading(study, count_words(study))
+    takes = estimate_reading(study)
     remark = (
         f"The texts of one set take about {count_of(takes, 'minute')}. You tell people "
         f"{minutes:,}; that is at {WORDS_A_MINUTE} words a minute."

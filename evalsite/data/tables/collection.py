@@ -9,10 +9,8 @@ from typing import Any
 
 from evalsite.data.tables.faults import Refused, find_difference, name_some, quote
 from evalsite.data.tables.files import SourceFile, name_apart
-from evalsite.data.tables.formats import RowPaths
 from evalsite.data.tables.paths import find, find_first, last_name, open_json
 from evalsite.data.tables.roles import is_settings
-from evalsite.data.tables.rows import Recognised, Row, read_rows, read_settings, replace_in_name
 from evalsite.data.tables.texts import (
     check_samples,
     is_messages,
@@ -21,6 +19,14 @@ from evalsite.data.tables.texts import (
     read_transcript,
     write_turns,
     write_value,
+)
+from evalsite.data.tables.tools import (
+    Recognised,
+    Row,
+    RowPaths,
+    read_rows,
+    read_settings,
+    replace_in_name,
 )
 from evalsite.lib.words import count_of
 
@@ -244,14 +250,15 @@ class Collection:
 
     def settle_loose(self) -> str:
         """Show other inputs where one differs between outputs of an id; return which it was."""
-        columns = [name for name in self._differing if self._can_miss(name)]
+        columns = [
+            name
+            for name in self._differing
+            if all(item.inputs.keys() - {name} for item in self.items.values())
+        ]
         for item in self.items.values():
             for name in columns:
                 item.inputs.pop(name, None)
         return " and ".join(columns)
-
-    def _can_miss(self, name: str) -> bool:
-        return all(item.inputs.keys() - {name} for item in self.items.values())
 
     def add_references(self, texts: Sequence[str], file: SourceFile) -> None:
         """Take a reference for each input, in the order of the inputs."""

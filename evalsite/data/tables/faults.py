@@ -114,13 +114,16 @@ def _name_places(faults: list[Fault]) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A decision that only a person can make, with its answers, each under a key."""
+    """A decision that only a person can make, with its answers: key, words, perhaps a meaning."""
 
     key: str
     text: str
-    choices: tuple[tuple[str, str], ...]
+    choices: tuple[tuple[str, ...], ...]
     # ids of all inputs that it is about
     examples: tuple[str, ...] = ()
+    # or lines of two files: number, both texts, whether it is about this line and the second text
+    around: tuple[tuple[int, str, str, bool, bool], ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 class Refused(Exception):

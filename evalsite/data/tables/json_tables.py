@@ -363,7 +363,9 @@ class Columns:
                     f"{len(known.systems):,} columns, one for each system"
                 )
                 if known.left_out:
-                    sentence += f". Left out of its objects: {_join(known.left_out)}"
+                    names = sorted(known.left_out)[:_MOST_SHOWN]
+                    listed = ", ".join(f"“{show(name)}”" for name in names)
+                    sentence += f". Left out of its objects: {listed}"
                 yield "outputs_split", sentence
             elif known.systems and known.differs_in:
                 yield (
@@ -406,11 +408,6 @@ def _find_keys(entry: dict[str, Any]) -> tuple[str, ...]:
     system = next((key for key in _SYSTEM_KEYS if isinstance(entry.get(key), str)), None)
     text = next((key for key in _TEXT_KEYS if key in entry), None)
     return (system, text) if system and text and entry[system].strip() else ()
-
-
-def _join(names: Iterable[str]) -> str:
-    first = sorted(names)[:_MOST_SHOWN]
-    return ", ".join(f"“{show(name)}”" for name in first)
 
 
 # --- pieces ---------------------------------------------------------------------

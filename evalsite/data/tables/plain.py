@@ -268,11 +268,12 @@ def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[s
             "This is a YAML file. Upload the data as JSON, JSON lines or CSV, which tools that "
             "write YAML can write as well.",
         )
-    table = (
-        open_frame(text, start, limits)
-        or open_json(text, start, limits, str(options.get("rows", "")))
-        or open_delimited(text, limits, str(options.get("separator", "")))
-    )
+    table = None
+    # a single value has one line
+    if start.lstrip().startswith(("[", "{")) or "\n" not in start.strip():
+        table = open_frame(text, start, limits)
+        table = table or open_json(text, start, limits, str(options.get("rows", "")))
+    table = table or open_delimited(text, limits, str(options.get("separator", "")))
     if text.remark:
         table.remarks.tell("windows_1252", text.remark)
     return table

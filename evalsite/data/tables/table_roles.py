@@ -7,15 +7,15 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile
-from evalsite.data.tables.formats import Format, RowPaths, Shape
 from evalsite.data.tables.paths import has, write_step
 from evalsite.data.tables.plain import open_any
 from evalsite.data.tables.table import Limits, peek
+from evalsite.data.tables.tools import Format, RowPaths, Shape, get_chosen
 
 TITLE = "One table for each system"
 TABLE = "table"
@@ -41,20 +41,6 @@ def _load_names() -> dict[str, list[str]]:
 
 def _fold(name: str) -> str:
     return name.strip().casefold()
-
-
-def get_chosen(file: SourceFile, chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return what was chosen for the columns of this file: for all files, or for it by name."""
-    paths: dict[str, str] = {}
-    for path, use in chosen.items():
-        name, colon, rest = path.partition(":")
-        if not colon or name not in (file.name, PurePosixPath(file.name).name):
-            paths.setdefault(path, use)
-    for path, use in chosen.items():
-        name, colon, rest = path.partition(":")
-        if colon and name in (file.name, PurePosixPath(file.name).name):
-            paths[rest] = use
-    return paths
 
 
 def describe_table(

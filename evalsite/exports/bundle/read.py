@@ -65,7 +65,7 @@ from evalsite.lib.limited import (
 from evalsite.studies.instruments import find_faults
 from evalsite.studies.item_numbers import are_unused_numbers
 from evalsite.studies.models import Batch, Study, StudyVersion
-from evalsite.studies.questions import check_own_questions
+from evalsite.studies.questions import check_own_examples, check_own_questions
 
 Plain = dict[str, Any]
 _T = TypeVar("_T")
@@ -445,6 +445,8 @@ def check_instrument_of(data: Mapping[str, Any], plain: Mapping[str, Any]) -> No
             "instrument_foreign",
             f"The instrument is that of “{instrument.key[:_LONGEST]}”, not of “{protocol}”.",
         )
+    if faults := check_own_examples(instrument, plain["questions"]):
+        raise BadBundle("instrument_invalid", f"An example of the study isn't valid: {faults[0]}.")
     is_built = plain[BUILT] is not None
     allowed = frozenset[str]() if is_built else find_folder(protocol).instrument.hook_names
     if unknown := instrument.hook_names - allowed:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from evalsite.data.tables.faults import Fault, show
 from evalsite.data.tables.table import Table
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, fold, is_personal, join_names
+from evalsite.imports.core import LEAVE_OUT, Field, check_fields, fold, is_personal, join_names
 from evalsite.instruments.schema import Instrument
 
 EMPTY_FLAG = "output_is_empty"

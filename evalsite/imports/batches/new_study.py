@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.columns import INPUT
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems

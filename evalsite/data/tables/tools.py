@@ -1,12 +1,72 @@
-"""Reading the rows of one file, once a format is found that fits it."""
+"""What tools write, as data: one file for each, which says how to know it and where things are.
+
+title         what it is called: "promptfoo results"
+
+[row]         paths (`evalsite/data/tables/paths.py`) into a row; of several the first that leads to
+              something, which an empty text is not
+id            what the tool numbers inputs by; without it, rows are joined by equal inputs
+open          objects whose keys are columns
+inputs        columns with the paths of their texts or conversations
+system        the system; without it, `system_from` of the shape or `system` of the header
+variant       what else may differ between outputs of one system: a prompt, a filter
+sample        the number of a repeated sample
+output        the text, or a list of texts, which are samples
+outputs       of a row with several: the `output` of each, and its `system` or, at a path, its
+              `system_at`; without either, that of the row
+begins_alike  whether the messages with which all outputs of a row begin are its input
+turns         whether inputs and outputs are lists of turns
+loose         inputs that may differ between outputs of one id, as other inputs tell it, too: then
+              these others are shown
+error         why there is no output
+failed        why an output doesn't count, though there is one
+failed_values values that say so, by path
+failed_over   numbers by path, of which larger ones say so
+reference     what the output should have been, in a file of references
+metadata      what is kept with the item: the tool's own ids and scores
+arguments     what the model was called with, kept as `model_arguments`
+keeps_rest    whether columns without a meaning are kept as well
+
+[header]      what a log, or a file of settings, says of all rows: `system`, `arguments`,
+              `metadata`, and `status` with `finished` ones
+
+[trace]       of steps that belong together, where each names its `trace`, its own `id` and its
+              `parent`, when it began (`start`), its `kind` (of which some are `answers` and some
+              `tools`), its `input`, `output`, `result`, `system` and `error`; `steps` leads to the
+              steps of a record, `owner` to what they belong to. A trace becomes a row with
+              `input`, `messages`, `system` and `error`
+
+[ratings]     of a file of ratings: fields by path; "" leaves a column out
+
+[[shape]]     one way in which it is written
+container     lines (JSON lines), json, zip (an entry a row), table (CSV), columns (CSV with outputs
+              side by side), or ratings: any table
+rows          the path of the list, or the folder of the entries; "" or none: all of the file
+header        the entry with the header; of json the object itself
+needs         paths that the first row has; without them, one of those of the output
+needs_one     keys of which it has one at least
+matches       patterns that texts of the first row match, by path
+lacks         keys that it doesn't have
+names         a pattern of file names, for what is told by its name
+role          inputs, reference or settings (the header of all files in its folder); else the file
+              holds outputs
+system_from   file or folder, by whose name the system is called
+replace       two texts, of which the first stands for the second in that name
+part_from     a pattern of the file's name, whose group `part` is what ids are unique in
+output_column a pattern of columns with outputs; its groups are `system` and `variant`
+after         columns after each of them that say something of that output
+"""
 
 import fnmatch
 import io
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from pathlib import PurePosixPath
+from functools import cache
+from itertools import chain
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NoReturn, cast
 
 import ijson
@@ -15,11 +75,19 @@ from evalsite.data.tables.decoding import TextFile
 from evalsite.data.tables.documents import read_items, read_object, read_value
 from evalsite.data.tables.faults import Refused, quote
 from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
-from evalsite.data.tables.formats import Format, Shape, TracePaths
-from evalsite.data.tables.paths import find, has, last_name, parse_path
+from evalsite.data.tables.paths import (
+    Branch,
+    expand,
+    find,
+    find_first,
+    has,
+    last_name,
+    open_json,
+    parse_path,
+)
 from evalsite.data.tables.plain import open_any, open_delimited
 from evalsite.data.tables.table import Limits, Table
-from evalsite.data.tables.traces import read_traces
+from evalsite.data.tables.texts import write_value
 from evalsite.lib.limited import (
     BLANK_LINES,
     VALUES_IN_TEXT,
@@ -29,12 +97,142 @@ from evalsite.lib.limited import (
     read_json,
 )
 
+FOLDER = Path(__file__).parent / "formats"
+RATINGS = "ratings"
 _START = 64 * 1024
 # of a JSON document, to know it by its first row
 _MOST_SEARCHED = 256 * 1024
 # if its first row is longer
 _MOST_SEARCHED_AGAIN = 16 * 1024**2
 _UNFINISHED = "run_unfinished"
+_OUTPUTS = {"output", "output_of_this_system"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPaths:
+    """Where things are in a row."""
+
+    id: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    inputs: dict[str, list[str]] = field(default_factory=dict)
+    system: list[str] = field(default_factory=list)
+    variant: list[str] = field(default_factory=list)
+    sample: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
+    error: list[str] = field(default_factory=list)
+    reference: list[str] = field(default_factory=list)
+    metadata: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    outputs: list[dict[str, str]] = field(default_factory=list)
+    loose: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    failed_values: dict[str, list[str]] = field(default_factory=dict)
+    failed_over: dict[str, int] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    scores: str = ""
+    turns: bool = False
+    begins_alike: bool = False
+    keeps_rest: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracePaths:
+    """Where things are in a step of a trace."""
+
+    trace: str
+    id: str
+    parent: str
+    start: str
+    kind: str
+    answers: list[str]
+    tools: list[str]
+    input: list[str]
+    output: list[str]
+    result: list[str]
+    system: list[str]
+    error: str
+    steps: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a log says of all its rows."""
+
+    system: str = ""
+    arguments: list[str] = field(default_factory=list)
+    metadata: list[str] = field(default_factory=list)
+    status: str = ""
+    finished: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """One way in which a tool writes its file."""
+
+    container: str
+    rows: str = ""
+    header: str = ""
+    needs: list[str] = field(default_factory=list)
+    needs_one: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+    matches: dict[str, str] = field(default_factory=dict)
+    names: str = ""
+    role: str = "outputs"
+    system_from: str = ""
+    replace: list[str] = field(default_factory=list)
+    part_from: str = ""
+    output_column: str = ""
+    after: list[str] = field(default_factory=list)
+    # where a document or its header says what people call the run
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """What one tool writes."""
+
+    key: str
+    title: str
+    row: RowPaths
+    shapes: tuple[Shape, ...]
+    header: Header = field(default_factory=Header)
+    trace: TracePaths | None = None
+    # of a file of ratings: what is at its paths
+    ratings: dict[str, str] = field(default_factory=dict)
+
+
+def load_formats(folders: Sequence[Path] = (FOLDER,)) -> list[Format]:
+    """Read all formats; TypeError for a key that doesn't exist."""
+    files = sorted(chain.from_iterable(folder.glob("*.toml") for folder in folders))
+    return [_load(path) for path in files]
+
+
+@cache
+def _load(path: Path) -> Format:
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Format(
+        key=path.stem,
+        row=RowPaths(**data.pop("row", {})),
+        header=Header(**data.pop("header", {})),
+        trace=TracePaths(**data.pop("trace")) if "trace" in data else None,
+        shapes=tuple(Shape(**shape) for shape in data.pop("shape")),
+        **data,
+    )
+
+
+def find_ratings(header: Sequence[str], rows: Sequence[Any]) -> dict[str, str]:
+    """Return fields by path of ratings that a tool wrote, as the first row shows it; or nothing."""
+    cells = rows[0].cells if rows else []
+    data = dict(zip(header, cells, strict=False))
+    for known in load_formats():
+        for shape in known.shapes:
+            if shape.container == RATINGS and all(has(data, path) for path in shape.needs):
+                return dict(known.ratings)
+    return {}
+
+
+# --- what a file is -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -80,11 +278,43 @@ def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
     )
 
 
-# --- what a file is -----------------------------------------------------------------------
+def find_tool(file: SourceFile, chosen: Mapping[str, str]) -> str:
+    """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
+    known = recognise(file, load_formats(), chosen)
+    if known is None:
+        return ""
+    row = known.format.row
+    paths = [*row.output, *(use["output"] for use in row.outputs)]
+    is_nested = any({".", "["} & {*path} for path in paths)
+    is_tool = is_nested or row.begins_alike or known.shape.rows or known.format.trace is not None
+    return known.format.title if is_tool else ""
 
 
-def recognise(file: SourceFile, formats: Sequence[Format]) -> Recognised | None:
-    """Return what the file is; None if no format fits."""
+def recognise(
+    file: SourceFile, formats: Sequence[Format], chosen: Mapping[str, str]
+) -> Recognised | None:
+    """Return what a tool wrote; None also where a person chose other outputs than the tool's."""
+    known = _find_format(file, formats)
+    if known is None or not known.format.row.outputs:
+        return known
+    return None if _OUTPUTS & {*get_chosen(known.file, chosen).values()} else known
+
+
+def get_chosen(file: SourceFile, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return what was chosen for the columns of this file: for all files, or for it by name."""
+    paths: dict[str, str] = {}
+    for path, use in chosen.items():
+        name, colon, rest = path.partition(":")
+        if not colon or name not in (file.name, PurePosixPath(file.name).name):
+            paths.setdefault(path, use)
+    for path, use in chosen.items():
+        name, colon, rest = path.partition(":")
+        if colon and name in (file.name, PurePosixPath(file.name).name):
+            paths[rest] = use
+    return paths
+
+
+def _find_format(file: SourceFile, formats: Sequence[Format]) -> Recognised | None:
     containers, first = _look(file)
     searched = [_MOST_SEARCHED, _MOST_SEARCHED_AGAIN] if "json" in containers else [0]
     start = b""
@@ -109,7 +339,10 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
     if start[:1] == b"{":
         line = start.split(b"\n", 1)[0]
         try:
-            first = _parse(_read_first_line(file) if line == start else line, file, 1)
+            if line == start:
+                with file.open() as opened:
+                    line = opened.readline(_MOST_SEARCHED_AGAIN)
+            first = _parse(line, file, 1)
         except Refused:
             return {"json"}, None
         # one object in one line may be the whole document, too
@@ -135,11 +368,6 @@ def read_first(known: Recognised) -> dict[str, Any]:
     return row.data if row else {}
 
 
-def _read_first_line(file: SourceFile) -> bytes:
-    with file.open() as opened:
-        return opened.readline(_MOST_SEARCHED_AGAIN)
-
-
 def _fits(file: SourceFile, tool: Format, shape: Shape, line: Any, start: bytes) -> bool:
     if shape.names:
         return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
@@ -155,7 +383,8 @@ def _fits(file: SourceFile, tool: Format, shape: Shape, line: Any, start: bytes)
         first = _read_first_row(Recognised(peeked, tool, shape))
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
-    if not all(_is_match(pattern, find(first, path)) for path, pattern in shape.matches.items()):
+    texts = ((pattern, find(first, path)) for path, pattern in shape.matches.items())
+    if not all(isinstance(text, str) and re.match(pattern, text) for pattern, text in texts):
         return False
     if shape.needs_one:
         return any(name in first for name in shape.needs_one)
@@ -172,10 +401,6 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
         # a log of a run that isn't finished, with or without rows: reading the rows says so
         return dict.fromkeys(known.shape.needs)
     return row.data if row else None
-
-
-def _is_match(pattern: str, value: Any) -> bool:
-    return isinstance(value, str) and re.match(pattern, value) is not None
 
 
 def _read_first_cells(file: SourceFile) -> dict[str, str]:
@@ -210,7 +435,9 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
     try:
         rows = read[known.shape.container](known)
         if known.format.trace is not None and not is_first:
-            rows = _read_traces(rows, known, known.format.trace)
+            traces = _read_traces((row.data for row in rows), known.format.trace)
+            system = _name_system(known)
+            rows = (Row(number, data, system) for number, data in enumerate(traces, start=1))
         yield from rows
     except (ijson.JSONError, UnicodeDecodeError) as error:
         if not is_first:
@@ -225,12 +452,6 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
 def refuse_json(file: SourceFile, why: str) -> NoReturn:
     message = f"The file isn't valid JSON, or it is incomplete ({quote(why, 120)})."
     raise Refused("file_damaged", message, file=file.name)
-
-
-def _read_traces(rows: Iterator[Row], known: Recognised, paths: TracePaths) -> Iterator[Row]:
-    traces = read_traces((row.data for row in rows), paths)
-    for number, data in enumerate(traces, start=1):
-        yield Row(number, data, _name_system(known))
 
 
 def _read_table(known: Recognised) -> Iterator[Row]:
@@ -465,3 +686,131 @@ def replace_in_name(known: Recognised, name: str) -> str:
         return name
     old, new = known.shape.replace
     return name.replace(old, new)
+
+
+# --- traces of agents ---------------------------------------------------------------------
+
+# Steps by trace and in order, of which each trace becomes a row. It has `input` (the first message
+# of the user), `messages` (all that follows: answers, calls of tools and their results), `system`,
+# and `error`, that of the last step. If only an agent's name says which system it is, it is the
+# `agent`, which runs in a `service`.
+_OWNER = "owner"
+# roles of messages of LangChain by their types
+_TYPES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+
+
+@dataclass(slots=True)
+class _Step:
+    """One step: its data, and the service that it belongs to."""
+
+    data: dict[str, Any]
+    owner: str
+
+
+def _read_traces(records: Iterable[Any], paths: TracePaths) -> Iterator[dict[str, Any]]:
+    """Yield a row for each trace, in the order in which traces first come."""
+    traces: dict[str, list[_Step]] = {}
+    for record in records:
+        for step in _list_steps(record, paths):
+            trace = write_value(find(step.data, paths.trace))
+            traces.setdefault(trace, []).append(step)
+    for trace, steps in traces.items():
+        steps.sort(key=lambda step: write_value(find(step.data, paths.start)))
+        yield {"trace": trace, **_read_trace(steps, paths)}
+
+
+def _list_steps(record: Any, paths: TracePaths) -> Iterator[_Step]:
+    if not paths.steps:
+        yield _Step(record, "")
+        return
+    branch = Branch()
+    begins = "" if "resourceSpans" in record else paths.steps.partition("[*].")[0] + "[*]."
+    for name, path in (("steps", paths.steps), (_OWNER, paths.owner)):
+        branch.add(name, parse_path(path.removeprefix(begins)))
+    for row in expand(branch, record):
+        if isinstance(row.get("steps"), dict):
+            yield _Step(row["steps"], write_value(row.get(_OWNER)))
+
+
+def _read_trace(steps: list[_Step], paths: TracePaths) -> dict[str, Any]:
+    roots = [step for step in steps if not find(step.data, paths.parent)]
+    root = roots[0] if roots else steps[0]
+    answers = [step for step in steps if find(step.data, paths.kind) in paths.answers]
+    asked = [
+        turn
+        for step in (root, *answers)
+        for turn in _read_messages(find_first(step.data, paths.input), "user")
+        if turn["role"] == "user"
+    ]
+    messages = [turn for step in steps for turn in _read_step(step, paths)]
+    if not any(turn["role"] == "assistant" and turn["content"] for turn in messages):
+        last = _read_messages(find_first(root.data, paths.output), "assistant")
+        messages += [turn for turn in last if turn["role"] != "user"]
+    names = [find_first(step.data, paths.system[:1]) for step in (root, *steps)]
+    named = next((name for name in names if name), None)
+    agent = None if named else find_first(root.data, paths.system[1:])
+    return {
+        "input": asked[0]["content"] if asked else None,
+        "messages": messages,
+        "system": named or agent or root.owner or None,
+        "agent": agent,
+        "service": root.owner,
+        "error": find(steps[-1].data, paths.error) or find(root.data, paths.error),
+    }
+
+
+def _read_step(step: _Step, paths: TracePaths) -> list[dict[str, Any]]:
+    """Return the messages of a step: an answer, or the result of a tool."""
+    kind = find(step.data, paths.kind)
+    if kind in paths.answers:
+        turns = _read_messages(find_first(step.data, paths.output), "assistant")
+        return [turn for turn in turns if turn["role"] not in ("user", "system")]
+    if kind in paths.tools:
+        result = find_first(step.data, paths.result)
+        return [{"role": "tool", "content": write_value(result)}]
+    return []
+
+
+def _read_messages(value: Any, role: str) -> list[dict[str, Any]]:
+    """Return messages as turns; a text is one of this role."""
+    value = open_json(value)
+    if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        value = value["messages"]
+    values = value if isinstance(value, list) else [value]
+    # as LangChain has them, a list of messages for each prompt
+    values = values[0] if values and isinstance(values[0], list) else values
+    return [turn for part in values if (turn := _read_message(part, role))]
+
+
+def _read_message(value: Any, role: str) -> dict[str, Any] | None:
+    if not value:
+        return None
+    if not isinstance(value, dict):
+        return {"role": role, "content": write_value(value)}
+    if isinstance(value.get("kwargs"), dict):
+        value = value["kwargs"]
+    known = value.get("role") or _TYPES.get(str(value.get("type")))
+    if not known:
+        return {"role": role, "content": write_value(value)}
+    turn = {"role": str(known), "content": value.get("content") or ""}
+    calls = value.get("tool_calls") or []
+    if isinstance(calls, list):
+        calls = [
+            _write_call(call) if isinstance(call, dict) and "args" in call else call
+            for call in calls
+        ]
+    if isinstance(value.get("parts"), list):
+        parts = [part for part in value["parts"] if isinstance(part, dict)]
+        texts = [write_value(part.get("content")) for part in parts if part.get("type") == "text"]
+        turn["content"] = "\n".join(texts)
+        calls = [_write_call(part) for part in parts if part.get("type") == "tool_call"]
+    if not isinstance(turn["content"], list):
+        turn["content"] = write_value(turn["content"])
+    return turn | ({"tool_calls": calls} if calls else {})
+
+
+def _write_call(part: dict[str, Any]) -> dict[str, Any]:
+    arguments = part.get("arguments", part.get("args"))
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    function = {"name": write_value(part.get("name")), "arguments": text}
+    return {"id": write_value(part.get("id")), "type": "function", "function": function}
