@@ -37,7 +37,7 @@ from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views
 from evalsite.annotation.running.work_page import show_work  # noqa: F401 (a page by itself)
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import StudyView, find_home
 
 PAGE = 50
 
@@ -93,8 +93,7 @@ def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpRes
         else:
             if done:
                 messages.success(request, done)
-        name = "study-overview" if study.is_launched else "study-launch"
-        return redirect(f"admin:{name}", study.pk)
+        return redirect(f"admin:{find_home(study)}", study.pk)
 
     return view
 

@@ -100,7 +100,7 @@ def count_edge(study: Study) -> Edge:
 
 
 def _count_edge(study: Study) -> Edge:
-    if study.version_id is None and not study.has_ended:
+    if study.version_id is None:
         counts = counts_of(study)
         # else answers were imported: the header shows how many of them there are, as of any study
         if not counts.answers:

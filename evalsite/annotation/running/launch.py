@@ -239,7 +239,10 @@ def archive_study(*, study: Study, by: Any) -> None:
     """
     insist_on_owner(study, by)
     # first, so that no place is taken between the check and the change
-    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
+    of = [Study.State.CLOSED if study.is_launched else Study.State.DRAFT]
+    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=of)
+    if Study.objects.filter(pk=study.pk, launched_at=None, version__isnull=False).exists():
+        raise ValidationError("The study is being launched, so it can’t be archived now.")
     if held := count_held(study):
         raise ValidationError(
             f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
@@ -269,10 +272,10 @@ def count_held(study: Study) -> Held | None:
 
 @transaction.atomic
 def unarchive_study(*, study: Study, by: Any) -> None:
-    """The study is closed as before, and may be changed as far as a closed one may."""
+    """The study is closed, or a draft, as before, and may be changed as far as such a one may."""
     insist_on_owner(study, by)
-    archived = [Study.State.ARCHIVED]
-    _move(study, by=by, action="study brought back", to=Study.State.CLOSED, of=archived)
+    before = Study.State.CLOSED if study.is_launched else Study.State.DRAFT
+    _move(study, by=by, action="study brought back", to=before, of=[Study.State.ARCHIVED])
 
 
 def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.launch import newest_launch
+from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
@@ -78,6 +79,9 @@ class Overview:
 @require_safe
 def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how the study goes: what is counted, and what needs attention."""
+    is_draft = study.version_id is None and not count_edge(study).done
+    if is_draft and not unfinished_places(study).exists():
+        raise Http404("A draft has no overview.")
     with timezone.override(zone_of(request.user)):
         page = _build_overview(request, study)
     places = describe_places(study) if page.activity.has_work else {}
