@@ -124,6 +124,8 @@ class Question:
     # or lines of two files: number, both texts, whether it is about this line and the second text
     around: tuple[tuple[int, str, str, bool, bool], ...] = ()
     columns: tuple[str, ...] = ()
+    # the answer that a page begins with, where the others would leave something out
+    proposed: str = ""
 
 
 class Refused(Exception):

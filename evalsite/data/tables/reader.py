@@ -249,12 +249,14 @@ def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
 def _make_table(batch: Batch, limits: Limits) -> Table:
     limits.check_width(len(batch.header), 1)
     decided = {f"{PREFIX}{key}": text for key, text in batch.made.items()}
+    answered = {f"{PREFIX}{key}": question for key, question in batch.answered.items()}
     remarks = Remarks()
     for sentence in batch.remarks:
         remarks.tell("files_joined", sentence)
     return Table(
         "UTF-8", "", batch.header, 1, _read_joined(batch.rows, limits), remarks,
-        decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
+        decided=decided, answered=answered, files=batch.files,
+        joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
         failures=batch.failures, fields=batch.fields, inputs=batch.inputs,
     )  # fmt: skip

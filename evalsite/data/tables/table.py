@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NoReturn, Self
 
-from evalsite.data.tables.faults import Fault, Refused, Remarks, find_surrogate
+from evalsite.data.tables.faults import Fault, Question, Refused, Remarks, find_surrogate
 from evalsite.data.tables.files import FileUse
 from evalsite.lib.limited import BLANK_LINES, VALUES_IN_FILE
 from evalsite.limits import (
@@ -70,6 +70,8 @@ class Table:
     systems: Collection[int] = ()
     # what was decided about the files that it was joined from, by option, in a sentence
     decided: Mapping[str, str] = field(default_factory=dict)
+    # and what was asked
+    answered: Mapping[str, Question] = field(default_factory=dict)
     # these files, and how they are joined
     files: Sequence[FileUse] = ()
     joined: str = ""
