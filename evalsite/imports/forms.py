@@ -250,6 +250,21 @@ class DecisionsForm(ChangesForm):
         return answers
 
 
+class PartForm(ChangesForm):
+    """How many of the items people rate; the key of the field is that of the reader's option."""
+
+    random_part = forms.IntegerField(
+        label="People rate a random",
+        required=False,
+        min_value=1,
+        error_messages={
+            "invalid": "Enter how many items people rate as a whole number, or nothing for all.",
+            "min_value": "People rate 1 item or more. Enter nothing for all.",
+        },
+        widget=forms.TextInput(attrs={"class": "num", "inputmode": "numeric"}),
+    )
+
+
 class ReadingForm(ChangesForm):
     """How a text is read as a table."""
 

@@ -49,7 +49,9 @@ def describe_upload(
     gaps = [row for row in decisions if row["key"].startswith(_GAP) and not row["is_made"]]
     variants = next((row for row in decisions if row["key"] == _VARIANTS), None)
     decisions = [row for row in decisions if row not in gaps and row is not variants]
-    first_lines = _show_lines(report, items, place, used) if not report.files else []
+    # of a random part, the lines up to the next item aren't this one's
+    has_lines = not report.files and not report.summary.get("drawn_of")
+    first_lines = _show_lines(report, items, place, used) if has_lines else []
     return {
         "forms": forms,
         "tool": find_tool(report),

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import create_study, number_items
 from evalsite.studies.settings import SETTINGS
@@ -32,6 +33,7 @@ def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
     )
     if with_items:
         _copy_items(study, copy)
+        count_words(copy)
     AuditEntry.objects.record(
         "study copied", by=by, study_id=copy.pk, original=str(study.pk), with_items=with_items
     )

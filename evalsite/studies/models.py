@@ -412,6 +412,9 @@ class Study(models.Model):
     # the link for colleagues: each new one ends those before it; 0: there was none
     pilot_generation = models.PositiveIntegerField(default=0)
     is_pilot_link_on = models.BooleanField(default=False)
+    # words that people read on a page of an item, in the mean of the first; 0: not known. Kept
+    # until the launch: time and pay that people were promised don't change with later items
+    words_per_page = models.PositiveIntegerField(default=0)
     # numbers of items that were taken out while later ones stayed, as pairs of first and last
     unused_numbers = models.JSONField(default=list, blank=True)
     version = models.ForeignKey(

@@ -191,6 +191,12 @@ class Remark:
         return f"{self.message} ({self.count:,} found). First: {'; '.join(self.places)}"
 
 
+def describe_above(place: str, texts: Sequence[str]) -> str:
+    """Say that titles above the names of columns, which are at this place, aren't read."""
+    named = name_plainly(texts)
+    return f"Above the names of columns, in {place}, there is other text, which isn't read: {named}"
+
+
 class Remarks:
     """Collects warnings while a file is read; memory doesn't grow with their number."""
 

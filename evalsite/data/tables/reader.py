@@ -327,10 +327,14 @@ def open_table(
     several files are for.
     """
     limits = limits or Limits()
-    options = {**(options or {}), FILE_NAME: file_name}
+    options = {**(options or {}), FILE_NAME: file_name.removesuffix(".gz")}
+    # files are called as they are once they are unpacked
+    names, chosen = options.get(NAMES) or {}, options.get(CHOSEN) or {}
+    options[NAMES] = {name.removesuffix(".gz"): use for name, use in names.items()}
+    chosen = {path.replace(".gz:", ":", 1): use for path, use in chosen.items()}
+    options[CHOSEN] = chosen
     source.seek(0)
     head = source.read(8)
-    chosen = options.get(CHOSEN) or {}
     if head.startswith(ZIP):
         if appended := _open_appended(source, limits, options):
             return appended
@@ -347,10 +351,8 @@ def open_table(
             raise
         return open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(GZIP):
-        names = {name.removesuffix(".gz"): use for name, use in (options.get(NAMES) or {}).items()}
-        inside = {**options, NAMES: names, FILE_NAME: file_name.removesuffix(".gz")}
         table = open_packed(
-            lambda target: unpack_gzip(source, target, limits), limits, inside, _open_single
+            lambda target: unpack_gzip(source, target, limits), limits, options, _open_single
         )
     else:
         table = _open_single(source, head, limits, options)
@@ -447,7 +449,7 @@ class FileMapping(_Choice):
 
     files: tuple[FileChoice, ...] = ()
     fields: dict[str, str] = {}
-    decisions: dict[str, bool | str | list[str] | None] = {}
+    decisions: dict[str, bool | int | str | list[str] | None] = {}
     # new names of systems by those in the file
     systems: dict[str, str] = {}
     # the earlier file with the same columns whose fields these are

@@ -109,14 +109,14 @@ STUDY_FIELDS = (
     "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"
@@ -162,9 +162,8 @@ EMPTY_RATING_FIELDS = (0, "", None, "", None, None, None, None)
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
 ANALYSIS_PLAN_FIELDS = (
-    "baseline", "thresholds", "exclusion_rule", "baseline_changed_at", "thresholds_changed_at",
-    "rule_changed_at", "changed_at", "primary", "margins", "primary_changed_at",
-    "margins_changed_at",
+    "thresholds", "exclusion_rule", "thresholds_changed_at", "rule_changed_at", "changed_at",
+    "primary", "margins", "primary_changed_at", "margins_changed_at",
 )  # fmt: skip
 # of the plan, what bundles written before lack
 LATER_PLAN_FIELDS: dict[str, Any] = {

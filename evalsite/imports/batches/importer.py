@@ -156,6 +156,7 @@ class ItemImporter(Importer):
         counts = checked.items.of_systems
         summary: dict[str, Any] = {
             "left_out": checked.left_out,
+            "drawn_of": checked.drawn_of,
             "paired": find_note(checked.import_notes, PAIRED),
             "items": len(checked.items),
             "outputs": checked.outputs,
@@ -227,6 +228,7 @@ class ItemImporter(Importer):
             sha256=source.sha256,
             by=by,
             upload_key=source.upload_key,
+            tell=tell,
         )
 
     def undo(self, record: Batch, *, by: Any) -> None:
@@ -294,6 +296,7 @@ class ItemReader:
     def finish(self) -> None:
         checked, found = self._checked, len(self._builder.faults)
         checked.items = self._builder.finish()
+        checked.drawn_of = self._builder.part.drawn_of
         checked.left_out = self._builder.left_out
         checked.notes |= self._describe_values()
         checked.decisions += self._builder.list_decisions()

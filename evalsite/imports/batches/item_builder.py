@@ -21,6 +21,7 @@ from evalsite.imports.batches.choices import (
     EmptyOutputs,
     FaultyRows,
     Names,
+    RandomPart,
     Repeats,
     ShortIds,
     Texts,
@@ -599,6 +600,7 @@ class ItemBuilder:
         self.repeats = Repeats(options or {})
         self.faulty = FaultyRows(options or {})
         self.clusters = Clusters(options or {})
+        self.part = RandomPart(options or {}, seed=target.study.seed)
         self.config = target.instrument
         self.is_launched = target.study.is_launched
         self.header = header
@@ -922,7 +924,7 @@ class ItemBuilder:
         preflight.finish()
         if "cluster" not in self.plan.shared:
             self.clusters.find(items, self.plan.extra)
-        return items
+        return self.part.draw(items)
 
     def _settle_repeats(self) -> None:
         if fault := self.repeats.find_fault():
@@ -967,6 +969,7 @@ class ItemBuilder:
     def list_notes(self) -> list[dict[str, Any]]:
         choices = (
             self.repeats, self.empty, self.faulty, self.clusters, self._joins, self.texts,
+            self.part,
         )  # fmt: skip
         return [note for choice in choices for note in choice.list_notes()]
 
