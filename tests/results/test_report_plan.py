@@ -16,7 +16,7 @@ from evalsite.results.report.computation import analyse_study, name_clusters, ta
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_fragment
-from evalsite.results.report.sections import RATERS, show_part
+from evalsite.results.report.parts import RATERS, show_part
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Study, System
 from tests.results.test_report_latex import check_latex
