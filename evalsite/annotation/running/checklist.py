@@ -194,8 +194,6 @@ def _check_consent(study: Study) -> Check:
     )
 
 
-
-
 def check_reading_time(study: Study) -> Check:
     """People are told of as much time as reading alone takes; a remark if it is less."""
     minutes = minutes_per_set(study)
