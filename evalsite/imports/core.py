@@ -325,6 +325,8 @@ class Decision:
     # lines of two files that it is about, as a question has them
     around: list[list[Any]] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+    # the answer that a page begins with
+    proposed: str = ""
 
 
 @dataclass
@@ -656,7 +658,9 @@ def check_source(
         checked.files, checked.joined = list(table.files), table.joined
         checked.failures = table.failures
         for key, text in table.decided.items():
-            checked.decisions.append(Decision(key, text, is_made=True))
+            asked = table.answered.get(key)
+            choices = _list_choices(asked) if asked else []
+            checked.decisions.append(Decision(key, text, choices=choices, is_made=True))
             note = {"code": key.partition(":")[0], "text": text, "rows": []}
             checked.import_notes.append(note)
         checked.faults += check_header(table.header, table.header_line)
@@ -799,10 +803,14 @@ _ENCODING_NOTE = {
 
 def _ask(question: Question) -> Decision:
     return Decision(
-        question.key, question.text, choices=[[*choice, ""][:3] for choice in question.choices],
+        question.key, question.text, choices=_list_choices(question),
         rows=_list_ids(question.examples), around=[[*line] for line in question.around],
-        columns=[*question.columns],
+        columns=[*question.columns], proposed=question.proposed,
     )  # fmt: skip
+
+
+def _list_choices(question: Question) -> list[list[Any]]:
+    return [[*choice, ""][:3] for choice in question.choices]
 
 
 def _list_ids(ids: Sequence[str]) -> list[str]:

@@ -47,7 +47,8 @@ def describe_upload(
     item = items[place] if items else None
     decisions = forms["decisions"].rows
     gaps = [row for row in decisions if row["key"].startswith(_GAP) and not row["is_made"]]
-    decisions = [row for row in decisions if row not in gaps]
+    variants = next((row for row in decisions if row["key"] == _VARIANTS), None)
+    decisions = [row for row in decisions if row not in gaps and row is not variants]
     # of a random part, the lines up to the next item aren't this one's
     has_lines = not report.files and not report.summary.get("drawn_of")
     first_lines = _show_lines(report, items, place, used) if has_lines else []
@@ -65,6 +66,7 @@ def describe_upload(
         "decisions": decisions,
         "unmade": sum(not row["is_made"] for row in decisions),
         "gaps": [_describe_gap(gap) for gap in gaps],
+        "variants": variants,
         "fault_title": _name_fault(upload, report),
         "faults": [(place, _OPTIONS.sub("", words), code) for place, words, code in report.faults],
         "remarks": [_OPTIONS.sub("", str(remark)) for remark in report.remarks],
@@ -92,6 +94,8 @@ def describe_upload(
     }
 
 
+# whether prompts or models are the systems
+_VARIANTS = f"{PREFIX}variant"
 # decisions about files whose numbers of lines differ
 _GAP = f"{PREFIX}{lines.KEY}"
 

@@ -39,7 +39,7 @@ PLANNED = "plan"
 FROZEN = "analysis plan frozen"
 REVEALED = "results revealed early"
 # a plan is more than thresholds of flags and numbers
-_PARTS = ("primary", "baseline", "hypotheses", "margins", "exclusion_rule", "rules")
+_PARTS = ("primary", "hypotheses", "margins", "exclusion_rule", "rules")
 Kind = PlanEvent.Kind
 
 
@@ -48,7 +48,6 @@ def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]
     plan = plan or plan_of(study)
     content = {
         "primary": plan.primary,
-        "baseline": plan.baseline,
         "hypotheses": plan.hypotheses,
         "margins": plan.margins,
         "exclusion_rule": plan.exclusion_rule,

@@ -496,7 +496,8 @@ _QUALITY = (
         kind=models.PositiveIntegerField,
         default=0,
         least=0,
-        most=3,
+        # the page offers three; older studies, which a bundle brings, had up to one for each item
+        most=500,
         is_frozen=True,
     ),
     Setting(

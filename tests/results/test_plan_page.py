@@ -226,18 +226,6 @@ def test_launch_says_what_the_items_cannot_decide_and_is_not_blocked(staff_clien
     assert page.context["setup"].problems == []
 
 
-def test_baseline_that_a_bundle_brought_is_said_and_goes_with_the_next_save(staff_client):
-    study = make_study(items=2)
-    AnalysisPlan.objects.create(study=study, baseline="neural")
-
-    page = read(staff_client, study)
-    save(staff_client, study, **BETTER)
-
-    assert "each system is compared with neural" in page
-    assert AnalysisPlan.objects.get().baseline == ""
-    assert "is compared with neural" not in read(staff_client, study)
-
-
 # --- the switch -----------------------------------------------------------------------------
 
 

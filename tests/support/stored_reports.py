@@ -110,7 +110,17 @@ def list_rated() -> dict[str, Rated]:
             fields={"title": TITLE},
         ),
         "nine-simulated": Rated(instrument=two, worth=THREE, origin="simulated"),
-        "nine-excluded": Rated(instrument=two, worth=THREE, plan={"primary": "fluency"}),
+        "nine-excluded": Rated(
+            instrument=two,
+            worth=THREE,
+            plan={
+                "primary": "fluency",
+                "hypotheses": [
+                    {"criterion": "fluency", "system": "C", "relation": "better", "other": other}
+                    for other in ("A", "B")
+                ],
+            },
+        ),
         "nine-imported": Rated(instrument=two, worth=THREE, people=0),
         "nine-not-sharing": Rated(
             instrument=two, worth=THREE, people=6, fields={"asks_to_share": True},
@@ -242,20 +252,22 @@ def take_slot(item: Any, me: Any) -> Any:
 
 
 def exclude_one(study: Any) -> None:
-    """Leave a person out by hand, and change the plan after answers: a deviation."""
+    """Leave a person out by hand, and change a frozen plan: deviations."""
     from evalsite.quality.exclusion_rules import list_conditions
+    from evalsite.quality.frozen_plans import freeze_plan
     from evalsite.quality.models import Exclusion
     from evalsite.quality.plan_state import plan_of
     from evalsite.results.analysis_plan.stored import change_plan, mark_plan
     from tests.support.factories import make_user
 
+    freeze_plan(study, make_user("planner"), "")
     person = study.participants.order_by("pk").first()
     Exclusion.objects.create(study=study, participant=person, reason="Slipped & said so <b>")
     plan = plan_of(study)
     change_plan(
-        study=study, values={"baseline": "A", "exclusion_rule": "Under 2 s & 50%."},
+        study=study, values={"exclusion_rule": "Under 2 s & 50%."},
         seen=mark_plan(plan, list_conditions(study)), by=make_user("planner"),
-        reason="We forgot the baseline",
+        reason="We forgot the rule",
     )  # fmt: skip
 
 

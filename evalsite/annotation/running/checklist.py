@@ -129,7 +129,6 @@ def count_kinds(study: Study) -> Counts:
             analysis_plan__hypotheses=[],
             analysis_plan__margins=[],
             analysis_plan__primary="",
-            analysis_plan__baseline="",
             analysis_plan__exclusion_rule="",
         ),
     )

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from evalsite.data.tables import lines
 from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
-from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
+from evalsite.data.tables.faults import Question, Refused, name_plainly, name_some, quote
 from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, name_apart, unpack
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
 from evalsite.data.tables.plain import find_other_kind
@@ -53,6 +53,7 @@ class Batch:
     summary: str
     # what was decided, by the key of the question, in a sentence
     made: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, Question] = field(default_factory=dict)
     # how the files are joined, and why so
     joined: str = ""
     files: list[FileUse] = field(default_factory=list)
@@ -342,6 +343,7 @@ def _convert_formats(
         f"{titles[0]}: {count_of(len(collection.systems), 'system')}, "
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
+        decisions.answered,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
         fields={
             path: use

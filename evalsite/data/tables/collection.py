@@ -16,6 +16,7 @@ from evalsite.data.tables.texts import (
     is_messages,
     read_input,
     read_output,
+    read_reasoning,
     read_transcript,
     write_turns,
     write_value,
@@ -88,6 +89,8 @@ class Collection:
         self._unnamed: dict[str, str] = {}
         # by file and service: agents that traces name, if nothing else says which system they are
         self.agents: dict[tuple[str, str], dict[str, None]] = {}
+        # what outputs of one system differ by, in a word
+        self.variant = ""
         self._by_inputs = False
         self._id = ""
 
@@ -112,6 +115,7 @@ class Collection:
         for known in ordered:
             if is_settings(known):
                 continue
+            self.variant = self.variant or known.format.row.variant_name
             named, arguments = settings.get(known.file.folder, ("", {}))
             rows = 0
             for row in read_rows(known):
@@ -188,6 +192,9 @@ class Collection:
             texts = [value]
         number = find_first(data, paths.sample)
         first = int(number) if isinstance(number, int | float) and isfinite(number) else 1
+        metadata = item.metadata | self._read_metadata(row, paths)
+        if reasoning := read_reasoning(find_first(data, paths.reasoning) or value):
+            metadata = {"reasoning": reasoning} | metadata
         outputs = item.outputs.setdefault(system, [])
         for sample, text in enumerate(texts, start=first):
             outputs.append(
@@ -195,7 +202,7 @@ class Collection:
                     read_output(text),
                     write_value(find_first(data, paths.variant)),
                     sample,
-                    item.metadata | self._read_metadata(row, paths),
+                    metadata,
                     error,
                     known.file.name,
                 )

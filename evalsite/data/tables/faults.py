@@ -124,6 +124,8 @@ class Question:
     # or lines of two files: number, both texts, whether it is about this line and the second text
     around: tuple[tuple[int, str, str, bool, bool], ...] = ()
     columns: tuple[str, ...] = ()
+    # the answer that a page begins with, where the others would leave something out
+    proposed: str = ""
 
 
 class Refused(Exception):
@@ -185,6 +187,12 @@ class Remark:
         if not self.count:
             return f"{self.message}."
         return f"{self.message} ({self.count:,} found). First: {'; '.join(self.places)}"
+
+
+def describe_above(place: str, texts: Sequence[str]) -> str:
+    """Say that titles above the names of columns, which are at this place, aren't read."""
+    named = name_plainly(texts)
+    return f"Above the names of columns, in {place}, there is other text, which isn't read: {named}"
 
 
 class Remarks:

@@ -1,5 +1,6 @@
-"""The files that were given: alone, in folders or in zip files; nothing is unpacked to disk."""
+"""The files that were given: alone, in folders, in zip files or compressed."""
 
+import gzip
 import io
 import re
 import stat
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from evalsite.data.tables.faults import Refused, quote
@@ -22,7 +24,8 @@ MOST_ENTRIES = 1_000_000
 MOST_BYTES = 8 * 1024**3
 # an entry is held in memory as a whole
 MOST_IN_RECORD = 64 * 1024**2
-_ZIP = b"PK\x03\x04"
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_CHUNK = 64 * 1024
 _DEPTH = 20
 _MAX_NAME = 200
 # how the names of parts of office documents begin
@@ -121,11 +124,37 @@ def unpack(
             # logs that are zips themselves
             zips = [list_entries(log, most_bytes) for log in inside if log.is_zip]
             _check_bytes(sum(map(_sum_sizes, zips)), most_bytes, file.name)
-            files += inside
+            left = most_bytes
+            for entry in inside:
+                if entry.read_start(len(_GZIP)) == _GZIP:
+                    entry, size = _unpack_gzip(entry, left)
+                    left -= size
+                files.append(entry)
         else:
             files.append(file)
         _check_number(len(files), "")
     return sorted(files, key=lambda file: file.name)
+
+
+def _unpack_gzip(file: SourceFile, most_bytes: int) -> tuple[SourceFile, int]:
+    """Return what a compressed file holds, kept on disk while it is used, and its size."""
+    kept, size = NamedTemporaryFile(), 0  # noqa: SIM115 (it is deleted with the function below)
+    try:
+        with file.open() as opened:
+            packed = opened.seek(0, io.SEEK_END)
+            opened.seek(0)
+            with gzip.GzipFile(fileobj=opened) as unpacked:
+                while chunk := unpacked.read(_CHUNK):
+                    size += len(chunk)
+                    check_unpacked(size, packed, most_bytes)
+                    kept.write(chunk)
+    except TooMuch as error:
+        raise Refused("too_large", str(error), file=file.name) from None
+    except (*BROKEN_ZIP, gzip.BadGzipFile):
+        message = "This compressed file is damaged. Compress it again, or upload the file itself."
+        raise Refused("archive_unreadable", message, file=file.name) from None
+    kept.flush()
+    return SourceFile(file.name.removesuffix(".gz"), lambda: Path(kept.name).open("rb")), size
 
 
 def _walk(folder: Path) -> Iterator[SourceFile]:

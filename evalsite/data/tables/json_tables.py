@@ -18,7 +18,7 @@ from evalsite.data.tables.decoding import Lines, TextFile
 from evalsite.data.tables.documents import read_events, read_items
 from evalsite.data.tables.faults import Question, Refused, Remarks, find_surrogate, show
 from evalsite.data.tables.paths import MISSING, Literal, parse_path, write_cell, write_step
-from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells, load_names
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50
@@ -652,7 +652,7 @@ _Frame = tuple[list[str], list[list[Any]]]
 _STARTS = re.compile(
     r"\s*\[\s*\["
     # beside others, such as the name of a table
-    r'|\s*\{[^\[\]{}]{0,1000}"columns"\s*:\s*\[\s*"'
+    r'|\s*\{[^\[\]]{0,1000}"columns"\s*:\s*\[\s*"'
     r'|\s*\{\s*"(?:columns"\s*:\s*\[|schema"\s*:\s*\{\s*"fields"|(?:[^"\\]|\\.)*"\s*:\s*\{\s*")'
 )
 
@@ -693,7 +693,13 @@ def _read_values(value: Any) -> _Frame | None:
     if not isinstance(value, list) or not value or not all(isinstance(row, list) for row in value):
         return None
     width = len(value[0])
-    return ([""] * width, value) if all(len(row) == width for row in value) else None
+    if not all(len(row) == width for row in value):
+        return None
+    known = {name for names in load_names().values() for name in names}
+    names = [name.strip() for name in value[0] if isinstance(name, str)]
+    if len(names) == width and len(known & {name.casefold() for name in names}) > 1:
+        return names, value[1:]
+    return [""] * width, value
 
 
 def _read_split(value: Any) -> _Frame | None:
@@ -707,6 +713,18 @@ def _read_split(value: Any) -> _Frame | None:
     index = value.get("index")
     labels = [str(label) for label in index] if isinstance(index, list) else []
     return _add_index([str(column) for column in columns], data, labels)
+
+
+def _read_inner(value: Any) -> _Frame | None:
+    """Return the only frame of this form in an object, below whatever keys."""
+    frames, objects = [], [value]
+    while objects:
+        inner = objects.pop()
+        if frame := _read_split(inner):
+            frames.append(frame)
+        elif isinstance(inner, dict):
+            objects += inner.values()
+    return frames[0] if len(frames) == 1 else None
 
 
 def _read_table(value: Any) -> _Frame | None:
@@ -757,7 +775,7 @@ def _add_index(columns: list[str], rows: list[list[Any]], labels: Sequence[str])
 
 _ORIENTS: tuple[Callable[[Any], _Frame | None], ...] = (
     _read_values,
-    _read_split,
+    _read_inner,
     _read_table,
     _read_columns,
 )

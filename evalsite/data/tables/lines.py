@@ -302,8 +302,8 @@ def _refuse(sizes: Mapping[str, Size], number: int, questions: Sequence[Question
         for name, size in sizes.items()
         if name in names
     ]
-    others = [name for name in sizes if name not in names]
-    whole = f"{others[0]} has" if len(others) == 1 else "the other files have"
+    agreeing = [name for name in sizes if name not in names]
+    whole = f"{agreeing[0]} has" if len(agreeing) == 1 else "the other files have"
     raise Refused(
         "lines_differ",
         f"{list_of(differing[:3])}, {whole} {number:,}. Line numbers join them, so all need the "

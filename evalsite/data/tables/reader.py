@@ -249,12 +249,14 @@ def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
 def _make_table(batch: Batch, limits: Limits) -> Table:
     limits.check_width(len(batch.header), 1)
     decided = {f"{PREFIX}{key}": text for key, text in batch.made.items()}
+    answered = {f"{PREFIX}{key}": question for key, question in batch.answered.items()}
     remarks = Remarks()
     for sentence in batch.remarks:
         remarks.tell("files_joined", sentence)
     return Table(
         "UTF-8", "", batch.header, 1, _read_joined(batch.rows, limits), remarks,
-        decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
+        decided=decided, answered=answered, files=batch.files,
+        joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
         failures=batch.failures, fields=batch.fields, inputs=batch.inputs,
     )  # fmt: skip
@@ -325,10 +327,14 @@ def open_table(
     several files are for.
     """
     limits = limits or Limits()
-    options = {**(options or {}), FILE_NAME: file_name}
+    options = {**(options or {}), FILE_NAME: file_name.removesuffix(".gz")}
+    # files are called as they are once they are unpacked
+    names, chosen = options.get(NAMES) or {}, options.get(CHOSEN) or {}
+    options[NAMES] = {name.removesuffix(".gz"): use for name, use in names.items()}
+    chosen = {path.replace(".gz:", ":", 1): use for path, use in chosen.items()}
+    options[CHOSEN] = chosen
     source.seek(0)
     head = source.read(8)
-    chosen = options.get(CHOSEN) or {}
     if head.startswith(ZIP):
         if appended := _open_appended(source, limits, options):
             return appended
@@ -345,10 +351,8 @@ def open_table(
             raise
         return open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(GZIP):
-        names = {name.removesuffix(".gz"): use for name, use in (options.get(NAMES) or {}).items()}
-        inside = {**options, NAMES: names, FILE_NAME: file_name.removesuffix(".gz")}
         table = open_packed(
-            lambda target: unpack_gzip(source, target, limits), limits, inside, _open_single
+            lambda target: unpack_gzip(source, target, limits), limits, options, _open_single
         )
     else:
         table = _open_single(source, head, limits, options)

@@ -3,18 +3,15 @@
 Its columns are known by their names (`columns.toml`); what a person chose wins.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile
 from evalsite.data.tables.paths import has, write_step
 from evalsite.data.tables.plain import open_any
-from evalsite.data.tables.table import Limits, peek
+from evalsite.data.tables.table import Limits, load_names, peek
 from evalsite.data.tables.tools import Format, RowPaths, Shape, get_chosen
 
 TITLE = "One table for each system"
@@ -31,12 +28,6 @@ class TableColumns:
 
     samples: dict[str, str] = field(default_factory=dict)
     format: Format | None = None
-
-
-@cache
-def _load_names() -> dict[str, list[str]]:
-    text = Path(__file__).with_name("columns.toml").read_text(encoding="utf-8")
-    return {key: [_fold(name) for name in names] for key, names in tomllib.loads(text).items()}
 
 
 def _fold(name: str) -> str:
@@ -68,7 +59,7 @@ def _find_paths(
 ) -> RowPaths:
     known = {path: use for path, use in chosen.items() if path in header or has_path(data, path)}
     free = {_fold(name): name for name in reversed(header) if name not in known}
-    names = _load_names()
+    names = load_names()
 
     def find(use: str, key: str) -> list[str]:
         if paths := [_quote(path, header) for path, name in known.items() if name == use]:

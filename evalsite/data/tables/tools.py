@@ -9,8 +9,10 @@ open          objects whose keys are columns
 inputs        columns with the paths of their texts or conversations
 system        the system; without it, `system_from` of the shape or `system` of the header
 variant       what else may differ between outputs of one system: a prompt, a filter
+variant_name  and what that is called
 sample        the number of a repeated sample
 output        the text, or a list of texts, which are samples
+reasoning     parts of a message with reasoning, where they aren't those of the output
 outputs       of a row with several: the `output` of each, and its `system` or, at a path, its
               `system_at`; without either, that of the row
 begins_alike  whether the messages with which all outputs of a row begin are its input
@@ -117,8 +119,10 @@ class RowPaths:
     inputs: dict[str, list[str]] = field(default_factory=dict)
     system: list[str] = field(default_factory=list)
     variant: list[str] = field(default_factory=list)
+    variant_name: str = ""
     sample: list[str] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
     reference: list[str] = field(default_factory=list)
     metadata: list[str] = field(default_factory=list)

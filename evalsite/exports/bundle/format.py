@@ -162,9 +162,8 @@ EMPTY_RATING_FIELDS = (0, "", None, "", None, None, None, None)
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
 ANALYSIS_PLAN_FIELDS = (
-    "baseline", "thresholds", "exclusion_rule", "baseline_changed_at", "thresholds_changed_at",
-    "rule_changed_at", "changed_at", "primary", "margins", "primary_changed_at",
-    "margins_changed_at",
+    "thresholds", "exclusion_rule", "thresholds_changed_at", "rule_changed_at", "changed_at",
+    "primary", "margins", "primary_changed_at", "margins_changed_at",
 )  # fmt: skip
 # of the plan, what bundles written before lack
 LATER_PLAN_FIELDS: dict[str, Any] = {

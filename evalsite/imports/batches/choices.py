@@ -556,8 +556,8 @@ class RandomPart:
             return []
         text = (
             f"People rate a random {self._number:,} of the {count_of(self.drawn_of, 'item')} in "
-            f"the file, drawn with the seed {self._seed}. The study doesn't have the "
-            f"other {self.drawn_of - self._number:,}."
+            f"the file, drawn with the seed {self._seed}. The other "
+            f"{self.drawn_of - self._number:,} aren't in the study."
         )
         return [{"code": RANDOM_PART, "text": text, "rows": []}]
 

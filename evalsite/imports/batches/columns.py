@@ -35,7 +35,10 @@ _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "kind": ("Kind of item", ("item_kind",)),
     "system": (
         "System",
-        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method", "sheet"),
+        (
+            "system_id", "system_name", "sys", "sys_id", "sys_name", "mt_system", "mt_engine",
+            "engine", "team", "model", "model_name", "llm", "algorithm", "method", "sheet",
+        ),
     ),
     "output": (
         "Output",

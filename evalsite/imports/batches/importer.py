@@ -228,6 +228,7 @@ class ItemImporter(Importer):
             sha256=source.sha256,
             by=by,
             upload_key=source.upload_key,
+            tell=tell,
         )
 
     def undo(self, record: Batch, *, by: Any) -> None:

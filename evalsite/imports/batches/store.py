@@ -21,7 +21,7 @@ from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.files import clean_file_name
 from evalsite.imports.batches.items import CheckedItem, CheckedItems
-from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, insert_rows
+from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Tell, insert_rows
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.schedule import scheduled
@@ -60,8 +60,12 @@ def import_batch(
     sha256: str,
     by: Any,
     upload_key: UUID | None = None,
+    tell: Tell | None = None,
 ) -> Batch:
-    """Import the file as a batch of the study; sent again, return the batch it became."""
+    """Import the file as a batch of the study; sent again, return the batch it became.
+
+    `tell` hears how many items of how many are stored.
+    """
     if same := find_same_file(study, sha256):
         return same
     if not checked.is_importable:
@@ -83,7 +87,7 @@ def import_batch(
     try:
         # a short file in one transaction, for which the second of two clicks waits
         with transaction.atomic() if is_short else nullcontext():
-            _write(batch, checked)
+            _write(batch, checked, tell)
             return _show(batch, checked, by=by, upload_key=upload_key)
     except (IntegrityError, _Overtaken):
         # the other of two clicks, or another file with the same ids, was quicker
@@ -96,8 +100,9 @@ def import_batch(
         raise
 
 
-def _write(batch: Batch, checked: CheckedItems) -> None:
+def _write(batch: Batch, checked: CheckedItems, tell: Tell | None) -> None:
     """Store all items, which nothing shows yet."""
+    stored, total = 0, len(checked.items)
     with transaction.atomic():
         _lock(batch.study_id)
         batch.save(force_insert=True)
@@ -121,6 +126,9 @@ def _write(batch: Batch, checked: CheckedItems) -> None:
                 for position, output in enumerate(item.outputs)
             )
             insert_rows(Output, _OUTPUT_FIELDS, outputs)
+        stored += len(items)
+        if tell is not None:
+            tell(stored, total)
 
 
 def _list_portions(items: Iterable[CheckedItem]) -> Iterator[list[CheckedItem]]:

@@ -1,4 +1,4 @@
-"""The analysis plan of a study: its baseline, its thresholds of flags, its exclusion rule."""
+"""The analysis plan of a study: its questions, its thresholds of flags, its exclusion rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -221,7 +221,6 @@ def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
     plan = stored.plan
     return {
         "primary": plan.primary,
-        "baseline": plan.baseline,
         "margins": plan.margins,
         "thresholds": own_thresholds(study, plan),
         "limits": [limit.key for limit in limits_of(study)],
