@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Exists, IntegerField, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
@@ -57,36 +58,39 @@ def list_invited(study: Study, moment: datetime, *, sees_identities: bool) -> li
     )
     launched_at = study.launched_at or moment
     return [
-        Invited(
-            expert=expert,
-            name=(
-                expert.describe(with_address=True)
-                if sees_identities
-                else expert.link.participant.pseudonym
-            ),
-            pseudonym=expert.link.participant.pseudonym,
-            done=expert.done,
-            left=expert.left,
-            answered_at=expert.answered_at,
-            sent_at=expert.mailed_at or max(expert.created_at, launched_at),
-            is_mailed=expert.mailed_at is not None,
-            state=_find_state(expert, moment),
-        )
+        _describe(expert, launched_at, moment, sees_identities=sees_identities)
         for expert in experts[:MOST_PEOPLE]
     ]
 
 
-def _count(rows: object) -> Coalesce:
-    return Coalesce(Subquery(rows.values("rows")), 0, output_field=IntegerField())  # type: ignore[attr-defined]
+def _count(rows: Any) -> Coalesce:
+    return Coalesce(Subquery(rows.values("rows")), 0, output_field=IntegerField())
 
 
-def _find_state(expert: Expert, moment: datetime) -> str:
-    person, answered_at = expert.link.participant, expert.answered_at  # type: ignore[attr-defined]
-    if person is None or person.withdrawn_at or person.stopped_at:
+def _describe(
+    expert: Any, launched_at: datetime, moment: datetime, *, sees_identities: bool
+) -> Invited:
+    pseudonym = expert.link.participant.pseudonym
+    return Invited(
+        expert=expert,
+        name=expert.describe(with_address=True) if sees_identities else pseudonym,
+        pseudonym=pseudonym,
+        done=expert.done,
+        left=expert.left,
+        answered_at=expert.answered_at,
+        sent_at=expert.mailed_at or max(expert.created_at, launched_at),
+        is_mailed=expert.mailed_at is not None,
+        state=_find_state(expert, moment),
+    )
+
+
+def _find_state(expert: Any, moment: datetime) -> str:
+    person, answered_at = expert.link.participant, expert.answered_at
+    if person.withdrawn_at or person.stopped_at:
         return "left"
-    if not expert.left:  # type: ignore[attr-defined]
+    if not expert.left:
         return "done"
-    if not expert.has_opened:  # type: ignore[attr-defined]
+    if not expert.has_opened:
         return "unopened"
     if answered_at is None:
         return "opened"
