@@ -1,6 +1,8 @@
 """Whether the people who are invited by name can finish the study."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -68,14 +70,19 @@ def _count_unplanned(study: Study) -> int:
     return sum(missing)
 
 
-def count_expected(study: Study) -> int | None:
-    """Return how many people are invited or wanted; None where nobody is, or anyone may come."""
+def list_rounds(study: Study) -> list[Any]:
+    """Return the study's rounds, with how many links each has and whether somebody came by it."""
     rounds = Recruitment.objects.filter(study=study).annotate(
         link_count=Count("personal_links__expert"),
         has_visits=Exists(Visit.objects.filter(recruitment=OuterRef("pk"))),
     )
+    return list(rounds)
+
+
+def count_expected(study: Study, rounds: Sequence[Any] | None = None) -> int | None:
+    """Return how many people are invited or wanted; None where nobody is, or anyone may come."""
     people = 0
-    for round_ in rounds:
+    for round_ in list_rounds(study) if rounds is None else rounds:
         is_open_link = round_.number == 0
         if is_open_link and not (round_.is_on or round_.has_visits):
             continue
