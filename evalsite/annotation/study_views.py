@@ -21,18 +21,18 @@ from evalsite.annotation.pages.held_items import (
 )
 from evalsite.annotation.running.crowd_views import crowd_views
 from evalsite.annotation.running.earlier_studies_views import earlier_views
-from evalsite.annotation.running.expert_views import expert_views
+from evalsite.annotation.running.invite_page import show_invite  # noqa: F401 (a page by itself)
 from evalsite.annotation.running.launch import (
     archive_study,
     pause_study,
     resume_study,
     unarchive_study,
 )
+from evalsite.annotation.running.panel_page import show_panel  # noqa: F401 (a page by itself)
 from evalsite.annotation.running.pilot_views import pilot_views
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.read_views import show_read  # noqa: F401 (registers its page)
-from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views
 from evalsite.annotation.running.work_page import show_work  # noqa: F401 (a page by itself)
@@ -109,9 +109,7 @@ study_views = [
     *places_views,
     *earlier_views,
     *quota_views,
-    *recruiting_views,
     *crowd_views,
-    *expert_views,
     *setup_views,
     *pilot_views,
     *stop_views,

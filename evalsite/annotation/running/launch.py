@@ -14,6 +14,7 @@ from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.checklist import check_launch, counts_of
+from evalsite.annotation.running.shares import find_problems, place_people
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
@@ -101,6 +102,7 @@ def launch_study(
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
+    problems += [problem.messages[0] for problem in find_problems(study)]
     if problems:
         raise ValidationError(problems)
     if seen is not None and (changes := describe_changes(study, seen, by)):
@@ -188,6 +190,9 @@ def run_launch(job: Job) -> dict[str, Any]:
             state=Study.State.LIVE, launched_at=now()
         )
         if opened:
+            study = Study.objects.get(pk=study.pk)
+            invited = study.experts.select_related("link__participant").order_by("pk")
+            place_people(study, list(invited), job.started_by)
             AuditEntry.objects.record(
                 "study launched", by=job.started_by, study_id=study.pk, slots=slots
             )
