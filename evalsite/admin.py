@@ -293,7 +293,12 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
     entry = next(behind, current) if current.within else current
     place = find_place(entry)
     shown = [
-        page for page in views if page.place and page.is_shown(study) and is_enough(rank, page.role)
+        page
+        for page in views
+        if page.place
+        and (find_place(page) in labels or page is entry)
+        and is_enough(rank, page.role)
+        and page.is_shown(study)
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None

@@ -5,11 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
-from typing import Any
+from typing import Any, Literal, get_args
 
 # Raised whenever a method changes in a way that may change a number.
 METHODS_VERSION = "7"
 LEVEL = 0.95
+# what a value is measured in, which decides how it is written
+Unit = Literal[
+    "points", "share", "difference in shares", "coefficient", "p", "statistic", "count", "seconds",
+    "money", "ratio",
+]  # fmt: skip
+UNITS: tuple[Unit, ...] = get_args(Unit)
+# of what a figure is: ("criterion", "fluency"), ("system", "alpha")
+Group = tuple[tuple[str, str], ...]
 # what can't be claimed about a criterion: facts by code
 Cautions = dict[str, dict[str, Any]]
 # the method of comparisons where all ratings are equal
@@ -44,6 +52,7 @@ class Reason(StrEnum):
 class Figure:
     """One figure: `value` or, where it is undefined, None and the reason.
 
+    `name` is a code. `unit`: where the name doesn't decide it (units.py). `group`: what it is of.
     `low` and `high` bound the interval at `level`; None: the figure has no interval, and
     `details["interval"]` says how it was made or why there is none. `n` counts what went in, such
     as {"items": 30, "raters": 6, "ratings": 180}. `details` names form, weights, transform, tie
@@ -62,6 +71,8 @@ class Figure:
     details: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
     version: str = field(default=METHODS_VERSION)
+    unit: Unit | None = None
+    group: Group = ()
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.reason is None):
@@ -70,9 +81,33 @@ class Figure:
             if number is not None and not isfinite(number):
                 raise ValueError(f"{self.name}: {number} is no figure; give the reason.")
 
+    @property
+    def t(self) -> float | None:
+        return self.details.get("t")
+
+    @property
+    def p(self) -> float | None:
+        return self.details.get("p")
+
+    @property
+    def p_corrected(self) -> float | None:
+        return self.details.get("p_corrected")
+
+    @property
+    def df(self) -> float | None:
+        return self.details.get("df")
+
+    @property
+    def why(self) -> str:
+        """Return the code of the reason, if there is no value."""
+        return str(self.reason or "")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figure as plain data, in a fixed order."""
-        return {
+        known: dict[str, Any] = {} if self.unit is None else {"unit": self.unit}
+        if self.group:
+            known["group"] = dict(self.group)
+        return known | {
             "name": self.name,
             "value": self.value,
             "reason": None if self.reason is None else str(self.reason),

@@ -19,14 +19,12 @@ from evalsite.annotation.pages.held_items import (
     release_item,
     reports_by_item,
 )
-from evalsite.annotation.running.checklist import check_people
 from evalsite.annotation.running.crowd_views import crowd_views
 from evalsite.annotation.running.earlier_studies_views import earlier_views
 from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
     pause_study,
-    restart_launch,
     resume_study,
     unarchive_study,
 )
@@ -39,33 +37,9 @@ from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views
 from evalsite.annotation.running.work_page import show_work  # noqa: F401 (a page by itself)
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.staff_pages import StudyView
 
 PAGE = 50
-
-
-# --- launch -------------------------------------------------------------------------
-
-
-@require_POST
-def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Save a setting with which, by the checklist, the expected people can finish."""
-    revision = request.POST.get("revision", "")
-    offers = {offer.key: offer for offer in check_people(study).offers}
-    offer = offers.get(request.POST.get("offer", ""))
-    if offer is None or revision != str(study.revision):
-        messages.error(request, "The settings were changed meanwhile. Look at the list again.")
-        return redirect("admin:study-launch", study.pk)
-    try:
-        change_settings(
-            study=study, values=dict(offer.changes), revision=int(revision), by=request.user
-        )
-    except ValidationError as error:
-        _show_error(request, error)
-    else:
-        messages.success(request, f"Changed: {offer.words[:1].lower()}{offer.words[1:]}.")
-    return redirect("admin:study-launch", study.pk)
 
 
 # --- held items ---------------------------------------------------------------------
@@ -142,13 +116,6 @@ study_views = [
     *setup_views,
     *pilot_views,
     *stop_views,
-    StudyView(path="launch/offer/", name="study-launch-offer", view=take_offer, role=_EDITOR),
-    StudyView(
-        path="launch/again/",
-        name="study-launch-again",
-        view=_steer(restart_launch),
-        role=_OWNER,
-    ),
     StudyView(path="held/", name="study-held", view=show_held, role=_EDITOR, within="Overview"),
     StudyView(path="held/<int:item_id>/release/", name="item-release", view=release, role=_EDITOR),
     StudyView(

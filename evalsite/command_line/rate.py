@@ -297,7 +297,7 @@ def make_study(options: Namespace) -> Result:
         options.output.say(imported.text)
     # one set: nobody is asked in the middle whether to go on
     study.set_size = min(study.items.main().count(), MOST_ITEMS)
-    study.save(update_fields=["set_size"])
+    study.save(update_fields=["settings"])
     _plan(study, options, by)
     job = run_job(launch_study(study=study, by=by, may_lack=["organisation", "contact_email"]))
     if job.state != Job.State.DONE:

@@ -56,6 +56,13 @@ def delete_draft(*, study: Study, by: Any) -> None:
     if reason := why_kept(current):
         raise ValidationError(reason)
     uploads = list(Upload.objects.filter(study=current))
+    remove_study(current, by=by)
+    for upload in uploads:
+        transaction.on_commit(partial(forget_bytes, upload))
+
+
+def remove_study(current: Study, *, by: Any) -> None:
+    """Delete a draft without items; inside a transaction."""
     # without batches these are answers of pilots to practice items; they protect what they name
     Annotation.objects.filter(study=current).delete()
     Consent.objects.filter(study=current).delete()
@@ -69,8 +76,6 @@ def delete_draft(*, study: Study, by: Any) -> None:
         protocol=current.protocol,
     )
     Study.objects.get(pk=current.pk).delete()
-    for upload in uploads:
-        transaction.on_commit(partial(forget_bytes, upload))
 
 
 # --- pages ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from evalsite.accounts.time_zones import zone_of
 from evalsite.participants.models import Recruitment
 from evalsite.participants.recruiting import promised_minutes, promised_pay
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.set_size import items_per_set
+from evalsite.studies.set_size import items_per_set, mains_per_set
 from evalsite.studies.summary_lines import format_money
 
 
@@ -64,6 +64,8 @@ def describe_opening(study: Study) -> dict[str, Any]:
 
 def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, str]]:
     """Return time, pay and size of a set: term, value, and a note in small print."""
+    # no more than a set has are counted; a draft may have none yet
+    items = study.items.main()[: mains_per_set(study)].count() or None
     minutes, pay = promised_minutes(recruitment), promised_pay(recruitment)
     about = ngettext("about %(minutes)s minute", "about %(minutes)s minutes", minutes)
     facts = [(_("Time"), about % {"minutes": minutes}, "")]
@@ -73,6 +75,6 @@ def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, 
         facts.append((_("Pay"), format_money(pay, study.currency), an_hour))
     return [
         *facts,
-        (study.config.item.names, str(items_per_set(study)), ""),
+        (study.config.item.names, str(items_per_set(study, items)), ""),
         (_("Works on a phone"), _("no") if recruitment.refuses_phones else _("yes"), ""),
     ]

@@ -84,9 +84,8 @@ def _rename_in_plan(study: Study, before: str, name: str) -> None:
     plan = AnalysisPlan.objects.filter(study=study).first()
     if plan is None:
         return
-    plan.baseline = name if plan.baseline == before else plan.baseline
     for rows in (plan.margins, plan.hypotheses):
         for row in rows:
             for side in ("system", "other"):
                 row[side] = name if row[side] == before else row[side]
-    plan.save(update_fields=["baseline", "margins", "hypotheses"])
+    plan.save(update_fields=["margins", "hypotheses"])

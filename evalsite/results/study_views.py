@@ -7,6 +7,7 @@ from evalsite.results.documents.views import document_views
 from evalsite.results.exclusions.rule_views import rule_views
 from evalsite.results.exclusions.views import exclusion_views
 from evalsite.results.hidden.views import hidden_views
+from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import overview_views
 from evalsite.results.people.act_views import act_views
 from evalsite.results.people.views import people_views

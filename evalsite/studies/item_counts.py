@@ -7,12 +7,16 @@ group or the record of an item.
 
 from collections.abc import Collection
 from functools import lru_cache
+from math import ceil
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, Window
 
-from evalsite.studies.models import Item
+from evalsite.studies.models import Item, Output, Study
+
+# items whose words are counted, to know how long the pages of a study are
+_READ = 30
 
 # of so many studies, as they were at one time
 _MOST_KNOWN = 1024
@@ -56,3 +60,21 @@ def measure_groups(items: MainItems) -> tuple[int, tuple[int, ...]]:
     groups = groups.annotate(size=Count("pk"), groups=Window(Count("*")))
     sizes = dict(groups.values_list("size", "groups").distinct())
     return max(sizes.values(), default=0), tuple(sorted(sizes))
+
+
+def count_words(study: Study) -> None:
+    """Keep how many words people read on a page of a draft, by its first items.
+
+    Whatever adds, removes or changes items of a draft calls it, so that pages of people needn't.
+    """
+    if study.version_id is not None:
+        return
+    first = study.items.main().order_by("pk")[:_READ]
+    outputs = Output.objects.filter(item__in=first.values("pk")).select_related("item")
+    inputs = {output.item_id: output.item.inputs for output in outputs}
+    texts = [
+        *(output.text for output in outputs),
+        *(str(value) for values in inputs.values() for value in values.values()),
+    ]
+    study.words_per_page = ceil(sum(len(text.split()) for text in texts) / max(len(inputs), 1))
+    Study.objects.filter(pk=study.pk, version=None).update(words_per_page=study.words_per_page)

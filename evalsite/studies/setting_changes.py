@@ -176,12 +176,17 @@ def _refuse_after_launch(
 
 def describe_last_change(study: Study, reader: Any) -> str:
     """Return who changed the study last, and what to do about it."""
+    return (
+        f"Changed by {name_last_change(study, reader)}, after you opened this page. Nothing was "
+        "overwritten, and what you entered is still on this page."
+    )
+
+
+def name_last_change(study: Study, reader: Any) -> str:
+    """Return who changed the study last, and when."""
     entry = AuditEntry.objects.filter(
         study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
     ).first()
-    who = "Someone" if entry is None else entry.actor_name or "Someone"
-    when = "" if entry is None else f" at {format_local(entry.created_at, reader)}"
-    return (
-        f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "
-        "you entered is still on this page."
-    )
+    if entry is None:
+        return "someone"
+    return f"{entry.actor_name or 'someone'} at {format_local(entry.created_at, reader)}"

@@ -12,21 +12,20 @@ from django.utils.text import slugify
 
 from evalsite.accounts.time_zones import format_local
 from evalsite.instruments.installed import installed_folders
+from evalsite.lib.money import format_money as format_money
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.models import Item, Study
-from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
-
-_SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
+from evalsite.studies.set_size import (
+    checks_in,
+    estimate_minutes,
+    items_per_set,
+    mains_per_set,
+    repeats_in,
+)
 
 
 def format_moment(moment: datetime) -> str:
     return f"{date_format(moment, 'j F Y, H:i')} UTC"
-
-
-def format_money(amount: Decimal, currency: str) -> str:
-    """Return an amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
-    sign = _SIGNS.get(currency)
-    return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
 
 
 def name_start(study: Study) -> str:
@@ -58,7 +57,7 @@ def name_unit(study: Study, systems: int | None = None) -> str:
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
     """Return the facts of the line beside a study's title; items are records of its data."""
     facts = [name_of_instrument(study)]
-    if study.version is not None:
+    if study.is_launched and study.version is not None:
         facts.append(str(study.version))
     facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")
     if study.is_demo:
@@ -86,13 +85,13 @@ class Estimate:
 
 
 def minutes_per_set(study: Study) -> int:
-    """Return how many whole minutes a set takes: as the study says, or as its protocol expects."""
+    """Return how many whole minutes a set takes: as the study says, or as it is estimated."""
     return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
 
 
 def _expected_minutes(study: Study, items: int) -> int:
     # rounded first: 10 times 1.1 is a little more than 11 in binary
-    return max(1, ceil(round(items * study.config.minutes_per_item, 6)))
+    return max(1, ceil(round(items * estimate_minutes(study), 6)))
 
 
 def hourly_pay(study: Study) -> Decimal | None:

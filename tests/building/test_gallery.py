@@ -161,3 +161,9 @@ def test_instrument_that_cannot_be_asked_yet_is_kept_but_no_study_can_be_made(ke
     assert page.status_code == 200
     tried = client.get(reverse("admin:instrument-try", args=["version", version.pk.hex, 1]))
     assert tried.status_code == 404
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_summary_is_short_enough_for_a_card(path):
+    # a card of three beside each other has room for two lines
+    assert len(json.loads(path.read_bytes())["summary"].split()) <= 12

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +15,15 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from evalsite.building.gallery import read_gallery
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports import uploads
+from evalsite.imports.batches.choices import RANDOM_PART
 from evalsite.imports.batches.columns import INPUT, OF_SYSTEM
+from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.core import aim_at_instrument, check_source
 from evalsite.imports.models import Upload
+from evalsite.instruments.checks import read_instrument
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
@@ -214,7 +222,7 @@ def test_faults_are_named_with_the_lines_around_them(staff_client: Client) -> No
 
     assert read_title(page).startswith("Line 2 (record 1), item: ")
     assert 'data-code="id_invalid"' in page.text
-    shown = re.findall(r'<th scope="row">(?:<span class="flag">)?(\d+)', page.text)
+    shown = re.findall(r'<th scope="row"[^>]*>(?:<span class="flag">)?(\d+)', page.text)
     assert shown == ["1", "2", "3"]
     assert "<mark>=m1,name[A],alpha,One.</mark>" in page.text
     listed = staff_client.get(find("new-upload-faults"))
@@ -439,3 +447,107 @@ def test_without_scripts_buttons_send_files_and_changes(
     expect(page.locator("#id_name-0")).to_have_value("first")
     expect(page.locator(".panel")).to_contain_text("first")
     context.close()
+
+
+# --- a random part ---------------------------------------------------------------------
+
+
+def write_groups(groups: int, header: str = "id,source,system,output") -> str:
+    rows = (
+        f"q{number},Question {number}?,{system},Answer {number} of {system}"
+        for number in range(groups)
+        for system in "ab"
+    )
+    return "\n".join([header, *rows, ""])
+
+
+def check_part(content: str, seed: str, number: int) -> list[str]:
+    """Return the input of each item of a random part of the file, each once."""
+    checked = check_source(
+        ITEMS,
+        BytesIO(content.encode()),
+        target=aim_at_instrument(read_instrument(read_gallery()["quality"]), seed),
+        mapping=FileMapping.read({"id": "item"}, {RANDOM_PART: number}),
+    )
+    assert not checked.faults
+    return [*dict.fromkeys(item.extra["source"] for item in checked.items)]
+
+
+def create(client: Client, upload: Upload, instrument: str) -> Study:
+    sent = {"title": "A part", "instrument": f"gallery:{instrument}",
+            f"gallery-{instrument}-added": "source"}  # fmt: skip
+    client.post(reverse("admin:new-instrument", args=[upload.pk]), sent)
+    return Study.objects.get()
+
+
+@pytest.mark.parametrize("instrument", ["quality", "which_is_better"])
+def test_people_rate_a_random_part_with_all_outputs_of_each_input(
+    staff_client: Client, instrument: str
+) -> None:
+    drop(staff_client, {"all.csv": write_groups(30)})
+    upload = Upload.objects.get()
+
+    page = staff_client.post(find("new-upload"), {"random_part": "6"}, follow=True)
+
+    assert read_title(page) == "6 of 30 items, 2 systems: right so far?"
+    study = create(staff_client, upload, instrument)
+    drawn = Counter(item.inputs["source"] for item in study.items.main())
+    assert len(drawn) == 6
+    # not simply the first
+    assert set(drawn) != {f"Question {number}?" for number in range(6)}
+    assert set(drawn.values()) == ({2} if instrument == "quality" else {1})
+    # what the page showed is what the study has
+    shown = {example["inputs"]["source"] for example in page.context["report"].summary["examples"]}
+    assert shown <= set(drawn)
+    (note,) = study.batches.get().import_notes
+    assert note["code"] == "random_part"
+    assert {"6", "30", "24", study.seed} <= set(re.findall(r"\w+", note["text"]))
+
+
+def test_part_is_another_for_another_seed_and_the_same_for_the_same() -> None:
+    content = write_groups(40)
+
+    first, again, other = (check_part(content, seed, 10) for seed in ("1a", "1a", "2b"))
+
+    assert len(first) == len(other) == 10
+    assert first == again != other
+
+
+def test_part_has_as_many_of_each_talk_as_can_be_and_all_practice() -> None:
+    sizes = {"t1": 2, "t2": 9, "t3": 9}
+    rows = ["p,Before,a,y,practice,"]
+    rows += [
+        f"{talk}-{number},{talk}-{number},{system},Answer,main,{talk}"
+        for talk, size in sizes.items()
+        for number in range(size)
+        for system in "ab"
+    ]
+
+    drawn = check_part("\n".join(["id,source,system,output,kind,cluster", *rows]), "7c", 12)
+
+    assert Counter(source.partition("-")[0] for source in drawn) == {
+        "t1": 2, "t2": 5, "t3": 5, "Before": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "expected"), [("", 3), ("3", 3), ("7", 3), ("0", 3), ("x", 3)])
+def test_no_part_is_drawn_of_no_fewer_items(
+    staff_client: Client, number: str, expected: int
+) -> None:
+    drop(staff_client, {"all.csv": write_groups(3)})
+
+    page = staff_client.post(find("new-upload"), {"random_part": number}, follow=True)
+
+    assert read_title(page) == f"{expected} items, 2 systems: right so far?"
+    assert page.context["report"].import_notes == []
+    # what can't be used is said
+    assert bool(list(page.context["messages"])) == (number in ("0", "x"))
+
+
+def test_part_is_given_up_by_emptying_the_field(staff_client: Client) -> None:
+    drop(staff_client, {"all.csv": write_groups(3)})
+    staff_client.post(find("new-upload"), {"random_part": "2"})
+
+    page = staff_client.post(find("new-upload"), {"random_part": ""}, follow=True)
+
+    assert read_title(page) == "3 items, 2 systems: right so far?"

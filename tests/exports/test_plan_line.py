@@ -79,7 +79,7 @@ def compute_hash(bundle: bytes) -> str:
     ).hexdigest()
 
 
-@pytest.mark.parametrize("plan", [{}, {"primary": "informativeness", "baseline": "neural"}])
+@pytest.mark.parametrize("plan", [{}, {"primary": "informativeness", "smallest": 0.5}])
 def test_line_is_made_of_what_a_bundle_holds(plan):
     study = launch_planned(**plan)
 
@@ -202,7 +202,7 @@ def test_later_versions_are_listed_with_what_they_changed():
     with standing_at(LAUNCH + timedelta(days=1)):
         change_plan(
             study=study,
-            values={"baseline": "neural"},
+            values={"exclusion_rule": "Too fast"},
             seen=mark_plan(stored.plan, stored.rules),
             by=owner,
             reason="A referee",
@@ -215,7 +215,7 @@ def test_later_versions_are_listed_with_what_they_changed():
         True,
         [
             "Plan 1 is the committed one; it was frozen, and there is no answer yet.",
-            "Plan 2 came later and changed: baseline.",
+            "Plan 2 came later and changed: exclusion_rule.",
         ],
     )
     assert check_plan_hash(report, second)[1] == [

@@ -16,7 +16,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
-from evalsite.results.report.sections import describe_basis, list_parts, show_part
+from evalsite.results.report.parts import describe_basis, list_parts, show_part
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched

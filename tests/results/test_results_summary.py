@@ -17,7 +17,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ParticipantMark
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.top_up import TOP_UP_ACTION
-from evalsite.results.report.charts import make_axis, make_mark
+from evalsite.results.document.axis import make_axis, make_mark
 from evalsite.results.report.criterion_tables import tabulate_checks
 from evalsite.results.report.criterion_view import note_correction, view_criteria
 from evalsite.results.report.first_look import Look, find_first_look

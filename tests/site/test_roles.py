@@ -66,7 +66,7 @@ READ = {
         "study-pilot", "study-launch", "study-held",
         "item-withdraw", "item-put-back",
         "study-questions", "study-question", "study-quotas", "study-earlier",
-        "background-question", "check-question",
+        "background-question", "check-question", "study-example",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-new", "upload-preview", "upload-faults", "ratings-undo-confirm",
         "metrics-undo-confirm",
@@ -86,7 +86,7 @@ POST = {
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
         "export-answers", "study-questions", "study-question", "study-quotas", "study-earlier",
-        "block-list", "background-question", "check-question",
+        "block-list", "background-question", "check-question", "study-example",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "personal-links", "personal-links-show", "expert-links-show",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",

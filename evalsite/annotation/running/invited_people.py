@@ -1,5 +1,6 @@
 """Whether the people who were invited by links of their own can finish the study."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
@@ -57,14 +58,19 @@ def find_if_alone(study: Study) -> QuerySet[Study]:
     return Study.objects.filter(alone, pk=study.pk)
 
 
-def count_expected(study: Study) -> int | None:
-    """Return how many people are invited or wanted; None where nobody is, or anyone may come."""
+def list_rounds(study: Study) -> list[Any]:
+    """Return the study's rounds, with how many links each has and whether somebody came by it."""
     rounds = Recruitment.objects.filter(study=study).annotate(
         link_count=Count("personal_links"),
         has_visits=Exists(Visit.objects.filter(recruitment=OuterRef("pk"))),
     )
+    return list(rounds)
+
+
+def count_expected(study: Study, rounds: Sequence[Any] | None = None) -> int | None:
+    """Return how many people are invited or wanted; None where nobody is, or anyone may come."""
     people = 0
-    for round_ in rounds:
+    for round_ in list_rounds(study) if rounds is None else rounds:
         is_open_link = round_.number == 0
         if is_open_link and not round_.has_visits:
             continue

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
-from evalsite.data.tables.reader import NAMES
+from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
 from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import (
@@ -36,8 +35,17 @@ from evalsite.imports.batches.open_inputs import (
     summarise_open,
 )
 from evalsite.imports.batches.store import import_batch, undo_batch
-from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Target, Tell, import_path, make_open_instrument
+from evalsite.imports.core import (
+    Field,
+    Importer,
+    Source,
+    Target,
+    Tell,
+    describe_personal,
+    import_path,
+    is_personal,
+    make_open_instrument,
+)
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import register
 from evalsite.studies.models import Batch, Study
@@ -148,6 +156,7 @@ class ItemImporter(Importer):
         counts = checked.items.of_systems
         summary: dict[str, Any] = {
             "left_out": checked.left_out,
+            "drawn_of": checked.drawn_of,
             "paired": find_note(checked.import_notes, PAIRED),
             "items": len(checked.items),
             "outputs": checked.outputs,
@@ -219,6 +228,7 @@ class ItemImporter(Importer):
             sha256=source.sha256,
             by=by,
             upload_key=source.upload_key,
+            tell=tell,
         )
 
     def undo(self, record: Batch, *, by: Any) -> None:
@@ -286,6 +296,7 @@ class ItemReader:
     def finish(self) -> None:
         checked, found = self._checked, len(self._builder.faults)
         checked.items = self._builder.finish()
+        checked.drawn_of = self._builder.part.drawn_of
         checked.left_out = self._builder.left_out
         checked.notes |= self._describe_values()
         checked.decisions += self._builder.list_decisions()

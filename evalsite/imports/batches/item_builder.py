@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks, find_difference
-from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.paths import MISSING
+from evalsite.data.tables.reader import SYSTEM_NAMES
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (
@@ -21,6 +21,7 @@ from evalsite.imports.batches.choices import (
     EmptyOutputs,
     FaultyRows,
     Names,
+    RandomPart,
     Repeats,
     ShortIds,
     Texts,
@@ -44,8 +45,7 @@ from evalsite.imports.batches.items import (
 )
 from evalsite.imports.batches.joins import EarlierInputs, Join, Joins
 from evalsite.imports.batches.preflight import Context, Preflight
-from evalsite.imports.columns import check_cells, check_system
-from evalsite.imports.core import Decision, Target
+from evalsite.imports.core import Decision, Target, check_cells, check_system
 from evalsite.instruments.schema import Column, Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
@@ -600,6 +600,7 @@ class ItemBuilder:
         self.repeats = Repeats(options or {})
         self.faulty = FaultyRows(options or {})
         self.clusters = Clusters(options or {})
+        self.part = RandomPart(options or {}, seed=target.study.seed)
         self.config = target.instrument
         self.is_launched = target.study.is_launched
         self.header = header
@@ -923,7 +924,7 @@ class ItemBuilder:
         preflight.finish()
         if "cluster" not in self.plan.shared:
             self.clusters.find(items, self.plan.extra)
-        return items
+        return self.part.draw(items)
 
     def _settle_repeats(self) -> None:
         if fault := self.repeats.find_fault():
@@ -968,6 +969,7 @@ class ItemBuilder:
     def list_notes(self) -> list[dict[str, Any]]:
         choices = (
             self.repeats, self.empty, self.faulty, self.clusters, self._joins, self.texts,
+            self.part,
         )  # fmt: skip
         return [note for choice in choices for note in choice.list_notes()]
 

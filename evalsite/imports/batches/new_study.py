@@ -8,13 +8,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.columns import INPUT
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import Report, Source, Tell, aim_at_instrument
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import check_for, import_upload, is_imported, read_report
+from evalsite.imports.study_deletion import remove_study
 from evalsite.imports.uploads import (
     forget_bytes,
     insist_on_bytes,
@@ -48,7 +49,10 @@ def create_study_from(
     if version := fields.pop("instrument", None):
         fields["instrument"] = str(version.pk)
     kind = str(ITEMS.create_kind)
-    start_job(kind, study_id=None, by=by, subject=str(upload.pk), inputs=inputs, fields=fields)
+    start_job(
+        kind, study_id=None, by=by, subject=str(upload.pk), inputs=inputs, fields=fields,
+        mapping=upload.mapping.model_dump(mode="json"),
+    )  # fmt: skip
     return None
 
 
@@ -95,7 +99,7 @@ def _create(
             options=mapping.options,
             upload_key=upload.pk,
         )
-        ITEMS.store(checked, source, by=by)
+        ITEMS.store(checked, source, by=by, tell=tell)
     forget_bytes(upload)
     return study
 
@@ -110,6 +114,9 @@ def _attach(
             waiting = Upload.objects.filter(pk=upload.pk, study=None)
             if not waiting.update(study=study, mapping=mapping):
                 raise _NotTheFirst
+            # the pages of the study show how far it is
+            jobs = Job.objects.filter(kind=ITEMS.create_kind, subject=str(upload.pk))
+            jobs.filter(study_id=None).update(study_id=study.pk)
     except _NotTheFirst:
         return None
     return study
@@ -131,6 +138,15 @@ def _run_create(job: Job) -> dict[str, Any]:
     upload = Upload.objects.select_related("study").filter(pk=job.subject).first()
     if upload is None:
         raise ValidationError(_GONE)
+    try:
+        return {"study": str(_finish(job, upload).pk)}
+    except ValidationError:
+        _take_back(job)
+        raise
+
+
+def _finish(job: Job, upload: Upload) -> Study:
+    """Make the study with all of its items, or go on where an earlier worker was killed."""
     tell = partial(report_progress, job)
     if upload.study is None:
         insist_on_bytes(upload)
@@ -138,9 +154,19 @@ def _run_create(job: Job) -> dict[str, Any]:
         if key := fields.get("instrument"):
             fields["instrument"] = InstrumentVersion.objects.get(pk=key)
         inputs = job.params["inputs"]
-        study = _create(upload, by=job.started_by, inputs=inputs, fields=fields, tell=tell)
-        return {"study": str(study.pk)}
+        return _create(upload, by=job.started_by, inputs=inputs, fields=fields, tell=tell)
     if not is_imported(upload):
-        # an earlier worker was killed before it had stored everything
         import_upload(upload, by=job.started_by, tell=tell)
-    return {"study": str(upload.study.pk)}
+    return upload.study
+
+
+@transaction.atomic
+def _take_back(job: Job) -> None:
+    """The study was never there, but for the log; its file waits as before."""
+    upload = Upload.objects.select_related("study").filter(pk=job.subject, batch=None).first()
+    if upload is None or upload.study is None:
+        return
+    mapping = FileMapping.model_validate(job.params["mapping"])
+    Upload.objects.filter(pk=upload.pk).update(study=None, mapping=mapping)
+    Job.objects.filter(pk=job.pk).update(study_id=None)
+    remove_study(upload.study, by=job.started_by)

@@ -7,11 +7,11 @@ from typing import Any
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family, name_unit
 from evalsite.jobs.models import Job
+from evalsite.results.document.axis import Axis, make_axis
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS
 from evalsite.results.progress import Edge
 from evalsite.results.report.ahead import describe_settings
-from evalsite.results.report.charts import Axis, make_axis
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.results.report.first_look import KIND
 from evalsite.results.report.wording import write_number

@@ -9,8 +9,8 @@ from evalsite.analysis.direction import CLEAR, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family, name_unit
 from evalsite.analysis.figure import make_note
+from evalsite.results.document.axis import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
-from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
     describe_pairs,
     describe_variances,

@@ -14,7 +14,7 @@ from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.limitations import list_limits
 from evalsite.results.report.methods import summarise_method
-from evalsite.results.report.sections import Part, Picture
+from evalsite.results.report.parts import Part, Picture
 from evalsite.results.report.sentences import SENTENCES, write_sentence
 from evalsite.results.report.study_facts import (
     collect_facts,

@@ -12,8 +12,8 @@ from evalsite.results.models import Report
 from evalsite.results.report.latex import key_of, write_comment, write_figure, write_table
 from evalsite.results.report.limitations import list_limits
 from evalsite.results.report.methods import write_findings, write_methods
+from evalsite.results.report.parts import Part
 from evalsite.results.report.prose import render_prose, write_prose
-from evalsite.results.report.sections import Part
 from evalsite.results.report.study_facts import Facts, collect_facts
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
 from evalsite.results.report.wording import label_warnings

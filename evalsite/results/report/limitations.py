@@ -207,4 +207,4 @@ def _list_plan(plan: dict[str, Any]) -> Iterator[Limitation]:
 
 
 # of the plan, what decides results
-_TESTED = ("baseline", "exclusion_rule", "primary", "margins")
+_TESTED = ("exclusion_rule", "primary", "margins")

@@ -191,9 +191,6 @@ def collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> C
         "is_across": bool(family.get("across")),
         "comparisons": family.get("comparisons", 0),
         "primary": next((one["label"] for one in criteria if one.get("role") == "primary"), ""),
-        "baseline_moment": describe_moment(facts.plan, "baseline")
-        if has_baseline and facts.plan
-        else "",
         "assumptions": [
             *map(write_sentence, (facts.plan or {}).get("clusters") or ()),
             *_list_assumptions(criteria),

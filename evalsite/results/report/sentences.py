@@ -26,39 +26,6 @@ _MOST_NAMED = 10  # names in a sentence
 _MOST_TOLD = 3  # pairs with their figures
 
 
-# why a figure has no value, or no interval
-REASONS = {
-    "no_data": "no data",
-    "no_variation": "all values are equal",
-    "no_overlap": "no item has two ratings",
-    "no_difference": "no differences",
-    "raters_unknown": "the raters are not single persons",
-    "unequal_raters": "items have unequal numbers of ratings",
-    "incomplete": "not everybody rated everything",
-    "too_few": "too few values",
-    "separated": "a system always wins or always loses",
-    "disconnected": "systems that nothing links",
-    "not_converged": "the fit didn’t converge",
-    "too_large": "more effects than the mixed model can fit",
-    "too_many_pairs": "more pairs of outputs than are compared",
-    "nothing_in_common": "the two have nothing in common",
-    "other_scale": "the two have different scales",
-    "not_computed": "it can’t be computed from these values",
-    "no_decided_pairs": "all answers are ties",
-    "places_unknown": "it isn’t known where outputs were shown",
-    "mixed_directions": "high values are better on some criteria and low ones on others",
-    # of tests against a margin
-    "no_direction": "nothing says whether high or low values are better",
-    "no_margin": "the margin doesn’t suit the scale",
-    "equal_means": "the ratings vary, but the difference is the same on average everywhere",
-    "constant": "every rater gives the same difference on every input, so there is no interval",
-    "constant_too_few": "every rater gives the same difference on every input, but fewer than 3 "
-    "raters or 10 inputs can’t decide",
-    "all_equal": "all ratings are equal, so there is no interval",
-    "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
-}
-
-
 def sentence(write: Callable[..., str]) -> Callable[..., str]:
     """Register the sentence of the code that the function is named after."""
     SENTENCES[write.__name__] = write
@@ -337,11 +304,6 @@ def only_first_ratings(first: int, left_out: int) -> str:
 
 
 # --- warnings: of the plan ------------------------------------------------------------
-
-
-@sentence
-def late_baseline(answers: int, at: str) -> str:
-    return f"The baseline was chosen {_write_late(answers, at)}"
 
 
 @sentence
@@ -2928,11 +2890,6 @@ def systems_untested(labels: Sequence[str], is_all: bool, has_effects: bool) -> 
             "differences are of other inputs that this rater would rate."
         )
     return f"{start}No two systems could be compared by these ratings."
-
-
-@sentence
-def baseline_chosen(moment: str) -> str:
-    return f"The baseline was chosen {moment}."
 
 
 @sentence

@@ -10,8 +10,7 @@ from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import tabulate_main_agreement
 from evalsite.results.report.figure_details import Figure
-from evalsite.results.report.prose import write_prose
-from evalsite.results.report.sections import (
+from evalsite.results.report.parts import (
     DESIGN,
     RATERS,
     TOGETHER,
@@ -21,6 +20,7 @@ from evalsite.results.report.sections import (
     list_parts,
     show_part,
 )
+from evalsite.results.report.prose import write_prose
 from evalsite.results.report.study_facts import Facts
 from evalsite.results.report.table import Column, Table, fill_table, name_column
 from evalsite.results.report.wording import write_number

@@ -33,7 +33,7 @@ from evalsite.results.report.folds import Fold, list_folds
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_archive
 from evalsite.results.report.limitations import Collection, has_ended
-from evalsite.results.report.sections import (
+from evalsite.results.report.parts import (
     Blocks,
     describe_basis,
     find_picture,

@@ -5,13 +5,11 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import write_coefficient
-from evalsite.results.report.sentences import REASONS, write_sentence
+from evalsite.results.document.figures import REASONS, hold_together, let_go
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import list_of
 
-_NO_BREAK = "\N{NO-BREAK SPACE}"
-# "< .001", and the letter before a sign: "p < .001", "n = 12"
-_WITHIN = r"(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
-_FREE, _HELD = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
+__all__ = ["hold_together", "let_go"]
 
 THESE_RATERS = "for these raters"
 NAMES = {
@@ -286,16 +284,6 @@ def write_number(value: float) -> str:
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
     # a zero has no sign: what rounds to it does not either
     return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
-
-
-def hold_together(text: str) -> str:
-    """Return the words of a page, in which no line ends within "p < .001" or "n = 12"."""
-    return _FREE.sub(_NO_BREAK, text)
-
-
-def let_go(text: str) -> str:
-    """Return the words as they were before they were held together, for a file or a terminal."""
-    return _HELD.sub(" ", text)
 
 
 def is_about_pairs(found: dict[str, Any]) -> bool:

@@ -1,0 +1,397 @@
+"""Figures in words: what each is called, and how a number of its unit is written."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from evalsite.analysis.figure import (
+    LEVEL,
+    METHODS_VERSION,
+    Figure,
+    Reason,
+    Unit,
+    write_coefficient,
+)
+
+DASH = "–"
+NO_GROUP: Mapping[str, str] = MappingProxyType({})
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+# "< .001", and the letter before a sign: "p < .001", "n = 12"
+_WITHIN = r"(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
+_FREE, _HELD = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
+
+# --- codes --------------------------------------------------------------------------------------
+
+# unit and name of every figure, by its code; None: the kind of question decides the unit
+CODES: dict[str, tuple[Unit | None, str]] = {
+    "answers_in": ("count", "Answers"),
+    "answers_used": ("count", "Answers used"),
+    "answers_planned": ("count", "Answers planned"),
+    "planned_difference": (None, "Planned difference"),
+    "margin": (None, "Margin"),
+    "difference": (None, "Difference"),
+    "mean": (None, "Mean"),
+    "distance": (None, "Distance from the average"),
+    "tier": ("count", "Tier"),
+    "alpha": ("coefficient", "Krippendorff’s α"),
+    "ac": ("coefficient", "Gwet’s AC"),
+    "icc_one": ("coefficient", "ICC(1,1)"),
+    "reliability": ("coefficient", "Reliability of the mean"),
+    "same_answer": ("share", "Same answer"),
+    "inputs": ("count", "Inputs"),
+    "outputs": ("count", "Outputs"),
+    "systems": ("count", "Systems"),
+    "people": ("count", "People"),
+    "people_excluded": ("count", "People excluded"),
+    "people_not_sharing": ("count", "People who don’t share their answers"),
+    "position_spread": ("count", "Most and least often in one position"),
+    "pay_per_hour": ("money", "Pay per hour"),
+    "n": ("count", "Answers"),
+    "sd": (None, "SD"),
+    "chosen": ("share", "Chosen"),
+    "p": ("p", "p"),
+    "p_corrected": ("p", "Corrected p"),
+    "t": ("statistic", "t"),
+    "effect": ("coefficient", "Effect"),
+    "joint_f": ("statistic", "F"),
+    "reason": ("share", "Reason named"),
+    "comments": ("count", "Comments"),
+    "people_commenting": ("count", "People who commented"),
+    "detectable": (None, "Difference found in 8 of 10 studies"),
+    "rule_matches": ("count", "People who match"),
+    "judge_agreement": ("coefficient", "Agreement with people"),
+    "people_agreement": ("coefficient", "Agreement of people"),
+    "judge_bias": (None, "Bias"),
+    "judged_difference": (None, "Difference with the judge’s labels"),
+    "label_worth": ("ratio", "Worth of a label"),
+    # of the further analyses, as the analysis names them
+    "median": ("points", "Median"),
+    "rank_best": ("statistic", "Best rank"),
+    "rank_worst": ("statistic", "Worst rank"),
+    "geometric_mean": ("points", "Geometric mean"),
+    "share": ("share", "Share of yes"),
+    "win_share": ("share", "Win share, ties as half"),
+    "strength": ("statistic", "Strength"),
+    "mean_step": ("points", "Mean step"),
+    "ac1": ("coefficient", "Gwet’s AC1"),
+    "ac2": ("coefficient", "Gwet’s AC2"),
+    "kendall_w": ("coefficient", "Kendall’s W"),
+    "percent_agreement": ("share", "Percent agreement"),
+    "alpha_ordinal": ("coefficient", "Krippendorff’s α, ordinal"),
+    "alpha_nominal": ("coefficient", "Krippendorff’s α, nominal"),
+    "alpha_interval": ("coefficient", "Krippendorff’s α, interval"),
+    "alpha_log": ("coefficient", "Krippendorff’s α, log scores"),
+    "alpha_ratio": ("coefficient", "Krippendorff’s α, ratio"),
+    "alpha_ranks": ("coefficient", "Krippendorff’s α, order on a page"),
+    "alpha_ignored": ("coefficient", "Krippendorff’s α of ignoring"),
+    "within_1": ("share", "Within one point"),
+    "share_of_units": ("share", "Variance: outputs"),
+    "share_of_raters": ("share", "Variance: raters"),
+    "share_of_rest": ("share", "Variance: the rest"),
+    "pairwise_spearman": ("coefficient", "Mean Spearman of two raters"),
+    "pairwise_tau_b": ("coefficient", "Mean τ-b of two raters"),
+    "pairwise_pearson": ("coefficient", "Mean Pearson of two raters"),
+    "linear_kappa": ("coefficient", "Mean κ of two raters, linear weights"),
+    "mean_kappa": ("coefficient", "Mean κ of two raters, quadratic weights"),
+    "reliability_of_mean": ("coefficient", "Reliability of an output’s mean rating"),
+    "alpha_of_raw_scores": ("coefficient", "Krippendorff’s α of raw scores"),
+    "alpha_of_log1p": ("coefficient", "Krippendorff’s α of ln(1 + x)"),
+    "dawid_skene_share": ("share", "Dawid–Skene share"),
+    "fleiss": ("coefficient", "Fleiss’ κ"),
+    "trimmed_mean": ("points", "Mean, 10% trimmed"),
+    "top_box": ("share", "Top point"),
+    "bottom_box": ("share", "Lowest two points"),
+    "mean_z": ("statistic", "Mean of rater z"),
+    "mean_log_z": ("statistic", "Mean of rater z"),
+    "mean_centred": ("points", "Rater-centred mean"),
+    "geo_mean_centred": ("points", "Rater-centred geometric mean"),
+    "mode_share": ("share", "Share of the most used answer"),
+    "model_share": ("share", "Share by the mixed model"),
+    "model_mean": ("points", "Mean by the mixed model"),
+    "share_wilson": ("share", "Naive interval"),
+    "geo_mean_winsorised": ("points", "Winsorised"),
+    "mean_rank": ("statistic", "Mean rank on a page"),
+    "share_best": ("share", "Best on a page"),
+    "order_strength": ("statistic", "Plackett-Luce strength"),
+    "beats_average": ("share", "Preferred to the average system, of decided"),
+    "penalised_strength": ("statistic", "Penalised strength"),
+    "superiority": ("share", "P(first is better)"),
+    "p_higher": ("share", "P(first is higher)"),
+    "first_quartile": ("points", "First quartile"),
+    "third_quartile": ("points", "Third quartile"),
+    "share_at_low": ("share", "At the lowest value"),
+    "share_at_high": ("share", "At the highest value"),
+    "dz": ("statistic", "d_z of input means"),
+    "gz": ("statistic", "Hedges’ g of inputs"),
+    "rank_biserial": ("coefficient", "Rank-biserial of inputs"),
+    "cliffs_delta": ("coefficient", "Cliff’s δ of inputs"),
+    "wilcoxon": ("statistic", "Wilcoxon"),
+    "sign_flip": ("statistic", "Sign flips"),
+    "sign_test": ("statistic", "Sign test"),
+    "sign_within": ("statistic", "Sign test of pages"),
+    "sign_test_of_majorities": ("statistic", "Sign test of majorities"),
+    "friedman": ("statistic", "Friedman’s χ²"),
+    "from_average": (None, "From the average"),
+    "variance_share": ("share", "Share of the variance"),
+    "own_error": (None, "Difference with its own error"),
+    "own_ratio": ("ratio", "Ratio with its own error"),
+    "own_risk_difference": (
+        "difference in shares",
+        "Difference of shares with its own error, percentage points",
+    ),
+    "mcnemar": ("difference in shares", "McNemar’s test, percentage points"),
+    "cochran_q": ("statistic", "Cochran’s Q"),
+    "cronbach_alpha": ("coefficient", "Cronbach’s α"),
+    "criteria_spearman": ("coefficient", "Spearman’s ρ of two criteria"),
+    "auc": ("coefficient", "AUC, accepted above rejected"),
+    "mean_accepted": ("points", "Mean where accepted"),
+    "mean_rejected": ("points", "Mean where rejected"),
+    "highlighted_share": ("share", "Share of words marked"),
+    "token_f1": ("coefficient", "Words marked by both, F1"),
+    "span_f1": ("coefficient", "Passages marked alike, F1"),
+    "token_f1_with_empty": ("coefficient", "Words marked by both, F1, empty ones too"),
+    "token_alpha": ("coefficient", "Krippendorff’s α over words"),
+    "share_ignored": ("share", "Share ignored"),
+    "share_of_first_place": ("share", "First place preferred, of decided"),
+    "position_effect": ("share", "First place, of decided, between equals"),
+    "tie_parameter": ("share", "Ties between equals"),
+    "davidson_fit": ("statistic", "Misfit of Davidson’s model, χ²"),
+    "kendall_zeta": ("coefficient", "Kendall’s ζ"),
+    "circular_triads": ("count", "Circles of three"),
+    "ratings_per_output": ("count", "Ratings per output, median"),
+    "outputs_per_rater": ("count", "Outputs per rater, median"),
+    "seconds_per_annotation": ("seconds", "Seconds per item, median"),
+    "components": ("count", "Connected parts of the data"),
+    "share_of_cells_filled": ("share", "Share of all rater–output pairs that are rated"),
+    "top_share": ("share", "Share of the most used value"),
+    "speed_ratio": ("share", "Median time, of the median rater’s"),
+    "loo_spearman": ("coefficient", "Spearman with the mean of the others"),
+    "loo_bias": ("points", "Above the others by"),
+    "share_reserved": ("share", "Share of points meant to be rare"),
+    "identical_criteria": ("share", "Share of outputs with one value on all criteria"),
+    "geo_mean": ("points", "Geometric mean"),
+    "sd_log": ("statistic", "Standard deviation of logarithms"),
+    "share_of_5s": ("share", "Multiples of 5"),
+    "share_of_10s": ("share", "Multiples of 10"),
+    "share_of_standard": ("share", "Equal to the standard"),
+    "tie_share": ("share", "Ties, of all answers"),
+    "exact": ("share", "Rated the same both times"),
+    "share_under_floor": ("share", "Share of pages left too fast to read"),
+    "circular_share": ("share", "Share of triples in a circle"),
+    "reported": ("count", "Items reported"),
+    "gold_share": ("share", "Share of checks answered right"),
+    "mean_abs_change": ("points", "Mean change the second time"),
+    "sd_log_change": ("statistic", "Standard deviation of log changes"),
+    "drift_trial": ("points", "Change over the study"),
+    "drift_place": ("points", "Change over a set"),
+    "ratio": ("ratio", "Ratio"),
+    "risk_difference": ("difference in shares", "Difference of shares, percentage points"),
+    "net_win_share": ("difference in shares", "Net win share, percentage points"),
+    "cv_star": ("statistic", "CV*, %"),
+    "repeat_difference": ("points", "Repeat minus first"),
+    "repeat_ratio": ("ratio", "Repeat over first"),
+    "score_pearson": ("coefficient", "Pearson’s r of system scores"),
+    "score_spearman": ("coefficient", "Spearman’s ρ of system scores"),
+    "alpha_across": ("coefficient", "Krippendorff’s α, all ratings of both"),
+    "alpha_first": ("coefficient", "Krippendorff’s α, first study"),
+    "alpha_second": ("coefficient", "Krippendorff’s α, repeat"),
+    "alpha_of_scores": ("coefficient", "Krippendorff’s α of both scores of an output"),
+    "share_upheld": ("share", "Share of findings upheld"),
+    "ratio_band": ("ratio", "Factor within which most changes lie"),
+    "ordinal_alpha": ("coefficient", "Ordinal α of both times"),
+    "nominal_alpha": ("coefficient", "Nominal α of both times"),
+    "ratio_alpha": ("coefficient", "Ratio α of both times"),
+    "quadratic_kappa": ("coefficient", "Quadratically weighted κ of both times"),
+    "same_outcome": ("share", "The same preferred both times"),
+    "same_side": ("share", "The same place preferred both times"),
+    "ICC(1,1)": ("coefficient", "ICC(1,1)"),
+    "ICC(1,k)": ("coefficient", "ICC(1,k)"),
+    "ICC(A,1)": ("coefficient", "ICC(A,1)"),
+    "ICC(A,k)": ("coefficient", "ICC(A,k)"),
+    "ICC(C,1)": ("coefficient", "ICC(C,1)"),
+    "ICC(C,k)": ("coefficient", "ICC(C,k)"),
+    "accepted_though_bad": ("count", "Accepted, though a score is bad"),
+    "alpha_of_first_ratings": (
+        "coefficient",
+        "Krippendorff’s α of the first ratings of each output",
+    ),
+    "detectable_difference": (None, "Difference found in 8 of 10 studies"),
+    "equal_on_equal_texts": ("share", "Equal scores on identical texts"),
+    "mean_of_log": ("statistic", "Mean of ln"),
+    "mean_of_log1p": ("statistic", "Mean of ln(1 + x)"),
+    "mean_of_raw_scores": ("points", "Mean of raw scores"),
+    "median_seconds": ("seconds", "Median seconds"),
+    "rejected_though_good": ("count", "Rejected, though every score is good"),
+    "slips": ("count", "Slips"),
+}
+
+
+def find_unit(name: str) -> Unit:
+    """Return the unit of a figure with this code; ValueError if it depends on the question."""
+    unit = CODES[name][0]
+    if unit is None:
+        raise ValueError(f"The unit of {name} depends on the question: give it.")
+    return unit
+
+
+def make_figure(
+    name: str,
+    value: float | None,
+    group: Mapping[str, str] = NO_GROUP,
+    *,
+    unit: Unit | None = None,
+    n: Mapping[str, int] | None = None,
+) -> Figure:
+    """Return a plain count or test value as a figure of a document."""
+    known: dict[str, Any] = {"method": "count", "group": tuple(group.items()), "n": n or {}}
+    known["unit"] = unit or find_unit(name)
+    if value is None:
+        return Figure(name=name, reason=Reason.NO_DATA, **known)
+    return Figure(name=name, value=value, **known)
+
+
+def read_figure(
+    stored: Mapping[str, Any], name: str, group: Mapping[str, str] = NO_GROUP,
+    *, unit: Unit | None = None,
+) -> Figure:  # fmt: skip
+    """Return a figure of a stored report under the code by which documents know it."""
+    return Figure(
+        name=name,
+        method=stored.get("method", ""),
+        value=stored["value"],
+        reason=None if stored.get("reason") is None else Reason(stored["reason"]),
+        low=stored.get("low"),
+        high=stored.get("high"),
+        level=stored.get("level", LEVEL),
+        n=stored.get("n", {}),
+        details=stored.get("details", {}),
+        seed=stored.get("seed"),
+        version=stored.get("version", METHODS_VERSION),
+        unit=unit or find_unit(name),
+        group=tuple(group.items()),
+    )
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def write_number(value: float | None, unit: Unit | None) -> str:
+    """Write a value as a paper prints one of this unit; a dash for None."""
+    if value is None:
+        return DASH
+    match unit:
+        case "p":
+            return write_p(value)
+        case "share":
+            return f"{_round(value * 100, 0)}%"
+        case "difference in shares":
+            return _round(value * 100, 0)
+        case "count":
+            return f"{value:,g}".replace("-", "−")
+        case "coefficient":
+            return write_coefficient(value)
+        case "seconds":
+            return _round(value, 1)
+        case "money":
+            return _round(value, 2)
+    # two decimals, one from 10 on, none from 1,000 on
+    return _round(value, 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0)
+
+
+def _round(value: float, digits: int) -> str:
+    # what rounds to zero has no sign
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
+
+
+def write_p(p: float | None) -> str:
+    """Write three digits below .1, two above: ".012", ".25", "< .001"."""
+    if p is None:
+        return DASH
+    if p < 0.001:
+        return "< .001"
+    text = f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    return "> .99" if text == "1.00" else text.removeprefix("0")
+
+
+def write_interval(figure: Figure) -> str:
+    """ "0.12 to 0.45", "0.12 or more" where an end is open, "" without an interval."""
+    low, high = (
+        None if end is None else write_number(end, figure.unit).removesuffix("%")
+        for end in (figure.low, figure.high)
+    )
+    percent = "%" if figure.unit == "share" else ""
+    if low is None:
+        return "" if high is None else f"{high}{percent} or less"
+    return f"{low}{percent} or more" if high is None else f"{low} to {high}{percent}"
+
+
+def write_value(figure: Figure) -> str:
+    """Write the value, or why there is none."""
+    if figure.value is None:
+        return explain_reason(figure.why)
+    return write_number(figure.value, figure.unit)
+
+
+def write_figure(figure: Figure) -> str:
+    """ "0.45 (0.21 to 0.69)", or why there is no value."""
+    interval = "" if figure.value is None else write_interval(figure)
+    return f"{write_value(figure)} ({interval})" if interval else write_value(figure)
+
+
+def write_signed(value: float, unit: Unit | None) -> str:
+    """ "+0.32", "−12", or "×1.19" of ratios."""
+    text = write_number(value, unit)
+    if unit == "ratio":
+        return f"×{text}"
+    return text if text.startswith("−") else f"+{text}"
+
+
+# why a figure has no value, or no interval
+REASONS = {
+    "no_data": "no data",
+    "no_variation": "all values are equal",
+    "no_overlap": "no item has two ratings",
+    "no_difference": "no differences",
+    "raters_unknown": "the raters are not single persons",
+    "unequal_raters": "items have unequal numbers of ratings",
+    "incomplete": "not everybody rated everything",
+    "too_few": "too few values",
+    "separated": "a system always wins or always loses",
+    "disconnected": "systems that nothing links",
+    "not_converged": "the fit didn’t converge",
+    "too_large": "more effects than the mixed model can fit",
+    "too_many_pairs": "more pairs of outputs than are compared",
+    "nothing_in_common": "the two have nothing in common",
+    "other_scale": "the two have different scales",
+    "not_computed": "it can’t be computed from these values",
+    "no_decided_pairs": "all answers are ties",
+    "places_unknown": "it isn’t known where outputs were shown",
+    "mixed_directions": "high values are better on some criteria and low ones on others",
+    # of tests against a margin
+    "no_direction": "nothing says whether high or low values are better",
+    "no_margin": "the margin doesn’t suit the scale",
+    "equal_means": "the ratings vary, but the difference is the same on average everywhere",
+    "constant": "every rater gives the same difference on every input, so there is no interval",
+    "constant_too_few": "every rater gives the same difference on every input, but fewer than 3 "
+    "raters or 10 inputs can’t decide",
+    "all_equal": "all ratings are equal, so there is no interval",
+    "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
+}
+
+
+def explain_reason(code: str) -> str:
+    return REASONS.get(code, code.replace("_", " "))
+
+
+# --- text around figures ------------------------------------------------------------------------
+
+
+def hold_together(text: str) -> str:
+    """Return the words of a page, in which no line ends within "p < .001" or "n = 12"."""
+    return _FREE.sub(_NO_BREAK, text)
+
+
+def let_go(text: str) -> str:
+    """Return the words as they were before they were held together, for a file or a terminal."""
+    return _HELD.sub(" ", text)

@@ -1,0 +1,306 @@
+"""A document as LaTeX that a paper takes over: names are escaped, no command in them runs."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import TypeGuard
+
+from evalsite.analysis.figure import Figure
+from evalsite.results.document.blocks import (
+    Block,
+    Cell,
+    Chart,
+    Code,
+    Document,
+    Entry,
+    Heading,
+    Sentence,
+    Table,
+    join_neighbours,
+    write_entry,
+)
+from evalsite.results.document.figures import write_interval, write_value
+
+_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    # after the end of a row these two would be read as options of it
+    "[": "{[}",
+    "*": "{*}",
+    "]": "{]}",
+    # what babel or ligatures may make of these
+    '"': r"\char34{}",
+    "`": "{`}",
+    "−": "$-$",
+    "–": "--",
+    "—": "---",
+    "’": "'",
+    "‘": "{`}",
+    "“": "``",
+    "”": "''",
+    "…": r"\ldots{}",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "α": r"$\alpha$",
+    "κ": r"$\kappa$",
+    "δ": r"$\delta$",
+    "ζ": r"$\zeta$",
+    "τ": r"$\tau$",
+    "ρ": r"$\rho$",
+    "χ": r"$\chi$",
+    "²": "$^2$",
+    "£": r"\pounds{}",
+    "€": r"\texteuro{}",
+    "\N{NO-BREAK SPACE}": "~",
+}
+_SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
+_DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
+_P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
+# as `escape` leaves "[@key]", *t* and *τ_b* of a sentence
+_UNDERSCORE = r"\_"
+_SYMBOL = re.compile(r"\{\*\}((?:[A-Za-z]|\$\\tau\$)(?:\\_[a-z])?)\{\*\}")
+_CITED = re.compile(r"\{\[\}@([a-z0-9,]+)\{\]\}")
+_UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
+# in characters: longer heads and cells are broken, tables that are wider made smaller
+_WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
+_BETWEEN_COLUMNS = 2.6
+# a cell that is broken, as a part of the line
+_BROKEN = 0.34
+
+
+def escape(text: str) -> str:
+    """Return the text as LaTeX that shows it: one line, no command, no open group, no comment."""
+    plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
+    # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
+    apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
+    return "".join(_SIGNS.get(sign, sign) for sign in apart).replace("\0", "{}")
+
+
+def set_sentence(text: str) -> str:
+    """Return the sentence in LaTeX: "[@key]" is a citation, and *t* or *τ_b* a formula."""
+    cited = _CITED.sub(lambda known: rf"\citep{{{known[1]}}}", escape(text))
+    return _SYMBOL.sub(
+        lambda known: f"${known[1].replace('$', '').replace(_UNDERSCORE, '_')}$", cited
+    )
+
+
+def set_p(text: str) -> str:
+    """Return LaTeX with every p value as one formula: "p = .012", "p $<$ .001"."""
+    return _P.sub(lambda found: f"$p {found[1]} {found[2]}$", text)
+
+
+def _keep(sign: str) -> str:
+    """Return the sign, a space for one that ends lines, nothing for one that can't be seen."""
+    kind = unicodedata.category(sign)
+    if kind in ("Cc", "Zl", "Zp"):
+        return " "
+    return "" if kind in ("Cf", "Cs", "Co", "Cn") else sign
+
+
+def key_of(name: str) -> str:
+    """Return the name as part of a label, in letters and digits that LaTeX accepts unchanged."""
+    return _UNSAFE_IN_KEYS.sub("-", name).strip("-").lower()
+
+
+def write_comment(lines: Iterable[str]) -> str:
+    """Lines that LaTeX skips; what they quote can't end one."""
+    return "\n".join(f"% {_SPACES.sub(' ', line)}" for line in lines)
+
+
+# --- a document ---------------------------------------------------------------------------------
+
+_SECTIONS = ("section", "subsection", "subsubsection")
+
+
+def render_latex(document: Document) -> str:
+    """Return the document as a fragment with its tables in it, as a paper inputs it."""
+    return "\n\n".join(part for part in _write_parts(document, write_table) if part) + "\n"
+
+
+def list_latex_files(document: Document, name: str) -> dict[str, str]:
+    """Return the fragment under this name, and each table as a file that it inputs."""
+    files: dict[str, str] = {}
+
+    def keep_table(table: Table) -> str:
+        path = f"tables/{key_of(table.name)}"
+        files[f"{path}.tex"] = write_table(table) + "\n"
+        return rf"\input{{{path}}}"
+
+    parts = [part for part in _write_parts(document, keep_table) if part]
+    return {f"{name}.tex": "\n\n".join(parts) + "\n", **files}
+
+
+def _write_parts(document: Document, place_table: Callable[[Table], str]) -> Iterator[str]:
+    for kind, run in join_neighbours(document.blocks):
+        sentences = [block for block in run if isinstance(block, Sentence)]
+        if kind == "block":
+            block = run[0]
+            yield place_table(block) if isinstance(block, Table) else _write_block(block)
+        elif kind == "paragraph":
+            yield " ".join(map(_write_sentence, sentences))
+        else:
+            items = [rf"\item {_write_finding(sentence)}" for sentence in sentences]
+            yield "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
+
+
+def _write_block(block: Block) -> str:
+    match block:
+        case Heading():
+            return rf"\{_SECTIONS[block.level - 1]}{{{escape(block.text)}}}"
+        case Sentence():
+            words = " ".join(filter(None, (block.question, block.answer)))
+            lead = rf"\textbf{{{set_words(words)}.}} " if words else ""
+            return lead + _write_sentence(block)
+        case Chart():
+            name = key_of(block.name)
+            picture = rf"\includegraphics[width=\linewidth]{{figures/{name}.pdf}}"
+            caption = rf"\caption{{{set_words(block.caption)}}}"
+            return _float("figure", [picture, caption, rf"\label{{fig:{name}}}"])
+        case Code():
+            # nothing in it may end the environment
+            text = block.text.replace(r"\end{verbatim}", r"\end {verbatim}")
+            return f"\\begin{{verbatim}}\n{text}\n\\end{{verbatim}}"
+    raise TypeError(f"{type(block).__name__} is no block that can be written.")
+
+
+def _write_finding(sentence: Sentence) -> str:
+    lead = rf"\textbf{{{set_words(sentence.question)}:}} " if sentence.question else ""
+    return lead + _write_sentence(sentence)
+
+
+def _write_sentence(sentence: Sentence) -> str:
+    text = set_words(sentence.text)
+    if not sentence.cites:
+        return text
+    return rf"{text.removesuffix('.')}~\citep{{{','.join(sentence.cites)}}}."
+
+
+def set_words(text: str) -> str:
+    """Return a text as LaTeX, p values as formulas."""
+    return set_p(escape(text))
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def write_table(table: Table) -> str:
+    """Return a table with the rules of booktabs, as a float with caption and label.
+
+    Long heads and cells are broken into lines. In a table that is too wide, intervals stand below
+    their figures; one that is wider than the line all the same is made as narrow as the line.
+    """
+    heads = [column.label for column in table.columns]
+    rows, foot = [*table.rows], [*table.foot]
+    plain = [[write_entry(entry) for entry in row] for row in (*rows, *foot)]
+    is_wide = _measure(heads, plain) > _WIDEST_TABLE
+    if is_wide:
+        plain = [cells for row in (*rows, *foot) for cells in _split_plain(row)]
+    sides = ["r" if column.is_number and place else "l" for place, column in
+             enumerate(table.columns)]  # fmt: skip
+    between = "\n\\addlinespace\n" if is_wide else "\n"
+    body = [
+        rf"\begin{{tabular}}{{{''.join(sides)}}}",
+        r"\toprule",
+        " & ".join(_break(head, side) for head, side in zip(heads, sides, strict=True)) + r" \\",
+        r"\midrule",
+        between.join(_write_row(row, sides, is_wide=is_wide) for row in rows),
+        *(
+            [r"\midrule", "\n".join(_write_row(row, sides, is_wide=is_wide) for row in foot)]
+            if foot
+            else []
+        ),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    if _measure(heads, plain) > _WIDEST_TABLE:
+        body = [r"\resizebox{\linewidth}{!}{%", *body[:-1], body[-1] + "}"]
+    caption = rf"\caption{{{set_words(table.caption)}}}"
+    return _float("table", [caption, rf"\label{{tab:{key_of(table.name)}}}", *body])
+
+
+def _split_plain(row: Sequence[Entry]) -> list[list[str]]:
+    """Return the row as the lines that it takes, values above and intervals below."""
+    upper = [write_value(entry) if _is_split(entry) else write_entry(entry) for entry in row]
+    lower = [_write_bracket(entry) for entry in row]
+    return [upper, lower] if any(lower) else [upper]
+
+
+def _is_split(entry: Entry) -> TypeGuard[Figure]:
+    return isinstance(entry, Figure) and entry.value is not None and bool(write_interval(entry))
+
+
+def _write_bracket(entry: Entry) -> str:
+    return f"({write_interval(entry)})" if _is_split(entry) else ""
+
+
+def _write_row(row: Sequence[Entry], sides: Sequence[str], *, is_wide: bool) -> str:
+    lower = [_write_bracket(entry) for entry in row]
+    if not (is_wide and any(lower)):
+        return _join_cells(
+            [_set_entry(entry, side) for entry, side in zip(row, sides, strict=True)]
+        )
+    upper = [
+        escape(write_value(entry)) if _is_split(entry) else _set_entry(entry, side)
+        for entry, side in zip(row, sides, strict=True)
+    ]
+    return f"{_join_cells(upper)}\n{_join_cells([escape(text) for text in lower])}"
+
+
+def _join_cells(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _set_entry(entry: Entry, side: str) -> str:
+    if isinstance(entry, Cell):
+        text = _set_cell(entry.text, side)
+        text = rf"\textbf{{{text}}}" if entry.is_strong else text
+        return rf"{text}\textsuperscript{{{escape(entry.above)}}}" if entry.above else text
+    return _set_cell(write_entry(entry), side)
+
+
+def _set_cell(text: str, side: str) -> str:
+    if len(text) <= _WIDEST_CELL:
+        return escape(text)
+    ragged = "raggedright" if side == "l" else "raggedleft"
+    return rf"\parbox[t]{{{_BROKEN}\linewidth}}{{\{ragged} {escape(text)}\strut}}"
+
+
+def _break(head: str, side: str) -> str:
+    """Return the head of a column in lines, one upon the other."""
+    lines = _split(head)
+    if len(lines) < 2:
+        return escape(head)
+    return rf"\shortstack[{side}]{{{(chr(92) * 2).join(escape(line) for line in lines)}}}"
+
+
+def _split(head: str) -> list[str]:
+    return wrap(head, _WIDEST_HEAD, break_long_words=False, break_on_hyphens=False)
+
+
+def _measure(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> float:
+    """Return how wide the table will be, in characters."""
+    widest = [max(map(len, _split(head)), default=0) for head in heads]
+    for row in rows:
+        for place, cell in enumerate(row):
+            widest[place] = max(widest[place], min(len(cell), _WIDEST_CELL))
+    return sum(widest) + _BETWEEN_COLUMNS * (len(widest) - 1)
+
+
+def _float(kind: str, lines: list[str]) -> str:
+    size = [r"\small"] if kind == "table" else []
+    inner = [rf"\begin{{{kind}}}[htbp]", r"\centering", *size, *lines, rf"\end{{{kind}}}"]
+    return "\n".join(inner)

@@ -1,0 +1,213 @@
+"""Charts as SVG for pages, drawn from figures; a style sheet gives the classes their colours."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from evalsite.analysis.figure import Figure
+from evalsite.results.document.axis import Axis, make_axis, make_mark
+from evalsite.results.document.blocks import Chart, isolate
+from evalsite.results.document.figures import write_figure, write_interval, write_value
+
+# from the lowest answer to the highest
+_SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
+_LEAST_LABELLED = 0.08  # a narrower part has no room for its number
+_SIZE, _EDGE = 320, 24  # of a plot of points
+
+
+def draw_svg(chart: Chart) -> SafeString:
+    """Return the chart as HTML: a table of marks, stacked bars, or a plot of points."""
+    if chart.kind == "intervals":
+        return _draw_intervals(chart)
+    return _draw_stacked(chart) if chart.kind == "stacked" else _draw_points(chart)
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def find_axis(figures: Sequence[Figure], reference: float | None = None) -> Axis:
+    """Return an axis with round ticks for the values and their intervals."""
+    unit = figures[0].unit if figures else None
+    ends = [end for figure in figures for end in (figure.low, figure.value, figure.high)]
+    if unit == "coefficient":
+        ends += [0.0, 1.0]
+    return make_axis(
+        [*ends, reference],
+        times=100 if unit == "difference in shares" else 1,
+        is_bounded=unit == "coefficient",
+        is_share=unit == "share",
+    )
+
+
+def draw_mark(figure: Figure, axis: Axis, reference: float | None = None) -> SafeString:
+    """Return a dot with its interval on the axis; nothing for a figure without a value."""
+    mark = make_mark(axis, figure.value, figure.low, figure.high)
+    if mark is None:
+        return SafeString("")
+    grid = format_html_join(
+        "",
+        '<line class="grid" x1="{}" x2="{}" y2="100%"/>',
+        ((tick.place, tick.place) for tick in axis.ticks),
+    )
+    rule = whisker = SafeString("")
+    if reference is not None:
+        place = axis.place(reference)
+        rule = format_html(
+            '<line class="rule" x1="{}" x2="{}" y2="100%" stroke-dasharray="3 3"/>', place, place
+        )
+    if mark.start and mark.end:
+        whisker = format_html(
+            '<line class="whisk" x1="{}" x2="{}" y1="50%" y2="50%"/>', mark.start, mark.end
+        )
+    return format_html(
+        '<svg role="img" aria-label="{}">{}{}{}<circle class="dot" cx="{}" cy="50%" r="7"/></svg>',
+        f"{name_row(figure)}: {write_figure(figure)}", grid, rule, whisker, mark.dot,
+    )  # fmt: skip
+
+
+def draw_axis(axis: Axis) -> SafeString:
+    labels = format_html_join(
+        "",
+        '<text class="mid" x="{}" y="1.1em">{}</text>',
+        ((tick.place, tick.label) for tick in axis.ticks),
+    )
+    return format_html('<svg aria-hidden="true">{}</svg>', labels)
+
+
+def name_row(figure: Figure) -> str:
+    return isolate(figure.group[-1][1]) if figure.group else ""
+
+
+def _draw_intervals(chart: Chart) -> SafeString:
+    axis = find_axis(chart.figures, chart.reference)
+    rows = format_html_join(
+        "\n",
+        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig">{}</td><td class="n">{}{}</td></tr>',
+        (
+            (
+                name_row(figure),
+                draw_mark(figure, axis, chart.reference),
+                write_value(figure),
+                format_html("<small>{}</small>", interval)
+                if (interval := write_interval(figure))
+                else "",
+            )
+            for figure in chart.figures
+        ),
+    )
+    return format_html(
+        '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody>'
+        '<tfoot><tr><td></td><td class="fig">{}</td><td></td></tr></tfoot></table>',
+        chart.caption, rows, draw_axis(axis),
+    )  # fmt: skip
+
+
+# --- stacked shares -----------------------------------------------------------------------------
+
+
+def list_stacks(chart: Chart) -> list[tuple[str, list[tuple[str, float]]]]:
+    """List the rows of a stacked chart, each with the names and shares of its parts."""
+    return [
+        (
+            ", ".join(isolate(value) for _, value in key[-1:]),
+            [(figure.group[-1][1], figure.value or 0.0) for figure in figures],
+        )
+        for key, figures in groupby(chart.figures, key=lambda figure: figure.group[:-1])
+    ]
+
+
+def list_shades(parts: Sequence[str]) -> list[str]:
+    """Return the class of each part of a bar; what is good or bad of both has one of its own."""
+    middle = {"both_good": "bothgood", "both_bad": "bothbad", "tie": "bothgood"}
+    sides = [part for part in parts if part not in middle]
+    last = max(len(sides) - 1, 1)
+    shades = {
+        part: _SHADES[round(place * (len(_SHADES) - 1) / last)] for place, part in enumerate(sides)
+    }
+    return [middle.get(part) or shades[part] for part in parts]
+
+
+def _draw_stacked(chart: Chart) -> SafeString:
+    stacks = list_stacks(chart)
+    parts = list(dict.fromkeys(name for _, shares in stacks for name, _ in shares))
+    shades = dict(zip(parts, list_shades(parts), strict=True))
+    rows = format_html_join(
+        "\n",
+        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig"><svg class="parts" role="img" '
+        'aria-label="{}">{}</svg></td></tr>',
+        (
+            (name, ", ".join(f"{part} {share:.0%}" for part, share in shares),
+             SafeString("".join(_draw_parts(shares, shades))))
+            for name, shares in stacks
+        ),
+    )  # fmt: skip
+    legend = format_html_join(
+        "",
+        '<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="{}" width="10" height="10"/>'
+        "</svg>{}</li>",
+        ((shades[part], part) for part in parts),
+    )
+    return format_html(
+        '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody></table>'
+        '<ul class="key">{}</ul>',
+        chart.caption, rows, legend,
+    )  # fmt: skip
+
+
+def _draw_parts(shares: Sequence[tuple[str, float]], shades: dict[str, str]) -> list[SafeString]:
+    drawn, start = [], 0.0
+    for name, share in shares:
+        drawn.append(
+            format_html(
+                '<rect class="{}" x="{}%" width="{}%" height="100%"/>',
+                shades[name], f"{start * 100:.1f}", f"{share * 100:.1f}",
+            )
+        )  # fmt: skip
+        if share >= _LEAST_LABELLED:
+            drawn.append(
+                format_html(
+                    '<text class="mid onmark" x="{}%" y="62%">{}</text>',
+                    f"{(start + share / 2) * 100:.1f}", f"{share:.0%}",
+                )
+            )  # fmt: skip
+        start += share
+    return drawn
+
+
+# --- points -------------------------------------------------------------------------------------
+
+
+def list_points(chart: Chart) -> list[tuple[str, float, float]]:
+    """List the points of a chart: name, place to the right, place upwards."""
+    pairs = zip(chart.figures[::2], chart.figures[1::2], strict=True)
+    return [
+        (name_row(right), right.value, up.value)
+        for right, up in pairs
+        if right.value is not None and up.value is not None
+    ]
+
+
+def _draw_points(chart: Chart) -> SafeString:
+    points = list_points(chart)
+    across = make_axis([right for _, right, _ in points])
+    upwards = make_axis([up for _, _, up in points])
+
+    def place(axis: Axis, value: float) -> float:
+        return _EDGE + (_SIZE - 2 * _EDGE) * float(axis.place(value).rstrip("%")) / 100
+
+    dots = format_html_join(
+        "",
+        '<circle class="dot" cx="{}" cy="{}" r="5"/><text x="{}" y="{}">{}</text>',
+        (
+            (f"{x:.1f}", f"{_SIZE - y:.1f}", f"{x + 8:.1f}", f"{_SIZE - y + 4:.1f}", name)
+            for name, right, up in points
+            for x, y in [(place(across, right), place(upwards, up))]
+        ),
+    )
+    return format_html(
+        '<figure><svg class="points" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
+        "<figcaption>{}</figcaption></figure>",
+        _SIZE, _SIZE, chart.caption, dots, chart.caption,
+    )  # fmt: skip

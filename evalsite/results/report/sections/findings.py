@@ -1,0 +1,499 @@
+"""What was found: the headline, the plan's questions, every question, and the table for a paper."""
+
+from collections.abc import Iterator, Sequence
+
+from evalsite.analysis.figure import Figure
+from evalsite.lib.words import count_of, list_of
+from evalsite.results.document.blocks import (
+    Block,
+    Cell,
+    Column,
+    Entry,
+    Heading,
+    Sentence,
+    Table,
+    isolate,
+    start_sentence,
+)
+from evalsite.results.document.figures import (
+    explain_reason,
+    make_figure,
+    write_figure,
+    write_interval,
+    write_number,
+    write_value,
+)
+from evalsite.results.report.sections.words import (
+    MOST_NAMED,
+    find_higher,
+    join_sentences,
+    list_names,
+    name_label,
+    say_ahead,
+    say_is,
+    say_p,
+    say_tested,
+    write_amount,
+    write_ci,
+)
+from evalsite.results.report.source import (
+    Criterion,
+    Decision,
+    Pair,
+    Source,
+    Stored,
+    list_decisions,
+)
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+FEW_ANSWERS = 10
+_FEW_QUESTIONS = 3
+
+
+def make_findings(source: Source) -> Iterator[Block]:
+    yield Heading("Findings", 2, "findings")
+    decisions = [one for criterion in source.criteria for one in list_decisions(criterion)]
+    for decision in decisions:
+        yield write_decision(decision)
+    for criterion in source.criteria:
+        yield write_finding(criterion, link=criterion.key)
+    if source.criteria:
+        yield make_paper(source)
+
+
+# --- headline -----------------------------------------------------------------------------------
+
+
+def make_headline(source: Source) -> Iterator[Block]:
+    """Yield the headline of the report, and what it rests on."""
+    _, text = find_headline(source)
+    yield Heading(text, 1, "report")
+    data = source.kept["data"]
+    done = (source.content.get("collection") or {}).get("done") or data["annotations"]
+    figures = (make_figure("answers_in", done), make_figure("answers_used", data["annotations"]))
+    used = "" if done == data["annotations"] else f"; {data['annotations']:,} are used"
+    at = source.facts.made_at
+    yield Sentence(
+        "computed",
+        f"Report of the study “{isolate(source.facts.title)}”. Computed on {at.day} "
+        f"{at:%B %Y at %H:%M} UTC from {count_of(done, 'answer')}{used}.",
+        figures=figures,
+    )
+
+
+def find_headline(source: Source) -> tuple[str, str]:
+    """Return code and text of the headline; the first case that holds."""
+    data, criteria = source.kept["data"], source.criteria
+    if not data["annotations"] or not criteria:
+        return "no_answers", "No answers yet"
+    target = (source.content.get("collection") or {}).get("target") or data["annotations"]
+    if data["annotations"] < FEW_ANSWERS:
+        return "too_few", f"Too few answers to tell: {data['annotations']:,} of {target:,}"
+    decisions = [one for criterion in criteria for one in list_decisions(criterion)]
+    if len(decisions) == 1:
+        return f"decision_{decisions[0].outcome}", head_decision(decisions[0])
+    if decisions:
+        return _count_decisions(decisions)
+    if len(data["systems"]) == 1:
+        return "one_system", _head_one_system(criteria[0])
+    if len(criteria) == 1:
+        return "finding", start_sentence(f"{say_leader(criteria[0])} on {name_label(criteria[0])}")
+    return _head_several(criteria)
+
+
+def _count_decisions(decisions: Sequence[Decision]) -> tuple[str, str]:
+    yes = sum(one.outcome == "yes" for one in decisions)
+    if yes == len(decisions):
+        return "decisions", f"All {yes} planned questions are answered yes"
+    return "decisions", f"{yes} of {len(decisions)} planned questions are answered yes"
+
+
+def _head_one_system(criterion: Criterion) -> str:
+    system = criterion.systems[0]
+    mean = criterion.mean(system)
+    points = criterion.stored["answers"]
+    of = f" of {points[-1]['value']}" if points and mean.unit == "points" else ""
+    interval = f" ({write_ci(mean)})" if write_interval(mean) else ""
+    name = isolate(str(system["system"]))
+    return f"{name}: {write_value(mean)}{of} on {name_label(criterion)}{interval}"
+
+
+def _head_several(criteria: Sequence[Criterion]) -> tuple[str, str]:
+    leaders = {criterion.key: find_leader(criterion) for criterion in criteria}
+    led = [criterion for criterion in criteria if leaders[criterion.key]]
+    if len(criteria) > _FEW_QUESTIONS:
+        if not any(criterion.clear_pairs for criterion in criteria):
+            return "finding_none", f"No clear difference on any of {len(criteria)} questions"
+        best = max(set(leaders.values()) - {""}, key=list(leaders.values()).count, default="")
+        if best:
+            number = list(leaders.values()).count(best)
+            return "finding", start_sentence(
+                f"{isolate(best)} leads on {number} of {len(criteria)} questions"
+            )
+        number = sum(bool(criterion.clear_pairs) for criterion in criteria)
+        return "finding", f"Systems differ on {number} of {len(criteria)} questions"
+    by_words: dict[str, list[str]] = {}
+    for criterion in [*led, *(one for one in criteria if one not in led)]:
+        by_words.setdefault(say_leader(criterion), []).append(name_label(criterion))
+    parts = [f"{words} on {list_of(labels)}" for words, labels in by_words.items()]
+    code = "finding" if any(one.clear_pairs for one in criteria) else "finding_none"
+    return code, start_sentence("; ".join(parts))
+
+
+def find_leader(criterion: Criterion) -> str:
+    """Return the system that is clearly ahead of all others, if there is one."""
+    behind: dict[str, int] = {}
+    for pair in criterion.pairs:
+        if pair.ahead:
+            behind[pair.ahead[0]] = behind.get(pair.ahead[0], 0) + 1
+    others = len(criterion.systems) - 1
+    return next((name for name, number in behind.items() if number == others > 0), "")
+
+
+def say_leader(criterion: Criterion) -> str:
+    """Return the headline of one question, without the question."""
+    names = criterion.names
+    if len(names) < 2 or not criterion.pairs:
+        return "nothing to compare"
+    if not criterion.is_tested:
+        return "no test of the systems"
+    if leader := find_leader(criterion):
+        others = {1: isolate(next(name for name in names if name != leader)), 2: "both others"}
+        behind = others.get(len(names) - 1, f"all {len(names) - 1} others")
+        return f"{isolate(leader)} is {say_ahead(criterion)} {behind}"
+    if not criterion.clear_pairs:
+        sides = f" between {list_names(names)}" if len(names) == 2 else ""
+        return f"no clear difference{sides}"
+    tiers = find_tiers(criterion)
+    if len(tiers) > 1:
+        behind = "the others" if len(tiers) == 2 else "the rest"
+        return f"{list_names(tiers[0])} {say_is(tiers[0])} {say_ahead(criterion)} {behind}"
+    number, pairs = len(criterion.clear_pairs), len(criterion.pairs)
+    return f"{number} of {pairs} pairs differ clearly"
+
+
+# --- planned questions --------------------------------------------------------------------------
+
+
+def write_decision(decision: Decision) -> Sentence:
+    """Return the plan's question with its answer and its figures."""
+    criterion = decision.criterion
+    if decision.margin is not None:
+        text, figures = _describe_margin(decision)
+    else:
+        pairs = [pair for other in decision.others if (pair := _find_pair(decision, other))]
+        figures = tuple(pair.difference for pair in pairs)
+        text = join_sentences(f"{describe_pair(pair)}." for pair in pairs)
+    return Sentence(
+        f"decision_{decision.outcome}",
+        text or f"The comparison can’t be tested on {name_label(criterion)}.",
+        "headline",
+        figures=figures,
+        question=ask_decision(decision),
+        answer=answer_decision(decision),
+    )
+
+
+def ask_decision(decision: Decision) -> str:
+    criterion = decision.criterion
+    system, others = isolate(decision.system), list_names(decision.others)
+    label = name_label(criterion)
+    margin = _write_margin(decision)
+    match decision.relation:
+        case "not_worse":
+            return f"Is {system} at most {margin} worse than {others} on {label}?"
+        case "equivalent":
+            return f"Do {system} and {others} differ by less than {margin} on {label}?"
+        case "differs":
+            return f"Does {system} differ from {others} on {label}?"
+    return f"Is {system} {say_ahead(criterion)} {others} on {label}?"
+
+
+def _write_margin(decision: Decision) -> str:
+    if decision.margin is None:
+        return ""
+    unit = decision.criterion.difference_unit
+    # as it was entered
+    text = f"{decision.margin * (100 if unit == 'difference in shares' else 1):g}"
+    if unit == "ratio":
+        return f"{text} times"
+    words = decision.criterion.unit_words
+    return f"{text} {words}".strip()
+
+
+def answer_decision(decision: Decision) -> str:
+    match decision.outcome:
+        case "yes":
+            both = {1: "", 2: ", than both"}.get(len(decision.others), ", than all")
+            return "Yes" + (both if decision.relation == "better" else "")
+        case "no":
+            return "No"
+        case "open":
+            return "Not shown yet" if decision.margin is not None else "No clear difference"
+    return "Not tested"
+
+
+def head_decision(decision: Decision) -> str:
+    """Return the planned question and its answer as a headline."""
+    system, others = isolate(decision.system), list_names(decision.others)
+    margin, label = _write_margin(decision), name_label(decision.criterion)
+    figure, outcome = decision.planned_difference, decision.outcome
+    if outcome == "untested":
+        return f"Not tested: {ask_decision(decision)}"
+    if decision.relation == "not_worse":
+        if outcome == "open" and figure is not None and write_interval(figure):
+            up_to = _write_worst(decision, figure)
+            return f"Not shown yet: {system} could be up to {up_to} worse than {others}"
+        start = "Yes" if outcome == "yes" else "No" if outcome == "no" else "Not shown yet"
+        most = "more than" if outcome == "no" else "at most"
+        return f"{start}: {system} is {most} {margin} worse than {others}"
+    if decision.relation == "equivalent":
+        if outcome == "open" and figure is not None and write_interval(figure):
+            up_to = _write_worst(decision, figure)
+            return f"Not shown yet: {system} and {others} could differ by up to {up_to}"
+        words = {"yes": "Yes: {} and {} differ by less than {}"}.get(
+            outcome, "No: {} and {} differ by more than {}"
+        )
+        return words.format(system, others, margin)
+    ahead = say_ahead(decision.criterion)
+    if outcome == "yes":
+        number = len(decision.others)
+        behind = others if number == 1 else "both others" if number == 2 else f"all {number} others"
+        if decision.relation == "differs":
+            return start_sentence(f"{system} differs from {behind} on {label}")
+        return start_sentence(f"{system} is {ahead} {behind} on {label}")
+    if outcome == "no":
+        return start_sentence(
+            f"{others} {say_is(decision.others)} {ahead} {system} on {label}: "
+            "the plan expected the opposite"
+        )
+    return f"No clear difference between {system} and {others} on {label}"
+
+
+def _write_worst(decision: Decision, figure: Figure) -> str:
+    """Return how far the interval reaches on the bad side, or on either side."""
+    criterion = decision.criterion
+    low, high = figure.low or 0.0, figure.high or 0.0
+    if figure.unit == "ratio":
+        worst = max(1 / low if low else 0.0, high)
+    elif decision.relation == "equivalent":
+        worst = max(abs(low), abs(high))
+    else:
+        worst = high if criterion.better == "lower" else -low
+    words = "times" if figure.unit == "ratio" else criterion.unit_words
+    return f"{write_number(worst, figure.unit)} {words}".strip()
+
+
+def _describe_margin(decision: Decision) -> tuple[str, tuple[Figure, ...]]:
+    criterion, test = decision.criterion, decision.stored or {}
+    group = {
+        "criterion": criterion.key, "system_1": decision.system, "system_2": decision.others[0],
+    }  # fmt: skip
+    margin = make_figure("margin", decision.margin, group, unit=criterion.difference_unit)
+    figure = decision.planned_difference
+    if figure is None or decision.outcome == "untested":
+        why = explain_reason(str(test.get("reason") or "no_data"))
+        return start_sentence(f"the margin can’t be tested: {why}."), (margin,)
+    sides = f"{isolate(decision.system)} − {isolate(decision.others[0])}"
+    if figure.unit == "ratio":
+        sides = sides.replace(" − ", " : ")
+    p = say_p(figure.p_corrected, "corrected p") or say_p(figure.p)
+    inside = ", ".join(filter(None, (write_ci(figure), p)))
+    words = criterion.unit_words
+    value = f"{write_value(figure)} {words}".strip()
+    return f"{sides}: {value} ({inside}).", (figure, margin)
+
+
+def _find_pair(decision: Decision, other: str) -> Pair | None:
+    sides = {decision.system, other}
+    pairs = (pair for pair in decision.criterion.pairs if {pair.first, pair.second} == sides)
+    return next(pairs, None)
+
+
+# --- every question -----------------------------------------------------------------------------
+
+
+def write_finding(criterion: Criterion, *, link: str = "") -> Sentence:
+    """Return what was found on one question."""
+    code, text = describe_finding(criterion)
+    role = " (secondary)" if criterion.role == "secondary" else ""
+    return Sentence(
+        code,
+        text,
+        figures=tuple(pair.difference for pair in criterion.pairs[:MOST_NAMED]),
+        question=f"{criterion.label}{role}",
+        link=link,
+    )
+
+
+def describe_finding(criterion: Criterion) -> tuple[str, str]:
+    """Return code and sentences of what was found on a question."""
+    pairs = criterion.pairs
+    if not pairs:
+        return "finding_nothing", "There is nothing to compare."
+    if not criterion.is_tested:
+        return "finding_untested", _describe_untested(criterion)
+    if len(criterion.systems) == 2:
+        (pair,) = pairs[:1]
+        if pair.is_clear:
+            return "finding_single", f"{start_sentence(describe_pair(pair))}."
+        return "finding_none", f"No clear difference: {_size_pair(pair)} ({say_tested(pair)})."
+    if not criterion.clear_pairs:
+        return "finding_none", "No clear difference between the systems."
+    tiers = find_tiers(criterion)
+    if len(tiers) > 1:
+        return "finding", join_sentences(_describe_tiers(criterion, tiers))
+    return "finding_crossed", join_sentences(_describe_leads(criterion))
+
+
+def _describe_untested(criterion: Criterion) -> str:
+    if "by_one_rater" in {pair.code for pair in criterion.pairs}:
+        return "One person rated: differences are described, not tested."
+    reasons = {pair.difference.why for pair in criterion.pairs}
+    why = explain_reason(next(iter(reasons))) if len(reasons) == 1 else "too few values"
+    return f"Systems can’t be compared: {why}."
+
+
+def describe_pair(pair: Pair) -> str:
+    """Return a comparison as the beginning of a sentence."""
+    criterion, figure = pair.criterion, pair.difference
+    if figure.value is None:
+        names = f"{isolate(pair.first)} and {isolate(pair.second)}"
+        return f"{names} can’t be compared: {explain_reason(figure.why)}"
+    if not pair.is_clear:
+        names = f"{isolate(pair.first)} and {isolate(pair.second)}"
+        return f"{names}: no clear difference, {_size_pair(pair)} ({say_tested(pair)})"
+    first, second = (isolate(name) for name in find_higher(pair))
+    ahead, amount = say_ahead(criterion), write_amount(figure, criterion)
+    if criterion.family.compares:
+        return f"{first} is preferred to {second} by {amount} ({say_tested(pair)})"
+    if figure.unit == "ratio":
+        # as the figure stands, whichever is better
+        return (
+            f"{isolate(pair.first)} is rated {amount} as high as {isolate(pair.second)} "
+            f"({say_tested(pair)})"
+        )
+    verb, _, than = ahead.partition(" ")
+    return f"{first} is {verb} {amount} {than} {second} ({say_tested(pair)})"
+
+
+def _size_pair(pair: Pair) -> str:
+    """Return a difference with its sign and direction, which isn't clear."""
+    figure = pair.difference
+    if figure.unit == "ratio":
+        return f"a ratio of {write_value(figure)}"
+    return f"{write_value(figure)} {pair.criterion.unit_words}".strip()
+
+
+def find_tiers(criterion: Criterion) -> list[list[str]]:
+    """Return the systems of each tier, the best tier first; one list where there are no tiers."""
+    tiers: dict[int, list[str]] = {}
+    for system in criterion.systems:
+        tiers.setdefault(system.get("cluster") or 0, []).append(str(system["system"]))
+    return [tiers[number] for number in sorted(tiers)]
+
+
+def _describe_tiers(criterion: Criterion, tiers: Sequence[Sequence[str]]) -> Iterator[str]:
+    ahead = say_ahead(criterion)
+    shown = tiers[:MOST_NAMED]
+    text = f"{list_names(shown[0])} {say_is(shown[0])} {ahead} {list_names(shown[1])}"
+    for tier in shown[2:]:
+        text += f", which {say_is(tier)} {ahead} {list_names(tier)}"
+    yield f"{text}."
+    for tier in shown:
+        if len(tier) > 1 and not _has_clear_within(criterion, tier):
+            yield f"{list_names(tier)}: no clear difference."
+    within = [
+        pair
+        for pair in criterion.clear_pairs
+        if any({pair.first, pair.second} <= set(tier) for tier in tiers)
+    ]
+    for pair in within[:MOST_NAMED]:
+        first, second = find_higher(pair)
+        yield f"{isolate(first)} is {ahead} {isolate(second)}, though they share a tier."
+
+
+def _has_clear_within(criterion: Criterion, tier: Sequence[str]) -> bool:
+    return any({pair.first, pair.second} <= set(tier) for pair in criterion.clear_pairs)
+
+
+def _describe_leads(criterion: Criterion) -> Iterator[str]:
+    """Yield who is ahead of whom where tiers can't show it."""
+    clear = criterion.clear_pairs
+    behind: dict[str, list[str]] = {}
+    for pair in clear:
+        first, second = find_higher(pair)
+        behind.setdefault(first, []).append(second)
+    for name, others in list(behind.items())[:MOST_NAMED]:
+        yield f"{isolate(name)} is {say_ahead(criterion)} {list_names(others)}."
+    rest = len(criterion.pairs) - len(clear)
+    if rest:
+        yield f"{count_of(rest, 'other pair')}: no clear difference."
+
+
+# --- the table for a paper ----------------------------------------------------------------------
+
+
+def make_paper(source: Source) -> Table:
+    """Return the table of systems by questions; the last row is agreement."""
+    criteria = source.criteria
+    names = list(dict.fromkeys(name for criterion in criteria for name in criterion.names))
+    known = [{str(one["system"]): one for one in criterion.systems} for criterion in criteria]
+    rows: list[list[Entry]] = []
+    for name in names:
+        row: list[Entry] = [isolate(name)]
+        for criterion, systems in zip(criteria, known, strict=True):
+            row.append(_write_paper(criterion, systems[name]) if name in systems else "")
+        rows.append(row)
+    foot: list[Entry] = ["Agreement, α", *(one.alpha or "" for one in criteria)]
+    columns = [Column("System", is_number=False)]
+    columns += [Column(_head_column(criterion)) for criterion in criteria]
+    has_tiers = any(isinstance(entry, Cell) and entry.above for row in rows for entry in row)
+    return Table("paper", _caption_paper(source, has_tiers=has_tiers), columns, rows, [foot])
+
+
+def _head_column(criterion: Criterion) -> str:
+    note = " (lower is better)" if criterion.better == "lower" else ""
+    return f"{criterion.label}{note}"
+
+
+def _write_paper(criterion: Criterion, system: Stored) -> Cell:
+    mean, distance = criterion.mean(system), criterion.distance(system)
+    tier = criterion.tier(system)
+    figures = tuple(figure for figure in (mean, distance, tier) if figure is not None)
+    text = write_value(mean)
+    if half := _write_half(distance):
+        text += f" ± {half}"
+    elif distance is not None and write_interval(distance):
+        text += f" (×{write_value(distance)}; {write_interval(distance)})"
+    elif write_interval(mean):
+        text = write_figure(mean)
+    letter = "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
+    return Cell(text, figures, letter, is_strong=letter == "A")
+
+
+def _write_half(distance: Figure | None) -> str:
+    """Return how far the interval reaches on either side; "" where the sides differ."""
+    if distance is None or distance.low is None or distance.high is None:
+        return ""
+    if distance.unit == "ratio":
+        return ""
+    return write_number((distance.high - distance.low) / 2, distance.unit)
+
+
+def _caption_paper(source: Source, *, has_tiers: bool) -> str:
+    data = source.kept["data"]
+    people = count_of(data["participants"], "person", "people")
+    parts = [f"Systems by question: {people}, {count_of(data['annotations'], 'answer')}."]
+    if any(one.distance(system) for one in source.criteria for system in one.systems[:1]):
+        parts.append(
+            "±: half-width of the 95% interval of a system’s distance from the average of the "
+            "systems."
+        )
+    if has_tiers:
+        parts.append(
+            "Every system in tier A is clearly ahead of every system in tier B (p < .05, Holm); a "
+            "column without letters has no clear difference."
+        )
+    parts.append("Last row: Krippendorff’s α (95% CI).")
+    return " ".join(parts)

@@ -1,0 +1,116 @@
+"""The methods paragraph: what the report prints, and how it was computed."""
+
+from collections.abc import Iterator, Sequence
+
+from evalsite.analysis.reml import METHOD as REML
+from evalsite.lib.words import count_of, list_of
+from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
+from evalsite.results.report.source import Criterion, Source
+
+_TERMS = {
+    "rater": "people", "group": "inputs", "cluster": "clusters of inputs",
+    "group:system": "inputs by system", "rater:system": "people by system",
+    "rater:group": "people by input", "cluster:system": "clusters by system",
+}  # fmt: skip
+_NAMES = {
+    "alpha_ordinal": "Krippendorff’s α (ordinal)",
+    "alpha_nominal": "Krippendorff’s α (nominal)",
+    "alpha_interval": "Krippendorff’s α (interval)",
+    "alpha_log": "Krippendorff’s α (of log scores)",
+    "ac1": "Gwet’s AC1",
+    "ac2": "Gwet’s AC2 (quadratic weights)",
+    "ICC(1,1)": "ICC(1,1)",
+}
+
+
+def make_methods(source: Source) -> Iterator[Block]:
+    yield Heading("Methods", 2, "methods")
+    modelled = [one for one in source.criteria if _has_model(one)]
+    if modelled:
+        yield _describe_model(modelled)
+    if any(one.family.has_points for one in modelled):
+        yield Sentence("equal_spacing", "Points are taken as equally spaced.")
+    if any(one.is_tested for one in source.criteria):
+        yield _describe_tests(source)
+        yield _describe_correction(source)
+    if sentence := _describe_agreement(source.criteria):
+        yield sentence
+    if sentence := _describe_plan(source):
+        yield sentence
+    facts = source.facts
+    yield Sentence(
+        "software",
+        f"We used {facts.software}, methods version {facts.methods}, seed {facts.seed}.",
+    )
+
+
+def _has_model(criterion: Criterion) -> bool:
+    methods = {pair.difference.method for pair in criterion.pairs}
+    return REML in methods
+
+
+def _describe_model(criteria: Sequence[Criterion]) -> Sentence:
+    terms = {term for one in criteria for term in (one.stored["model"] or {}).get("terms", ())}
+    effects = [words for term, words in _TERMS.items() if term in terms]
+    random = f" with random effects of {list_of(effects)}," if effects else ""
+    return Sentence(
+        "model",
+        f"We compared the systems with a linear mixed model (REML) on each question,{random} so "
+        "that results are meant for other people and other inputs.",
+    )
+
+
+def _describe_tests(source: Source) -> Sentence:
+    by_model = any(_has_model(one) for one in source.criteria)
+    how = " with Kenward–Roger degrees of freedom" if by_model else ""
+    return Sentence("tests", f"Tests are two-sided{how}.")
+
+
+def _describe_correction(source: Source) -> Sentence:
+    tested = [one for one in source.criteria if one.is_tested]
+    if any(one.is_across for one in tested):
+        number = count_of(max(one.family_size for one in tested), "comparison")
+        text = f"No question is primary, so p values are corrected for all {number} (Holm)."
+        return Sentence("correction_across", text)
+    primary = next((one for one in tested if one.role == "primary"), None)
+    if primary is not None and len(tested) > 1:
+        number = count_of(primary.family_size, "comparison")
+        return Sentence(
+            "correction_primary",
+            f"On the primary question, p values are corrected for {number} (Holm); on secondary "
+            "questions, for the pairs within each question, and not across questions.",
+        )
+    number = count_of(max(one.family_size for one in tested), "comparison")
+    return Sentence("correction", f"p values are corrected for {number} (Holm).")
+
+
+def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
+    printed = [one.stored["agreement"][0]["name"] for one in criteria if one.stored["agreement"]]
+    printed += [
+        figure["name"]
+        for one in criteria
+        for figure in one.stored["agreement"]
+        if figure["name"] in ("ac1", "ac2", "ICC(1,1)")
+    ]
+    names = [_NAMES[name] for name in dict.fromkeys(printed) if name in _NAMES]
+    if not names:
+        return None
+    return Sentence(
+        "agreement_method",
+        f"Agreement is {list_of(names)}; its intervals count people and inputs as samples.",
+    )
+
+
+def _describe_plan(source: Source) -> Sentence | None:
+    plan = source.plan
+    if not plan.get("frozen_at"):
+        return None
+    digest = f" (SHA-256 {plan['sha256'][:12]})" if plan.get("sha256") else ""
+    primary = source.find_criterion(str(plan.get("primary") or ""))
+    named = f" Primary question: {isolate(primary.label)}." if primary else ""
+    answers = min((one["answers"] for one in plan["moments"].values()), default=0)
+    when = "before the first answer" if not answers else f"after {count_of(answers, 'answer')}"
+    return Sentence(
+        "plan_frozen",
+        f"Hypotheses, primary question and exclusion rules were frozen {when}{digest}.{named}",
+    )

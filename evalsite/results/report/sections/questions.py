@@ -1,0 +1,342 @@
+"""One section for each question: finding, chart, systems, comparisons, agreement, reasons."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from evalsite.analysis.figure import Figure
+from evalsite.lib.words import count_of
+from evalsite.results.document.blocks import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Entry,
+    Heading,
+    Place,
+    Sentence,
+    Table,
+    isolate,
+)
+from evalsite.results.document.figures import (
+    explain_reason,
+    make_figure,
+    read_figure,
+    write_figure,
+    write_interval,
+    write_number,
+    write_p,
+    write_value,
+)
+from evalsite.results.report.sections.findings import describe_finding
+from evalsite.results.report.sections.words import (
+    MOST_NAMED,
+    find_higher,
+    say_p,
+    write_amount,
+)
+from evalsite.results.report.source import Criterion, Pair, Source, Stored
+
+# with more questions the tables of systems go to the further analyses
+_MOST_WITH_SYSTEMS = 3
+_MOST_POINTS = 11  # whose shares fit into one cell
+_AGREEMENT = ("ac2", "ac1")
+
+
+def make_questions(source: Source) -> Iterator[Block]:
+    for criterion in source.criteria:
+        yield from make_question(source, criterion)
+
+
+def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
+    role = f" ({criterion.role})" if criterion.role else ""
+    yield Heading(f"{criterion.label}{role}", 2, criterion.key)
+    yield from _write_findings(criterion)
+    yield from _draw_question(criterion)
+    is_short = len(source.criteria) > _MOST_WITH_SYSTEMS
+    if criterion.systems:
+        yield tabulate_systems(criterion, "further" if is_short else "main")
+    shown = list_shown_pairs(criterion)
+    if shown:
+        yield tabulate_pairs(criterion, shown)
+    if len(shown) < len(criterion.pairs):
+        yield tabulate_pairs(criterion, criterion.pairs, name="all-pairs", place="further")
+    if joint := _write_joint(criterion):
+        yield joint
+    yield from _write_agreement(criterion)
+
+
+# --- what was found -----------------------------------------------------------------------------
+
+
+def _write_findings(criterion: Criterion) -> Iterator[Sentence]:
+    code, text = describe_finding(criterion)
+    if criterion.family.compares and len(criterion.systems) == 2 and criterion.pairs:
+        yield _write_preference(criterion.pairs[0])
+    yield Sentence(code, text, figures=tuple(pair.difference for pair in criterion.clear_pairs))
+    if not criterion.is_tested or len(criterion.systems) == 2:
+        return
+    unclear = [pair for pair in criterion.pairs if not pair.is_clear]
+    for pair in [pair for pair in unclear if _excludes_zero(pair)][:MOST_NAMED]:
+        yield _write_uncorrected(pair)
+
+
+def _write_preference(pair: Pair) -> Sentence:
+    counts = pair.stored["counts"] or {"wins": 0, "ties": 0, "losses": 0}
+    total = sum(counts[key] for key in ("wins", "ties", "losses"))
+    first, second = isolate(pair.first), isolate(pair.second)
+    figures = tuple(
+        make_figure(
+            "chosen", counts[key] / total, pair.group | {"answer": answer}, n={"answers": total}
+        )
+        for key, answer in (("wins", pair.first), ("ties", "tie"), ("losses", pair.second))
+        if total
+    )
+    apart = abs(counts["wins"] - counts["losses"]) / total * 100 if total else 0
+    return Sentence(
+        "preference",
+        f"{first} is preferred in {counts['wins']:,} of {count_of(total, 'answer')} and {second} "
+        f"in {counts['losses']:,}: a difference of {apart:.0f} percentage points.",
+        figures=figures,
+    )
+
+
+def _excludes_zero(pair: Pair) -> bool:
+    figure = pair.difference
+    if figure.low is None or figure.high is None or figure.p_corrected is None:
+        return False
+    equal = 1.0 if figure.unit == "ratio" else 0.0
+    return not figure.low <= equal <= figure.high
+
+
+def _write_uncorrected(pair: Pair) -> Sentence:
+    figure, criterion = pair.difference, pair.criterion
+    first, second = (isolate(name) for name in find_higher(pair))
+    if figure.unit == "ratio":
+        start = f"{isolate(pair.first)} is {write_amount(figure, criterion)} {isolate(pair.second)}"
+    else:
+        start = f"{first} is {write_amount(figure, criterion)} above {second}"
+        if criterion.better == "lower":
+            start = f"{first} is {write_amount(figure, criterion)} below {second}"
+    return Sentence(
+        "uncorrected_only",
+        f"{start}: the interval for this pair excludes {'1' if figure.unit == 'ratio' else '0'} "
+        f"({write_interval(figure)}), but after correction for "
+        f"{count_of(criterion.family_size, 'comparison')} the difference isn’t clear "
+        f"({say_p(figure.p_corrected)}).",
+        figures=(figure,),
+    )
+
+
+# --- charts -------------------------------------------------------------------------------------
+
+
+def _draw_question(criterion: Criterion) -> Iterator[Chart]:
+    """Yield means with their intervals; of preferences, how often each side was chosen."""
+    if criterion.family.compares:
+        figures = [figure for pair in criterion.pairs for figure in _list_chosen(pair)]
+        if figures:
+            caption = f"{criterion.label}: answers of each pair"
+            yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
+        return
+    known = [figure for one in criterion.systems if (figure := _place_mean(criterion, one))]
+    if known:
+        caption = f"{criterion.label}: mean and interval, as in the table of systems by question"
+        yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
+
+
+def _place_mean(criterion: Criterion, system: Stored) -> Figure | None:
+    """Return the mean with the interval of the system's distance from the average."""
+    mean, distance = criterion.mean(system), criterion.distance(system)
+    if mean.value is None:
+        return None
+    if distance is None or distance.value is None or distance.low is None or distance.high is None:
+        return mean
+    return criterion.move_interval(mean, distance)
+
+
+def _list_chosen(pair: Pair) -> list[Figure]:
+    counts = pair.stored["counts"] or {}
+    total = sum(counts.get(key, 0) for key in ("wins", "ties", "losses"))
+    if not total:
+        return []
+    row = {"criterion": pair.criterion.key, "pair": f"{pair.first} : {pair.second}"}
+    answers = (("first", "wins"), ("tie", "ties"), ("second", "losses"))
+    return [
+        make_figure(
+            "chosen", counts.get(key, 0) / total, row | {"answer": answer}, n={"answers": total}
+        )
+        for answer, key in answers
+    ]
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def tabulate_systems(criterion: Criterion, place: Place) -> Table:
+    """Return n, mean with its own interval, SD and the distribution of answers of each system."""
+    systems = criterion.systems
+    has_sd = any(criterion.sd(system) for system in systems) and not criterion.family.compares
+    answers = [str(one["value"]) for one in criterion.stored["answers"]]
+    counted = not criterion.family.compares and 2 < len(answers) <= _MOST_POINTS
+    columns = [Column("System", is_number=False), Column("n"), Column("Mean (95% CI)")]
+    columns += [Column("SD")] if has_sd else []
+    columns += [Column(f"% of {answers[0]} to {answers[-1]}")] if counted else []
+    rows: list[list[Entry]] = []
+    for system in systems:
+        row: list[Entry] = [
+            isolate(str(system["system"])), criterion.count(system), criterion.mean(system),
+        ]  # fmt: skip
+        row += [criterion.sd(system) or ""] if has_sd else []
+        row += [_write_distribution(criterion.chosen(system))] if counted else []
+        rows.append(row)
+    means = "Means of the mixed model" if criterion.is_by_model else "Means of all answers"
+    if criterion.family.compares:
+        means = "Share of its answers that a system won, ties as half"
+    elif criterion.family.decides:
+        means = means.replace("Means", "Shares of yes")
+    elif criterion.family.is_log:
+        means = means.replace("Means", "Geometric means")
+    caption = f"{criterion.label}: systems. {means}."
+    return Table(f"{criterion.key}-systems", caption, columns, rows, place=place)
+
+
+def _write_distribution(figures: Sequence[Figure]) -> Cell:
+    shares = " / ".join(f"{(figure.value or 0) * 100:.0f}" for figure in figures)
+    return Cell(shares, tuple(figures))
+
+
+def list_shown_pairs(criterion: Criterion) -> list[Pair]:
+    """List the pairs of the report: the planned ones, or all of up to 6 systems; of more, each
+    system with the next one."""
+    if len(criterion.systems) <= MOST_NAMED:
+        return criterion.pairs
+    named = any(pair.is_exploratory for pair in criterion.pairs) or criterion.stored.get("baseline")
+    if named:
+        return criterion.planned_pairs
+    names = criterion.names
+    beside = [{first, second} for first, second in pairwise(names)]
+    return [pair for pair in criterion.pairs if {pair.first, pair.second} in beside]
+
+
+def tabulate_pairs(
+    criterion: Criterion, pairs: Sequence[Pair], *, name: str = "pairs", place: Place = "main"
+) -> Table:
+    """Return difference, t and df, p, corrected p and effect of each pair."""
+    has_t = any(pair.difference.t is not None for pair in pairs)
+    has_effect = any(pair.effect for pair in pairs)
+    is_ratio = criterion.difference_unit == "ratio"
+    words = criterion.unit_words
+    head = "Ratio" if is_ratio else f"Difference{f', {words}' if words else ''}"
+    columns = [Column("Comparison", is_number=False), Column(f"{head} (95% CI)")]
+    columns += [Column("t (df)")] if has_t else []
+    columns += [Column("p"), Column("Corrected p")]
+    columns += [Column("Effect (95% CI)")] if has_effect else []
+    columns += [Column("Finding", is_number=False)]
+    rows: list[list[Entry]] = []
+    for pair in pairs:
+        sign = ":" if is_ratio else "−"
+        figure = pair.difference
+        row: list[Entry] = [f"{isolate(pair.first)} {sign} {isolate(pair.second)}", figure]
+        row += [_write_t(pair)] if has_t else []
+        row += [_write_test(pair, "p"), _write_test(pair, "p_corrected")]
+        row += [pair.effect or ""] if has_effect else []
+        row += [_name_finding(pair)]
+        rows.append(row)
+    caption = f"{criterion.label}: {'all comparisons' if name == 'all-pairs' else 'comparisons'}"
+    return Table(
+        f"{criterion.key}-{name}", f"{caption}. {_explain_correction(criterion)}", columns, rows,
+        place=place,
+    )  # fmt: skip
+
+
+def _write_t(pair: Pair) -> Entry:
+    figure = pair.difference
+    if figure.t is None or figure.df is None:
+        return ""
+    return Cell(f"{write_number(figure.t, 'statistic')} ({figure.df:.1f})", (pair.find_test("t"),))
+
+
+def _write_test(pair: Pair, name: str) -> Entry:
+    p = pair.details.get(name)
+    return "–" if p is None else Cell(write_p(p), (pair.find_test(name),))
+
+
+def _name_finding(pair: Pair) -> str:
+    if pair.is_clear:
+        is_better = pair.criterion.better != "none"
+        words = f"{isolate(find_higher(pair)[0])} {'ahead' if is_better else 'higher'}"
+    elif pair.difference.value is None:
+        words = explain_reason(pair.difference.why)
+    elif pair.code == "by_one_rater":
+        words = "not tested"
+    else:
+        words = "no clear difference"
+    return f"{words}, exploratory" if pair.is_exploratory else words
+
+
+def _explain_correction(criterion: Criterion) -> str:
+    number = criterion.family_size
+    if not criterion.is_tested or not number:
+        return "Not tested."
+    across = " of all questions" if criterion.is_across else ""
+    baseline = criterion.stored.get("baseline")
+    beside = f", those with {isolate(str(baseline))}" if baseline else ""
+    return f"p values are corrected for {count_of(number, 'comparison')}{across}{beside} (Holm)."
+
+
+# --- agreement ----------------------------------------------------------------------------------
+
+
+def _write_joint(criterion: Criterion) -> Sentence | None:
+    figure = criterion.joint
+    if figure is None:
+        return None
+    details = figure.details
+    return Sentence(
+        "joint",
+        f"All {len(criterion.systems)} systems together: F({details['df1']:g}, "
+        f"{details['df2']:.1f}) = {write_value(figure)}, {say_p(figure.p)}.",
+        figures=(figure,),
+    )
+
+
+def _write_agreement(criterion: Criterion) -> Iterator[Sentence]:
+    alpha = criterion.alpha
+    if alpha is None:
+        return
+    if alpha.value is None:
+        yield Sentence(
+            "agreement", f"α can’t be computed: {explain_reason(alpha.why)}.", figures=(alpha,)
+        )
+        return
+    figures, parts = [alpha], [f"α {_write_first(alpha)}"]
+    if stored := criterion.find_agreement(*_AGREEMENT):
+        figure = criterion.read(stored, "ac")
+        figures.append(figure)
+        parts.append(f"{stored['name'].upper()} {write_figure(figure)}")
+    if stored := criterion.find_agreement("ICC(1,1)"):
+        figure = criterion.read(stored, "icc_one")
+        figures.append(figure)
+        parts.append(f"ICC(1,1) {write_figure(figure)}")
+    if stored := criterion.find_agreement("percent_agreement"):
+        figure = read_figure(stored, "same_answer", {"criterion": criterion.key})
+        figures.append(figure)
+        parts.append(f"the same answer {write_value(figure)}")
+    text = f"Agreement: {', '.join(parts)}"
+    notes = criterion.stored.get("agreement_notes") or ()
+    note = next((note for note in notes if note["code"] == "reliability_of_mean"), None)
+    stored = criterion.find_agreement("reliability_of_mean")
+    if note and stored:
+        figure = criterion.read(stored, "reliability")
+        figures.append(figure)
+        number = note["facts"]["ratings"]
+        text += f"; the mean of {number:.2g} ratings has reliability {write_figure(figure)}"
+    yield Sentence("agreement", f"{text}.", figures=tuple(figures))
+
+
+def _write_first(figure: Figure) -> str:
+    """Return the first figure of a sentence, which says what the brackets of all of them are."""
+    interval = write_interval(figure)
+    return f"{write_value(figure)} ({100 * figure.level:g}% CI {interval})" if interval else (
+        write_value(figure)
+    )  # fmt: skip

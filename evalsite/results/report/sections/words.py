@@ -1,0 +1,88 @@
+"""Words that several sections share: who is ahead of whom, differences, p values."""
+
+from collections.abc import Iterable, Sequence
+
+from evalsite.analysis.figure import Figure
+from evalsite.lib.words import count_of, list_of
+from evalsite.results.document.blocks import isolate, start_sentence
+from evalsite.results.document.figures import write_interval, write_number, write_p
+from evalsite.results.report.source import Criterion, Pair
+
+# more systems or pairs than this are counted
+MOST_NAMED = 6
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the names of systems as a sentence lists them; of many, the first few."""
+    shown = [isolate(name) for name in names[:MOST_NAMED]]
+    more = len(names) - MOST_NAMED
+    return list_of([*shown, f"{more:,} more"] if more > 0 else shown)
+
+
+def say_is(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def say_ahead(criterion: Criterion) -> str:
+    """Return what a system is that is ahead: "rated higher than"."""
+    if criterion.family.compares:
+        return "preferred to"
+    if criterion.family.decides:
+        more = "less" if criterion.better == "lower" else "more"
+        return f"accepted {more} often than"
+    return "rated lower than" if criterion.better == "lower" else "rated higher than"
+
+
+def write_amount(figure: Figure, criterion: Criterion) -> str:
+    """Return the size of a difference, without its sign: "0.42 points"."""
+    value = figure.value or 0.0
+    if figure.unit == "ratio":
+        return f"{write_number(value, figure.unit)} times"
+    words = criterion.unit_words
+    return f"{write_number(abs(value), figure.unit)}{f' {words}' if words else ''}"
+
+
+def write_ci(figure: Figure) -> str:
+    """ "95% CI 0.23 to 0.61", or "no interval"."""
+    interval = write_interval(figure)
+    return f"{100 * figure.level:g}% CI {interval}" if interval else "no interval"
+
+
+def say_p(p: float | None, lead: str = "p") -> str:
+    """ "p = .012", "corrected p < .001"; "" for None."""
+    if p is None:
+        return ""
+    text = write_p(p)
+    return f"{lead} {text}" if text[0] in "<>" else f"{lead} = {text}"
+
+
+def say_tested(pair: Pair) -> str:
+    """ "95% CI 0.23 to 0.61, corrected p < .001"."""
+    figure = pair.difference
+    p = say_p(figure.p_corrected, "corrected p") or say_p(figure.p)
+    return ", ".join(filter(None, (write_ci(figure), p)))
+
+
+def find_higher(pair: Pair) -> tuple[str, str]:
+    """Return the system with the better figure first, whether or not the difference is clear."""
+    if pair.ahead:
+        return pair.ahead
+    equal = 1.0 if pair.difference.unit == "ratio" else 0.0
+    is_first = ((pair.difference.value or equal) > equal) != (pair.criterion.better == "lower")
+    return (pair.first, pair.second) if is_first else (pair.second, pair.first)
+
+
+def name_label(criterion: Criterion) -> str:
+    """Return the label of a question as it stands within a sentence."""
+    label = criterion.label
+    first = label.partition(" ")[0]
+    # "BLEU" and names keep their capitals
+    return label[:1].lower() + label[1:] if first[1:].islower() or len(first) == 1 else label
+
+
+def count_questions(number: int) -> str:
+    return count_of(number, "question")
+
+
+def join_sentences(sentences: Iterable[str]) -> str:
+    return " ".join(start_sentence(sentence) for sentence in sentences if sentence)
