@@ -135,7 +135,7 @@ def test_reported_item_needs_attention(staff_client):
 def test_link_that_nobody_opened_for_days_needs_attention(staff_client):
     study = make_live("Invited")
     days = timedelta(days=4)
-    round_ = Recruitment.objects.create(study=study, number=1, platform="experts", name="Known")
+    round_ = Recruitment.objects.create(study=study, number=1, platform="experts")
     link = PersonalLink.objects.create(
         study=study, recruitment=round_, number=1, token_hash="0" * 64
     )
@@ -218,7 +218,9 @@ def test_search_finds_titles_protocols_and_people(staff_client, query, found):
 def test_search_that_finds_nothing_says_so(staff_client):
     make_study(title="Restaurants")
 
-    assert "No study has “zebra”" in staff_client.get(HOME, {"q": "zebra"}).text
+    page = staff_client.get(HOME, {"q": "<b>zebra"}).text
+    assert "0 studies for “&lt;b&gt;zebra”" in page
+    assert "What do you want to evaluate?" not in page
 
 
 def test_archived_studies_are_behind_a_link(staff_client):

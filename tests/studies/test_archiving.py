@@ -83,7 +83,7 @@ def test_strangers_see_no_archived_study(client, archived):
     page = client.get(HOME, {"archived": ""})
 
     assert archived.title not in page.text
-    assert "There are no studies here yet" in page.text
+    assert "0 archived studies" in page.text
 
 
 # --- nothing of it changes ------------------------------------------------------------------

@@ -235,10 +235,6 @@ def _count_missing(study: Study, progress: Outline, row: dict[str, Any]) -> int:
         by_kind=kinds | {Item.Kind.MAIN: progress.items},
         records=progress.records,
         systems=progress.systems,
-        answers=0,
-        members=0,
-        pilots=0,
-        plans=0,
     )
     return sum(not check.is_met for check in check_launch(study, counts))
 
