@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
                 ('fingerprint', models.CharField(max_length=64)),
                 ('sha256', models.CharField(max_length=64)),
                 ('content', models.JSONField()),
+                ('headline', models.TextField(blank=True)),
                 ('made_at', models.DateTimeField(default=evalsite.lib.clock.now)),
                 ('requested_at', models.DateTimeField(default=evalsite.lib.clock.now)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reports', to='studies.study')),
