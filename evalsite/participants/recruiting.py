@@ -27,8 +27,9 @@ _TRIES = 5
 CHECKS_WITH_A_PANEL = 2
 
 
-def promised_minutes(recruitment: Recruitment) -> int:
-    return recruitment.minutes or minutes_per_set(recruitment.study)
+def promised_minutes(recruitment: Recruitment, items: int | None = None) -> int:
+    """Return how many minutes people are told; `items`: the study has no more for a set."""
+    return recruitment.minutes or minutes_per_set(recruitment.study, items)
 
 
 def promised_pay(recruitment: Recruitment) -> Decimal | None:
