@@ -95,6 +95,12 @@ def minutes_per_set(study: Study, items: int | None = None) -> int:
     return max(1, ceil(round(items_per_set(study, items) * estimate_minutes(study), 6)))
 
 
+def hourly_pay(study: Study, items: int | None = None) -> Decimal | None:
+    """Return the hourly pay, given the pay for a set and its announced minutes."""
+    pay = study.pay_per_set
+    return None if pay is None else pay * 60 / minutes_per_set(study, items)
+
+
 class MetOnce(NamedTuple):
     """The groups of items of which a person meets one item each, and the items of the largest."""
 
@@ -138,7 +144,7 @@ def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Es
         sets=sets,
         hours=sets * minutes / 60,
         cost=None if pay is None else sets * pay,
-        hourly=None if pay is None else pay * 60 / minutes,
+        hourly=hourly_pay(study, size or None),
     )
 
 
