@@ -91,14 +91,11 @@ def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
 
 
 def _describe_round(study: Study, recruitment: Any) -> Round:
-    pay = recruitment.reward if recruitment.reward is not None else study.pay_per_set
-    words = "" if pay is None else format_money(pay, study.currency)
-    if words and recruitment.is_paid_per_minute:
-        words += " a minute"
+    pay = study.pay_per_set
     return Round(
         platform=recruitment.adapter.label,
         places=recruitment.places,
-        pay=words,
-        minutes=recruitment.minutes or minutes_per_set(study),
+        pay="" if pay is None else format_money(pay, study.currency),
+        minutes=minutes_per_set(study),
         refuses_phones=recruitment.refuses_phones,
     )

@@ -44,6 +44,7 @@ from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.results.report.verdicts import name_result
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
@@ -236,6 +237,7 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
     )
     try:
         report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
+        report.headline = name_result(report.content)
         write_drawings(report)
         with transaction.atomic():
             report.save(force_insert=True)
