@@ -19,7 +19,7 @@ from evalsite.annotation.pages.held_items import (
     release_item,
     reports_by_item,
 )
-from evalsite.annotation.running.crowd_views import crowd_views
+from evalsite.annotation.running.crowd_views import switch_joins  # noqa: F401 (pages by themselves)
 from evalsite.annotation.running.earlier_studies_views import earlier_views
 from evalsite.annotation.running.invite_page import show_invite  # noqa: F401 (a page by itself)
 from evalsite.annotation.running.launch import (
@@ -30,7 +30,7 @@ from evalsite.annotation.running.launch import (
 )
 from evalsite.annotation.running.panel_page import show_panel  # noqa: F401 (a page by itself)
 from evalsite.annotation.running.pilot_views import pilot_views
-from evalsite.annotation.running.places_views import places_views
+from evalsite.annotation.running.places_views import show_answers  # noqa: F401 (pages by themselves)
 from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.read_views import show_read  # noqa: F401 (registers its page)
 from evalsite.annotation.running.setup_views import setup_views
@@ -106,10 +106,8 @@ def _show_error(request: HttpRequest, error: ValidationError) -> None:
 _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 study_views = [
-    *places_views,
     *earlier_views,
     *quota_views,
-    *crowd_views,
     *setup_views,
     *pilot_views,
     *stop_views,

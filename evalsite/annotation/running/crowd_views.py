@@ -1,7 +1,8 @@
-"""Staff pages: pausing joins, people from one place, and places held without an answer."""
+"""Staff pages: pausing joins, and places held without an answer."""
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest
@@ -14,8 +15,10 @@ from evalsite.annotation.running.kept_places import list_squatters, take_back_un
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
+
+_EDITOR = Membership.Role.EDITOR
 
 
 @transaction.atomic
@@ -32,9 +35,18 @@ def resume_joins(*, study: Study, by: Any) -> None:
         AuditEntry.objects.record("joining resumed", by=by, study_id=study.pk)
 
 
+class JoinsForm(forms.Form):
+    do = forms.ChoiceField(choices=[("pause", "pause"), ("resume", "resume")])
+
+
+@study_page("joining/", name="study-joining", role=_EDITOR)
 @require_POST
 def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
-    if request.POST.get("do") == "resume":
+    """Let nobody new join by a link that people share, or let them again."""
+    form = JoinsForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Nothing was changed. Try again.")
+    elif form.cleaned_data["do"] == "resume":
         resume_joins(study=study, by=request.user)
         messages.success(request, "New people can join again.")
     else:
@@ -43,6 +55,7 @@ def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-overview", study.pk)
 
 
+@study_page("places/unanswered/", name="study-places-unanswered", role=_EDITOR, within="Overview")
 @require_safe
 def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
     """List people who hold places and have saved nothing, before these are taken back."""
@@ -51,6 +64,7 @@ def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "studies/unanswered_places.html", context)
 
 
+@study_page("places/unanswered/take-back/", name="study-unanswered-take-back", role=_EDITOR)
 @require_POST
 def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
     squatters = take_back_unanswered(study=study, by=request.user)
@@ -61,23 +75,3 @@ def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         messages.warning(request, "Nothing was taken back: nobody holds places without an answer.")
     return redirect("admin:study-overview", study.pk)
-
-
-_EDITOR = Membership.Role.EDITOR
-
-crowd_views = [
-    StudyView(path="joining/", name="study-joining", view=switch_joins, role=_EDITOR),
-    StudyView(
-        path="places/unanswered/",
-        name="study-places-unanswered",
-        view=show_unanswered,
-        role=_EDITOR,
-        within="Overview",
-    ),
-    StudyView(
-        path="places/unanswered/take-back/",
-        name="study-unanswered-take-back",
-        view=take_back,
-        role=_EDITOR,
-    ),
-]
