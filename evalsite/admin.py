@@ -35,6 +35,7 @@ from evalsite.studies.staff_pages import (
     REGISTERED,
     SIDED,
     StudyView,
+    find_home,
     get_study,
     held_rank,
     is_enough,
@@ -229,7 +230,7 @@ class EvalsiteAdminSite(AdminSite):
                 raise PermissionDenied
             if study.state == Study.State.ARCHIVED and not (page.is_reading or is_safe(request)):
                 messages.error(request, ARCHIVED)
-                return redirect("admin:study-overview", study.pk)
+                return redirect(f"admin:{find_home(study)}", study.pk)
             if page.is_revealing and is_hidden(study):
                 return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
             response = page.view(request, study, **captured)
@@ -284,7 +285,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
 
     views = collect_study_views()
     can_edit = is_enough(rank, Membership.Role.EDITOR)
-    is_draft = study.version_id is None and not study.has_ended
+    is_draft = study.version_id is None
     labels = PLACES_OF_A_DRAFT if is_draft and not edge.done else PLACES
 
     def find_place(page: StudyView) -> str:
@@ -323,7 +324,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
             for page in shown
             if find_place(page) == place
         ],
-        setup=setup if is_draft else None,
+        setup=setup if is_draft and study.state == Study.State.DRAFT else None,
     )
 
 

@@ -21,23 +21,23 @@ from evalsite.annotation.pages.held_items import (
 )
 from evalsite.annotation.running.crowd_views import crowd_views
 from evalsite.annotation.running.earlier_studies_views import earlier_views
-from evalsite.annotation.running.expert_views import expert_views
+from evalsite.annotation.running.invite_page import show_invite  # noqa: F401 (a page by itself)
 from evalsite.annotation.running.launch import (
     archive_study,
     pause_study,
     resume_study,
     unarchive_study,
 )
+from evalsite.annotation.running.panel_page import show_panel  # noqa: F401 (a page by itself)
 from evalsite.annotation.running.pilot_views import pilot_views
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.read_views import show_read  # noqa: F401 (registers its page)
-from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views
 from evalsite.annotation.running.work_page import show_work  # noqa: F401 (a page by itself)
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import StudyView, find_home
 
 PAGE = 50
 
@@ -93,8 +93,7 @@ def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpRes
         else:
             if done:
                 messages.success(request, done)
-        name = "study-overview" if study.is_launched else "study-launch"
-        return redirect(f"admin:{name}", study.pk)
+        return redirect(f"admin:{find_home(study)}", study.pk)
 
     return view
 
@@ -110,9 +109,7 @@ study_views = [
     *places_views,
     *earlier_views,
     *quota_views,
-    *recruiting_views,
     *crowd_views,
-    *expert_views,
     *setup_views,
     *pilot_views,
     *stop_views,

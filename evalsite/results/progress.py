@@ -1,7 +1,7 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
@@ -32,7 +32,13 @@ from evalsite.lib.clock import now
 from evalsite.participants.joins import find_recent_joins
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.frozen_plans import list_hidden
-from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
+from evalsite.quality.models import (
+    AnalysisPlan,
+    AnalysisPlanVersion,
+    Approval,
+    Exclusion,
+    PeopleFigures,
+)
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.quality.plan_commitment import make_line
 from evalsite.studies.item_counts import MainItems, count_records, count_records_of
@@ -100,7 +106,7 @@ def count_edge(study: Study) -> Edge:
 
 
 def _count_edge(study: Study) -> Edge:
-    if study.version_id is None and not study.has_ended:
+    if study.version_id is None:
         counts = counts_of(study)
         # else answers were imported: the header shows how many of them there are, as of any study
         if not counts.answers:
@@ -337,6 +343,9 @@ class Activity:
     to_approve: int = 0
     imported: tuple[str, ...] = ()
     plan: NewestPlan | None = None
+    has_invited: bool = False  # people by name
+    measured_at: datetime | None = None  # when people were measured last, for flags
+    thresholds: dict[str, float] = field(default_factory=dict)
 
 
 def activity_of(study: Study) -> Activity:
@@ -376,6 +385,9 @@ def activity_of(study: Study) -> Activity:
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
         "is_for_invited": Exists(find_if_alone(study)),
+        "has_invited": Exists(study.experts.all()),
+        "measured_at": Subquery(PeopleFigures.objects.filter(study=study).values("measured_at")),
+        "thresholds": Subquery(AnalysisPlan.objects.filter(study=study).values("thresholds")),
         **_plan_columns(study),
     }
     row = _read_columns(study, columns)
@@ -387,6 +399,9 @@ def activity_of(study: Study) -> Activity:
         active=row["active"],
         joined=row["joined"],
         is_for_invited=row["is_for_invited"],
+        has_invited=row["has_invited"],
+        measured_at=row["measured_at"],
+        thresholds=row["thresholds"] or {},
         has_work=row["has_work"],
         reviews=row["reviews"],
         review_due_at=row["review_due_at"],

@@ -32,14 +32,6 @@ def resume_joins(*, study: Study, by: Any) -> None:
         AuditEntry.objects.record("joining resumed", by=by, study_id=study.pk)
 
 
-@transaction.atomic
-def set_one_place(*, study: Study, is_on: bool, by: Any) -> None:
-    """Lift the limits for each network in this study, or let them hold again."""
-    changed = Study.objects.filter(pk=study.pk, is_from_one_place=not is_on)
-    if changed.update(is_from_one_place=is_on):
-        AuditEntry.objects.record("people from one place", by=by, study_id=study.pk, is_on=is_on)
-
-
 @require_POST
 def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
     if request.POST.get("do") == "resume":
@@ -49,13 +41,6 @@ def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
         pause_joins(study=study, by=request.user)
         messages.success(request, "Joining is paused. People who have started can go on.")
     return redirect("admin:study-overview", study.pk)
-
-
-@require_POST
-def switch_one_place(request: HttpRequest, study: Study) -> HttpResponseBase:
-    set_one_place(study=study, is_on=request.POST.get("one_place") == "on", by=request.user)
-    messages.success(request, "Saved.")
-    return redirect("admin:study-recruitments", study.pk)
 
 
 @require_safe
@@ -82,7 +67,6 @@ _EDITOR = Membership.Role.EDITOR
 
 crowd_views = [
     StudyView(path="joining/", name="study-joining", view=switch_joins, role=_EDITOR),
-    StudyView(path="invite/more/", name="study-one-place", view=switch_one_place, role=_EDITOR),
     StudyView(
         path="places/unanswered/",
         name="study-places-unanswered",

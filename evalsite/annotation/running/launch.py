@@ -14,6 +14,7 @@ from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.checklist import check_launch, counts_of
+from evalsite.annotation.running.shares import find_problems, place_people
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
@@ -101,6 +102,7 @@ def launch_study(
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
+    problems += [problem.messages[0] for problem in find_problems(study)]
     if problems:
         raise ValidationError(problems)
     if seen is not None and (changes := describe_changes(study, seen, by)):
@@ -188,6 +190,9 @@ def run_launch(job: Job) -> dict[str, Any]:
             state=Study.State.LIVE, launched_at=now()
         )
         if opened:
+            study = Study.objects.get(pk=study.pk)
+            invited = study.experts.select_related("link__participant").order_by("pk")
+            place_people(study, list(invited), job.started_by)
             AuditEntry.objects.record(
                 "study launched", by=job.started_by, study_id=study.pk, slots=slots
             )
@@ -239,7 +244,10 @@ def archive_study(*, study: Study, by: Any) -> None:
     """
     insist_on_owner(study, by)
     # first, so that no place is taken between the check and the change
-    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
+    of = [Study.State.CLOSED if study.is_launched else Study.State.DRAFT]
+    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=of)
+    if Study.objects.filter(pk=study.pk, launched_at=None, version__isnull=False).exists():
+        raise ValidationError("The study is being launched, so it can’t be archived now.")
     if held := count_held(study):
         raise ValidationError(
             f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
@@ -269,10 +277,10 @@ def count_held(study: Study) -> Held | None:
 
 @transaction.atomic
 def unarchive_study(*, study: Study, by: Any) -> None:
-    """The study is closed as before, and may be changed as far as a closed one may."""
+    """The study is closed, or a draft, as before, and may be changed as far as such a one may."""
     insist_on_owner(study, by)
-    archived = [Study.State.ARCHIVED]
-    _move(study, by=by, action="study brought back", to=Study.State.CLOSED, of=archived)
+    before = Study.State.CLOSED if study.is_launched else Study.State.DRAFT
+    _move(study, by=by, action="study brought back", to=before, of=[Study.State.ARCHIVED])
 
 
 def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:
