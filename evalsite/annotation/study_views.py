@@ -127,5 +127,3 @@ def _steer(
 def _show_error(request: HttpRequest, error: ValidationError) -> None:
     for problem in error.messages:
         messages.error(request, problem)
-
-
