@@ -142,14 +142,14 @@ class EvalsiteAdminSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Show the studies of this person, those that need attention first."""
+        """Show the studies of this person, those with the newest change first."""
         from evalsite.building.upload_views import describe_start  # noqa: PLC0415 (needs models)
         from evalsite.results.overview.studies import list_studies  # noqa: PLC0415 (needs models)
 
         request.current_app = self.name
         studies = list_studies(request.user, request.GET)
-        start = describe_start(request.user) if studies.is_empty and not studies.search else {}
-        context = {**self._name(), "list": studies, **start}
+        start = describe_start(request.user) if studies["is_empty"] else {}
+        context = {**self._name(), **studies, **start}
         return TemplateResponse(request, "admin/index.html", context | (extra_context or {}))
 
     def login(

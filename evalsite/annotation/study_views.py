@@ -22,7 +22,9 @@ from evalsite.annotation.pages.held_items import (
 from evalsite.annotation.running import (  # noqa: F401 (pages that register themselves)
     crowd_views,
     earlier_studies_views,
+    invite_page,
     made_check_views,
+    panel_page,
     pilot_views,
     quota_views,
     read_views,
@@ -30,7 +32,6 @@ from evalsite.annotation.running import (  # noqa: F401 (pages that register the
     stop_views,
     work_page,
 )
-from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
     pause_study,
@@ -38,7 +39,6 @@ from evalsite.annotation.running.launch import (
     unarchive_study,
 )
 from evalsite.annotation.running.places_views import places_views
-from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import find_home, study_page
 
@@ -129,4 +129,4 @@ def _show_error(request: HttpRequest, error: ValidationError) -> None:
         messages.error(request, problem)
 
 
-study_views = [*places_views, *recruiting_views, *expert_views]
+study_views = [*places_views]

@@ -52,7 +52,7 @@ _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what a launch would freeze; once it is pressed, how far the job is; then Invite."""
     if study.is_launched:
-        return redirect("admin:study-recruitments", study.pk)
+        return redirect("admin:study-invite", study.pk)
     if study.version_id is not None and (job := newest_launch(study)) is not None:
         return _show_job(request, study, job)
     prefetch_related_objects([study], "systems")
@@ -102,11 +102,11 @@ def _show_job(request: HttpRequest, study: Study, job: Job) -> HttpResponseBase:
 
 def _check_invited(rounds: list[Any]) -> Check:
     """Somebody is invited, or a link that people share is on; else a remark."""
-    is_invited = any(round_.is_on or round_.link_count for round_ in rounds)
+    is_invited = any((round_.is_on and round_.has_link) or round_.link_count for round_ in rounds)
     return Check(
         label="People",
         remark="" if is_invited else "Nobody is invited. You can invite after launch as well.",
-        url_name="study-recruitments",
+        url_name="study-invite",
         action="Invite",
     )
 

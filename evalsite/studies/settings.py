@@ -400,7 +400,7 @@ _WORK = (
     ),
     Setting(
         name="max_items",
-        page="work",
+        page="invite",
         label="Most pages per person",
         help="Empty: no limit. Checks and pages shown twice aren’t counted.",
         kind=models.PositiveIntegerField,

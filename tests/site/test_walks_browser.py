@@ -148,7 +148,7 @@ def test_three_colleagues_get_their_links(page, live_server, files):
     walk.go("main button.main")
     run_waiting_jobs()
     study = Study.objects.get()
-    page.goto(f"{live_server.url}{reverse('admin:study-recruitments', args=[study.pk])}")
+    page.goto(f"{live_server.url}{reverse('admin:study-invite', args=[study.pk])}")
     walk.look("invite, launched")
     walk.go("main a[href$='/experts/']")
     walk.look("experts")

@@ -150,19 +150,27 @@ def _rank_groups(study: Study, items: Collection[int]) -> dict[int, int]:
 # --- moving on --------------------------------------------------------------------------------
 
 
-def move_assigned(study: Study, *, holder: Participant, to: Participant | None) -> int:
+def move_assigned(
+    study: Study, *, holder: Participant, to: Participant | None, but: Collection[int] = ()
+) -> int:
     """Give what this person has left to another, or free it; return how many items that are.
 
-    What they have on screen can still be saved: it counts if the item needs it then.
+    `but`: items that they keep. What they have on screen can still be saved: it counts if the item
+    needs it then.
     """
-    return in_transaction(partial(_move_assigned, study, holder, to))
+    return in_transaction(partial(_move_assigned, study, holder, to, but))
 
 
-def _move_assigned(study: Study, holder: Participant, to: Participant | None) -> int:
+def _move_assigned(
+    study: Study, holder: Participant, to: Participant | None, but: Collection[int]
+) -> int:
     for person in sorted(filter(None, (holder, to)), key=lambda person: person.pk):
         lock_participant(person)
     assigned = Slot.objects.assigned().filter(participant=holder).select_for_update()
-    slots = {slot.pk: slot.item_id for slot in assigned.order_by("pos", "id")}
+    kept = set(but)
+    slots = {
+        slot.pk: slot.item_id for slot in assigned.order_by("pos", "id") if slot.item_id not in kept
+    }
     if to is not None and find_who_has_any_of(slots.values()).filter(pk=to.pk).exists():
         raise ValidationError(
             "This person has some of these items already. Choose someone else.", code="has_items"

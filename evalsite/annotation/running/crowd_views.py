@@ -27,12 +27,6 @@ class JoiningForm(forms.Form):
     do = forms.ChoiceField(choices=[("pause", "Pause"), ("resume", "Resume")], initial="pause")
 
 
-class OnePlaceForm(forms.Form):
-    """Whether many people come from one place."""
-
-    one_place = forms.BooleanField(required=False)
-
-
 @transaction.atomic
 def pause_joins(*, study: Study, by: Any) -> None:
     """Let nobody new join by a link that people share; doing it again changes nothing."""
@@ -47,14 +41,6 @@ def resume_joins(*, study: Study, by: Any) -> None:
         AuditEntry.objects.record("joining resumed", by=by, study_id=study.pk)
 
 
-@transaction.atomic
-def set_one_place(*, study: Study, is_on: bool, by: Any) -> None:
-    """Lift the limits for each network in this study, or let them hold again."""
-    changed = Study.objects.filter(pk=study.pk, is_from_one_place=not is_on)
-    if changed.update(is_from_one_place=is_on):
-        AuditEntry.objects.record("people from one place", by=by, study_id=study.pk, is_on=is_on)
-
-
 @study_page("joining/", name="study-joining", role=_EDITOR)
 @require_POST
 def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
@@ -66,16 +52,6 @@ def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
         pause_joins(study=study, by=request.user)
         messages.success(request, "Joining is paused. People who have started can go on.")
     return redirect("admin:study-overview", study.pk)
-
-
-@study_page("invite/more/", name="study-one-place", role=_EDITOR)
-@require_POST
-def switch_one_place(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = OnePlaceForm(request.POST)
-    form.is_valid()
-    set_one_place(study=study, is_on=form.cleaned_data["one_place"], by=request.user)
-    messages.success(request, "Saved.")
-    return redirect("admin:study-recruitments", study.pk)
 
 
 @study_page("places/unanswered/", name="study-places-unanswered", role=_EDITOR, within="Overview")
