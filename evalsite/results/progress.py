@@ -164,7 +164,9 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
         items=row["all_items"],
         records=row["all_items"]
         if study.config.unit_name == "item"
-        else count_records(MainItems(study.pk, row["all_items"], row["newest"], row["all_changes"])),
+        else count_records(
+            MainItems(study.pk, row["all_items"], row["newest"], row["all_changes"])
+        ),
         systems=row["all_systems"],
         last_at=max(filter(None, (row[f"last_{one}"] for one in GIVEN_HERE)), default=None),
     )

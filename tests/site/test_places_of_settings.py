@@ -118,7 +118,10 @@ WHERE = {
     ("Plan", "Hide results"): ["hides_results"],
 }  # fmt: skip
 # on a page that isn't one of Set up, as the table says
-BEYOND = {("Quality", "Phones refused"): "study-recruitment"}
+BEYOND = {
+    ("Quality", "Phones refused"): "study-panel",
+    ("Work", "Most items per participant"): "study-invite",
+}
 
 
 def read_rows() -> list[tuple[str, str, str]]:
@@ -150,10 +153,10 @@ def pages(staff_client, researcher, settings, tmp_path) -> dict[str, str]:
     texts["study-analysis-plan"] += staff_client.get(
         reverse("admin:study-analysis-plan", args=[live.pk])
     ).text
-    round_page = reverse(
-        "admin:study-recruitment", args=[live.pk, make_round(live, "prolific").number]
-    )
-    texts["study-recruitment"] = staff_client.get(round_page).text
+    make_round(live, "prolific")
+    panel = reverse("admin:study-panel", args=[live.pk, "prolific"])
+    texts["study-panel"] = staff_client.get(panel).text
+    texts["study-invite"] = staff_client.get(reverse("admin:study-invite", args=[study.pk])).text
     # the pages of New study, and the draft's own link to another instrument
     empty = TRANSLATIONS.replace("Today it rains.", "")
     texts["study-new"] = "".join(
