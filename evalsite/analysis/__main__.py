@@ -39,7 +39,8 @@ from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.lib.words import count_of
-from evalsite.results.report.sentences import REASONS, write_p, write_sentence
+from evalsite.results.document.figures import REASONS
+from evalsite.results.report.sentences import write_p, write_sentence
 
 
 # --- arguments ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from evalsite.data.tables.decoding import ENCODINGS
 from evalsite.data.tables.faults import Fault, Refused, group_faults
 from evalsite.data.tables.files import SourceFile, find_files
 from evalsite.data.tables.reader import PREFIX, FileMapping
@@ -86,8 +87,9 @@ class ImportCommand(BaseCommand):
         )
         parser.add_argument(
             "--encoding",
-            choices=["windows-1252"],
-            help="read a file that isn't UTF-8 as Windows-1252",
+            choices=[*ENCODINGS],
+            metavar="NAME",
+            help=f"how to read a file that isn't UTF-8: {', '.join(ENCODINGS)}",
         )
         parser.add_argument(
             "--rows", metavar="PATH", help="of a JSON document with several lists, the one to read"

@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection, models
 
+from evalsite.data.tables.decoding import ENCODINGS
 from evalsite.data.tables.faults import (
     Fault,
     Question,
@@ -674,9 +675,17 @@ def check_source(
         checked.files = error.files or checked.files
         if error.columns and not checked.header:
             _show_columns(importer, checked, error.columns, target, mapping.fields)
-    if options.get("encoding") and checked.encoding.startswith("Windows"):
-        checked.decisions.append(_ENCODING_CHOSEN)
-        checked.import_notes.append(_ENCODING_NOTE)
+    if options.get("encoding") and checked.encoding in _ENCODING_NAMES:
+        checked.decisions.append(
+            Decision(
+                "encoding", f"The file is read as {checked.encoding}", is_made=True,
+                choices=[[name, f"{label} ({where})", ""] for name, (label, where) in
+                         ENCODINGS.items()],
+            )
+        )  # fmt: skip
+        code = checked.encoding.casefold().replace("-", "_").replace(" ", "_")
+        text = f"The file was read as {checked.encoding}."
+        checked.import_notes.append({"code": code, "text": text, "rows": []})
     if table is not None:
         checked.remarks = [*table.remarks.listed(), *checked.remarks]
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
@@ -793,12 +802,7 @@ def _guess_paths(
     }
 
 
-_ENCODING_CHOSEN = Decision("encoding", "The file is read as Windows-1252", is_made=True)
-_ENCODING_NOTE = {
-    "code": "windows_1252",
-    "text": "The file was read as Windows-1252.",
-    "rows": [],
-}
+_ENCODING_NAMES = {label for label, _ in ENCODINGS.values()}
 
 
 def _ask(question: Question) -> Decision:
@@ -819,23 +823,12 @@ def _list_ids(ids: Sequence[str]) -> list[str]:
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:
-    """A file that isn't UTF-8 may be Windows-1252, which only its reader can tell."""
-    preview = fault.preview
-    if preview is None or preview.undefined is not None:
+    """Of a file that isn't UTF-8 only its reader can tell in which encoding it looks right."""
+    if not fault.readings:
         return []
-    return [
-        Decision(
-            "encoding",
-            "The file isn't UTF-8",
-            "It may be Windows-1252, as Excel writes in much of Europe. If these lines look "
-            "right, read it that way.",
-            choices=[["windows-1252", "Read as Windows-1252", ""]],
-            rows=[
-                f"line {place.line}: {place.before}{place.odd}{place.after}"
-                for place in preview.places
-            ],
-        )
-    ]
+    choices = [[name, "{} ({})".format(*ENCODINGS[name]), words] for name, words in fault.readings]
+    text = "Choose the characters with which these words look right."
+    return [Decision("encoding", "The file isn't UTF-8", text, choices=choices)]
 
 
 def _read_rows(

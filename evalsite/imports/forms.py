@@ -197,7 +197,13 @@ class SystemNamesForm(ChangesForm):
             in_file: self.cleaned_data[f"name-{number}"].strip() or in_file
             for number, (in_file, *_) in enumerate(self.names)
         }
-        return {in_file: name for in_file, name in chosen.items() if name != in_file}
+        # a system that the study knows by another name may be meant by the one in the file
+        shown = {in_file: name for in_file, name, _ in self.names}
+        return {
+            in_file: name
+            for in_file, name in chosen.items()
+            if name != in_file or shown[in_file] != in_file
+        }
 
 
 # what a select shows of a decision whose answers the file no longer names

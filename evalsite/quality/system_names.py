@@ -65,7 +65,8 @@ def _check_name(study: Study, system: System, name: str) -> None:
             f"“{name}” can’t name a system: results and files use that word. Enter another name.",
             code="system_invalid",
         )
-    systems = System.objects.filter(study=study).exclude(pk=system.pk)
+    # also those of a file that is being stored
+    systems = System.all_objects.filter(study=study).exclude(pk=system.pk)
     for taken in systems.values_list("name", flat=True):
         if _fold(taken) == _fold(name):
             raise ValidationError(

@@ -5,6 +5,7 @@ withdraw an item and put another back makes further changes. Nothing else may ch
 group or the record of an item.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
@@ -17,6 +18,10 @@ from evalsite.studies.models import Item, Output, Study
 # items whose words are counted, to know how long the pages of a study are
 _READ = 30
 
+# of so many studies, as they were at one time
+_MOST_KNOWN = 1024
+_records: dict["MainItems", int] = {}
+
 
 class MainItems(NamedTuple):
     """The main items of a study as they are now."""
@@ -27,16 +32,26 @@ class MainItems(NamedTuple):
     changes: int
 
 
-@lru_cache(maxsize=1024)
 def count_records(items: MainItems) -> int:
     """Return how many records of the researcher's data these items come from."""
-    if not items.number:
-        return 0
-    records = Item.objects.main().filter(study=items.study_id).records()
-    return int(records.distinct().count())
+    return count_records_of([items])[items.study_id]
 
 
-@lru_cache(maxsize=1024)
+def count_records_of(studies: Collection[MainItems]) -> dict[UUID, int]:
+    """Return the same of several studies: one query for all that aren't known."""
+    counts = {items.study_id: _records.get(items) for items in studies if items.number}
+    unknown = [study for study, count in counts.items() if count is None]
+    if unknown:
+        named = Item.objects.main().filter(study__in=unknown).records().values("study")
+        counts |= dict.fromkeys(unknown, 0)
+        counts |= dict(named.values_list("study", Count("name", distinct=True)))
+        if len(_records) > _MOST_KNOWN:
+            _records.clear()
+        _records.update({items: counts[items.study_id] or 0 for items in studies if items.number})
+    return {items.study_id: counts.get(items.study_id) or 0 for items in studies}
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
 def measure_groups(items: MainItems) -> tuple[int, tuple[int, ...]]:
     """Return how many groups these items form, and the different sizes of groups."""
     if not items.number:

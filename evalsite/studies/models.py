@@ -484,7 +484,9 @@ class Study(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(k__gte=1), name="k_is_at_least_1"),
             models.CheckConstraint(
-                condition=Q(state="draft") | Q(version__isnull=False),
+                condition=Q(state="draft")
+                | Q(state="archived", launched_at__isnull=True)
+                | Q(version__isnull=False),
                 name="launched_study_has_a_version",
             ),
         ]

@@ -83,11 +83,12 @@ class StoredSetting:
 
     def __init__(self, name: str) -> None:
         self.name, self.column, self.field = name, COLUMNS[name], FIELDS[name]
+        self.default = self.field.default
 
     def __get__(self, study: models.Model | None, model: Any = None) -> Any:
         if study is None:
             return self
-        return getattr(study, self.column).get(self.name, self.field.default)
+        return getattr(study, self.column).get(self.name, self.default)
 
     def __set__(self, study: models.Model, value: Any) -> None:
         before = getattr(study, self.column)

@@ -278,7 +278,8 @@ def test_what_was_not_offered_is_not_set(staff_client, posted):
     after = staff_client.post(url("study-launch-offer", study), posted, follow=True)
 
     assert "Look at the list again." in after.text
-    assert Study.objects.values_list("max_sets", "revision").get(pk=study.pk) == (1, 0)
+    study = Study.objects.get(pk=study.pk)
+    assert (study.max_sets, study.revision) == (1, 0)
 
 
 @pytest.mark.parametrize(("role", "status"), [("editor", 302), ("viewer", 403), ("", 404)])

@@ -27,7 +27,13 @@ from evalsite.instruments.checks import read_instrument
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, choose_files, find_faults_in_turn, press_tab_to
+from tests.support.browsing import (
+    Watch,
+    choose_files,
+    find_faults_in_all_looks,
+    find_faults_in_turn,
+    press_tab_to,
+)
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
@@ -551,3 +557,31 @@ def test_part_is_given_up_by_emptying_the_field(staff_client: Client) -> None:
     page = staff_client.post(find("new-upload"), {"random_part": ""}, follow=True)
 
     assert read_title(page) == "3 items, 2 systems: right so far?"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_part_is_chosen_by_keyboard_on_an_accessible_page(
+    browser: Browser, live_server: Any, tmp_path: Any, has_scripts: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=has_scripts)
+    page = context.new_page()
+    sign_in(page, live_server.url, make_user())
+    (tmp_path / "a.csv").write_text(write_groups(8))
+    page.goto(f"{live_server.url}{START}")
+    page.set_input_files("#id_file", tmp_path / "a.csv")
+    if not has_scripts:
+        page.click("button:text-is('Continue')")
+    page.wait_for_selector("h1:has-text('8 items')")
+
+    press_tab_to(page, "summary:has-text('People rate all 8')", most=80)
+    page.keyboard.press("Enter")
+    faults = find_faults_in_all_looks(page) if has_scripts else []
+    press_tab_to(page, "#id_random_part")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('3 of 8 items')")
+
+    assert faults == []
+    context.close()

@@ -66,7 +66,7 @@ def test_names_of_columns_are_no_title(content: str, header: list[str]) -> None:
         ("## Table, with a comma\n\n|id|a|\r\n|-|-|\r\n|1||\r\n", [["1", ""]]),
         # no line of dashes: pipes separate columns
         ('id|a\n1|"x|y"\n', [["1", "x|y"]]),
-        ("id|a\n\n1|-\n", [["1", "-"]]),
+        ('id|a\n\n1|"x|y"\n', [["1", "x|y"]]),
     ],
 )
 def test_a_table_in_markdown_is_a_table(content: str, rows: list[list[str]]) -> None:

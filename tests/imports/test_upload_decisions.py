@@ -236,7 +236,7 @@ def test_file_in_windows_1252_is_read_once_somebody_confirmed_its_preview() -> N
 
     assert codes(asked) == ["not_utf8"]
     assert decisions(asked) == {"encoding": False}
-    assert "hôtel" in asked.decisions[0].rows[0]
+    assert "hôtel" in asked.decisions[0].choices[0][2]
     assert codes(read) == []
     assert "hôtel" in read.items[1].outputs[1].text
     assert [note["code"] for note in read.import_notes] == ["windows_1252"]

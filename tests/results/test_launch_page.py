@@ -206,7 +206,7 @@ def test_page_of_a_launch_under_way_promises_nothing_yet_and_leads_to_invite(sta
 
     assert "2 of 6 places made" in page.text
     assert "ersion 1" not in page.text
-    assert staff_client.get(url("study-launch", study)).url == url("study-recruitments", study)
+    assert staff_client.get(url("study-launch", study)).url == url("study-invite", study)
 
 
 # --- worth a look -----------------------------------------------------------------------------

@@ -230,7 +230,7 @@ def test_fields_in_sight_are_no_more_than_the_plan_of_the_pages():
     assert quality == ["checks_per_person", "is_eligibility_on"]
 
 
-def test_every_declared_setting_is_a_column_of_a_study_and_declared_once():
+def test_every_declared_setting_is_a_field_of_a_study_and_declared_once():
     columns = {field.name for field in Study._meta.get_fields()}
 
     assert set(SETTINGS) <= columns

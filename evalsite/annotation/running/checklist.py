@@ -84,11 +84,12 @@ class Counts:
     by_kind: dict[str, int]
     records: int  # of the researcher's data
     systems: int
-    answers: int  # that count: a draft has them if some were imported
-    members: int
-    pilots: int
-    comments: int  # of pilots, that are open
-    plans: int  # 1 if anything is planned
+    # what a list of studies doesn't count
+    answers: int = 0  # that count: a draft has them if some were imported
+    members: int = 0
+    pilots: int = 0
+    comments: int = 0  # of pilots, that are open
+    plans: int = 0  # 1 if anything is planned
 
     @property
     def items(self) -> int:

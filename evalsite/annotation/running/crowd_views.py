@@ -1,4 +1,4 @@
-"""Staff pages: pausing joins, and places held without an answer."""
+"""Staff pages: pausing joins, people from one place, and places held without an answer."""
 
 from typing import Any
 
@@ -21,6 +21,12 @@ from evalsite.studies.summary_lines import count_of
 _EDITOR = Membership.Role.EDITOR
 
 
+class JoiningForm(forms.Form):
+    """Whether new people may join; without a choice, they may not."""
+
+    do = forms.ChoiceField(choices=[("pause", "Pause"), ("resume", "Resume")], initial="pause")
+
+
 @transaction.atomic
 def pause_joins(*, study: Study, by: Any) -> None:
     """Let nobody new join by a link that people share; doing it again changes nothing."""
@@ -35,18 +41,11 @@ def resume_joins(*, study: Study, by: Any) -> None:
         AuditEntry.objects.record("joining resumed", by=by, study_id=study.pk)
 
 
-class JoinsForm(forms.Form):
-    do = forms.ChoiceField(choices=[("pause", "pause"), ("resume", "resume")])
-
-
 @study_page("joining/", name="study-joining", role=_EDITOR)
 @require_POST
 def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Let nobody new join by a link that people share, or let them again."""
-    form = JoinsForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, "Nothing was changed. Try again.")
-    elif form.cleaned_data["do"] == "resume":
+    form = JoiningForm(request.POST)
+    if form.is_valid() and form.cleaned_data["do"] == "resume":
         resume_joins(study=study, by=request.user)
         messages.success(request, "New people can join again.")
     else:

@@ -204,13 +204,26 @@ def _has_group_twice(items: Sequence[int]) -> bool:
     return groups.annotate(n=Count("pk")).filter(n__gt=1).exists()
 
 
-def find_problems(study: Study) -> list[ValidationError]:
+def find_problems(study: Study, people: Sequence[Expert]) -> list[ValidationError]:
     """Return what keeps the people who are invited from getting their items at launch."""
-    people = list(study.experts.order_by("pk"))
     is_simple = study.groups != Study.Groups.ONCE
     if is_simple and all(person.rates in (Rates.ALL, Rates.SHARE) for person in people):
         return []
     return check_shares(study, people, plan_shares(study, people))
+
+
+def count_apart(study: Study, people: Sequence[Expert]) -> int:
+    """Return how many groups of these people share no input with one another."""
+    items = list_items(study).count()
+    if len(people) < 2 or any(is_for_everything(study, person, items) for person in people):
+        return min(len(people), 1)
+    group_of = dict(list_items(study).values_list("pk", "group"))
+    groups: list[set[str]] = []
+    for share in plan_shares(study, people):
+        inputs = {group_of[pk] for pk in share}
+        apart = [group for group in groups if not group & inputs]
+        groups = [*apart, inputs.union(*(group for group in groups if group & inputs))]
+    return len(groups)
 
 
 def place_people(study: Study, people: Sequence[Expert], by: Any) -> Assigned | None:

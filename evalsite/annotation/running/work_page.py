@@ -130,7 +130,7 @@ def _add_up(study: Study, setup: Setup, expected: int | None) -> dict[str, objec
         "total": total,
         "sets_note": describe_sets(study, total.items, setup.find_groups(study)),
         "set_size": min(study.set_size, max(total.items, 1)),
-        "minutes": minutes_per_set(study),
+        "minutes": minutes_per_set(study, total.items or None),
         "cost": "" if total.cost is None else format_money(total.cost, study.currency),
         "pay": "" if study.pay_per_set is None else format_money(study.pay_per_set, study.currency),
         "hourly": "" if total.hourly is None else format_money(total.hourly, study.currency),

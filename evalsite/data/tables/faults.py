@@ -65,6 +65,8 @@ class Fault:
     record: int | None = None
     preview: EncodingPreview | None = field(default=None, compare=False, repr=False)
     unit: str = field(default="line", compare=False, repr=False)
+    # encodings that the file may be in, with words as they would then be read
+    readings: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def place(self) -> str:

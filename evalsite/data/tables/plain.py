@@ -374,7 +374,8 @@ def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[s
         table = table or open_markdown(text, start, limits)
     table = table or open_delimited(text, limits, separator)
     if text.remark:
-        table.remarks.tell("windows_1252", text.remark)
+        code = "windows_1252" if text.codec == "cp1252" else "encoding_chosen"
+        table.remarks.tell(code, text.remark)
     return table
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import chain, count, zip_longest
 from typing import Any
 
+from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import (
     PLACES,
     Fault,
@@ -42,6 +43,7 @@ from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.seeds import make_random
+from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
 # So limited, an id is safe in every spreadsheet, address and file that it may end up in.
@@ -174,6 +176,17 @@ def find_known(target: Target) -> tuple[set[str], list[str]]:
     study = target.study
     keys = set(study.items.values_list("key", flat=True).iterator(chunk_size=10_000))
     return keys, list(study.systems.values_list("name", flat=True))
+
+
+def find_former_names(study: Study) -> dict[str, str]:
+    """Return what systems of the study are called now, by what they were called before."""
+    names: dict[str, str] = {}
+    log = AuditEntry.objects.filter(study_id=study.pk, action="system renamed").order_by("pk")
+    for before, after in log.values_list("detail__before", "detail__after"):
+        names = {old: after if new == before else new for old, new in names.items()}
+        names[before] = after
+    systems = {*study.systems.values_list("name", flat=True)} if names else set()
+    return {old: new for old, new in names.items() if new in systems and old not in systems}
 
 
 def find_last_row_number(keys: Iterable[str]) -> int:

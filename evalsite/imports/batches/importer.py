@@ -10,7 +10,7 @@ from typing import Any
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
-from evalsite.imports.batches.choices import SOURCE_ID
+from evalsite.imports.batches.choices import SOURCE_ID, find_former_names
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -271,9 +271,13 @@ class ItemReader:
 
     def __init__(self, checked: CheckedItems, target: Target, options: Mapping[str, Any]) -> None:
         self._checked = checked
-        checked.renamed = names = options.get(SYSTEM_NAMES) or {}
+        chosen = options.get(SYSTEM_NAMES) or {}
+        former = {} if target.is_draft else find_former_names(target.study)
+        self._former = {old: name for old, name in former.items() if old not in chosen}
+        names = self._former | chosen
         plan = make_plan(checked, target.instrument)
-        self._builder = ItemBuilder(target, checked.header, plan, options)
+        self._builder = ItemBuilder(target, checked.header, plan, {**options, SYSTEM_NAMES: names})
+        checked.renamed = self._builder.splitter.renamed
         self._builder.empty.reasons = {
             (item, names.get(system, system)): reason
             for (item, system), reason in checked.failures.items()
@@ -309,6 +313,13 @@ class ItemReader:
             if self._builder.has_joined:
                 message = "The study has all of these outputs already. There is nothing to import."
             checked.faults.append(Fault("nothing_left", message))
+        for old, new in checked.renamed.items():
+            if old in self._former:
+                self._builder.remarks.tell(
+                    "system_renamed",
+                    f"“{old}” was renamed to “{new}” in this study, so its outputs are counted as "
+                    f"those of “{new}”. If another system wrote them, give that one another name",
+                )
         checked.remarks = self._builder.remarks.listed()
 
     def _describe_values(self) -> dict[str, str]:

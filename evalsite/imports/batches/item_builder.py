@@ -504,8 +504,9 @@ class Splitter:
         *,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        # what systems are called instead, by their names in the file
+        # what systems are called instead, by their names in the file; and those that it has
         self._names = names or {}
+        self.renamed: dict[str, str] = {}
         self._item = plan.item
         self._is_wide = plan.is_wide
         self._shared = tuple(plan.shared.items())
@@ -520,7 +521,7 @@ class Splitter:
             extra = {name: cells[number] for name, number in self._extra if cells[number]}
         outputs = [
             DraftOutput(
-                self._names.get(name, name) if self._names else name,
+                name,
                 cells[columns.output],
                 row.line,
                 row.record,
@@ -544,6 +545,10 @@ class Splitter:
                 or output.text.strip()
                 or output.flag.strip()
             ]
+        for output in outputs if self._names else ():
+            if name := self._names.get(output.system):
+                self.renamed[output.system] = name
+                output.system = name
         key = "" if self._item is None else cells[self._item]
         return DraftItem(key, row.line, row.record, shared, outputs, False, extra)
 
@@ -605,11 +610,7 @@ class ItemBuilder:
         self.is_launched = target.study.is_launched
         self.header = header
         self.plan = plan
-        self._splitter = Splitter(
-            plan,
-            header,
-            names=(options or {}).get(SYSTEM_NAMES, {}),
-        )
+        self.splitter = Splitter(plan, header, names=(options or {}).get(SYSTEM_NAMES, {}))
         self._made = MadeRows(header)
         self.faults: list[Fault] = []
         self.remarks = Remarks()
@@ -655,7 +656,7 @@ class ItemBuilder:
             for fault in faults:
                 self._tell(fault, key)
             return
-        values = self._splitter.split(row)
+        values = self.splitter.split(row)
         if what := self._made.describe(row, values):
             self.left_out += 1
             self.remarks.add("made_rows_left_out", what, row.line, row.record)

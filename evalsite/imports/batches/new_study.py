@@ -8,6 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from evalsite.annotation.models import Annotation
+from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.columns import INPUT
 from evalsite.imports.batches.importer import ITEMS
@@ -15,7 +17,6 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import Report, Source, Tell, aim_at_instrument
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import check_for, import_upload, is_imported, read_report
-from evalsite.imports.study_deletion import remove_study
 from evalsite.imports.uploads import (
     forget_bytes,
     insist_on_bytes,
@@ -25,6 +26,7 @@ from evalsite.imports.uploads import (
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.participants.models import Consent
 from evalsite.studies.models import InstrumentVersion, Study
 from evalsite.studies.services import create_study
 from evalsite.studies.version_cache import read_built
@@ -170,3 +172,20 @@ def _take_back(job: Job) -> None:
     Upload.objects.filter(pk=upload.pk).update(study=None, mapping=mapping)
     Job.objects.filter(pk=job.pk).update(study_id=None)
     remove_study(upload.study, by=job.started_by)
+
+
+def remove_study(current: Study, *, by: Any) -> None:
+    """Delete a draft without items; inside a transaction."""
+    # without batches these are answers of pilots to practice items; they protect what they name
+    Annotation.objects.filter(study=current).delete()
+    Consent.objects.filter(study=current).delete()
+    Study.objects.filter(pk=current.pk).update(version=None)
+    Job.objects.filter(study_id=current.pk).delete()
+    AuditEntry.objects.record(
+        "study deleted",
+        by=by,
+        study_id=current.pk,
+        title=current.title,
+        protocol=current.protocol,
+    )
+    Study.objects.get(pk=current.pk).delete()

@@ -231,7 +231,7 @@ def _hide(batch: Batch, *, by: Any) -> None:
 
 def takes_items(study: Study) -> bool:
     """Whether batches may be added: until the study is closed. Later ones wait to be opened."""
-    return not study.is_launched or study.state in (Study.State.LIVE, Study.State.PAUSED)
+    return study.state in (Study.State.DRAFT, Study.State.LIVE, Study.State.PAUSED)
 
 
 def check_open_for_items(study: Study) -> None:
@@ -239,7 +239,8 @@ def check_open_for_items(study: Study) -> None:
     current = _lock(study.pk)
     if not takes_items(current):
         raise ValidationError(
-            "This study is closed, so it takes no further items. Make a new study for them."
+            f"This study is {current.state}, so it takes no further items. Make a new study for "
+            "them."
         )
     if Job.objects.filter(study_id=study.pk, kind="launch", state__in=_OPEN_JOB).exists():
         raise ValidationError("This study is being launched just now, so its items are fixed.")

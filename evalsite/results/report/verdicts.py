@@ -1,5 +1,7 @@
 """What the comparisons of a criterion add up to: who is ahead of whom, and what changes it."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +145,30 @@ def judge_criterion(criterion: dict[str, Any]) -> Verdict:
         ],
         is_tested=bool(codes) and "by_one_rater" not in codes,
     )
+
+
+def name_result(content: dict[str, Any]) -> str:
+    """Return in a few words what a report says: "tuned leads on 4 of 5 questions"."""
+    criteria = content["kept"]["criteria"]
+    verdicts = [judge_criterion(criterion) for criterion in criteria]
+    leads = Counter(verdict.leader for verdict in verdicts if verdict.leader).most_common(2)
+    if leads and (len(leads) == 1 or leads[0][1] > leads[1][1]):
+        leader, count = leads[0]
+        return f"{leader} leads on {_name_part(count, criteria)}"
+    clear = sum(bool(verdict.clear) for verdict in verdicts)
+    if clear:
+        return f"Clear differences on {_name_part(clear, criteria)}"
+    is_tested = any(verdict.is_tested and verdict.can_compare for verdict in verdicts)
+    return "No clear difference between systems" if is_tested else "No systems were compared"
+
+
+def _name_part(count: int, criteria: Sequence[dict[str, Any]]) -> str:
+    """Name so many of the criteria, as pages for researchers call them."""
+    if len(criteria) == 1:
+        return str(criteria[0]["label"])
+    if count < len(criteria):
+        return f"{count} of {len(criteria)} questions"
+    return "both questions" if count == 2 else f"all {count} questions"
 
 
 def find_winner(pair: dict[str, Any], better: Better) -> tuple[str, str] | None:

@@ -94,7 +94,8 @@ class Page(HTMLParser):
     ("value", "unit", "text"),
     [
         (3.941, "points", "3.94"), (63.44, "points", "63.4"), (-0.001, "points", "0.00"),
-        (1234.5, "points", "1,234"), (0.614, "share", "61%"), (-0.12, "difference in shares", "−12"),
+        (1234.5, "points", "1,234"), (0.614, "share", "61%"),
+        (-0.12, "difference in shares", "−12"),
         (0.5, "coefficient", ".50"), (-0.07, "coefficient", "−.07"), (1.0, "coefficient", "1.00"),
         (1320, "count", "1,320"), (12.34, "seconds", "12.3"), (10.981, "money", "10.98"),
         (1.317, "ratio", "1.32"), (None, "points", "–"),
