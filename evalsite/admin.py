@@ -24,7 +24,7 @@ from django.views.generic import RedirectView
 from evalsite.accounts.time_zones import name_zone, zone_of
 from evalsite.audit.account_log import record_account
 from evalsite.audit.models import Event
-from evalsite.help_pages import show_chapter, show_help
+from evalsite.help_pages import search_help, show_chapter, show_help
 from evalsite.jobs.clock_watch import find_jump, trust_clock
 from evalsite.jobs.outbox import list_refused
 from evalsite.jobs.schedule import count_problems, list_schedule
@@ -35,6 +35,7 @@ from evalsite.studies.staff_pages import (
     REGISTERED,
     SIDED,
     StudyView,
+    find_home,
     get_study,
     held_rank,
     is_enough,
@@ -61,7 +62,8 @@ def collect_study_views() -> list[StudyView]:
             if error.name != f"evalsite.{app}.study_views":
                 raise
             continue
-        views += module.study_views
+        # pages that register themselves need no list
+        views += getattr(module, "study_views", [])
     return sorted([*views, *REGISTERED], key=lambda page: page.order)
 
 
@@ -100,6 +102,7 @@ class EvalsiteAdminSite(AdminSite):
         schedule = path("schedule/", self.admin_view(self._frame(self.schedule)), name="schedule")
         chapters = [
             path("help/", self.admin_view(self._frame(show_help)), name="help"),
+            path("help/search/", self.admin_view(self._frame(search_help)), name="help-search"),
             path(
                 "help/<slug:name>/",
                 self.admin_view(self._frame(show_chapter)),
@@ -141,14 +144,14 @@ class EvalsiteAdminSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Show the studies of this person, those that need attention first."""
+        """Show the studies of this person, those with the newest change first."""
         from evalsite.building.upload_views import describe_start  # noqa: PLC0415 (needs models)
         from evalsite.results.overview.studies import list_studies  # noqa: PLC0415 (needs models)
 
         request.current_app = self.name
         studies = list_studies(request.user, request.GET)
-        start = describe_start(request.user) if studies.is_empty and not studies.search else {}
-        context = {**self._name(), "list": studies, **start}
+        start = describe_start(request.user) if studies["is_empty"] else {}
+        context = {**self._name(), **studies, **start}
         return TemplateResponse(request, "admin/index.html", context | (extra_context or {}))
 
     def login(
@@ -228,7 +231,7 @@ class EvalsiteAdminSite(AdminSite):
                 raise PermissionDenied
             if study.state == Study.State.ARCHIVED and not (page.is_reading or is_safe(request)):
                 messages.error(request, ARCHIVED)
-                return redirect("admin:study-overview", study.pk)
+                return redirect(f"admin:{find_home(study)}", study.pk)
             if page.is_revealing and is_hidden(study):
                 return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
             response = page.view(request, study, **captured)
@@ -283,7 +286,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
 
     views = collect_study_views()
     can_edit = is_enough(rank, Membership.Role.EDITOR)
-    is_draft = study.version_id is None and not study.has_ended
+    is_draft = study.version_id is None
     labels = PLACES_OF_A_DRAFT if is_draft and not edge.done else PLACES
 
     def find_place(page: StudyView) -> str:
@@ -293,7 +296,12 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
     entry = next(behind, current) if current.within else current
     place = find_place(entry)
     shown = [
-        page for page in views if page.place and page.is_shown(study) and is_enough(rank, page.role)
+        page
+        for page in views
+        if page.place
+        and (find_place(page) in labels or page is entry)
+        and is_enough(rank, page.role)
+        and page.is_shown(study)
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
@@ -317,7 +325,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
             for page in shown
             if find_place(page) == place
         ],
-        setup=setup if is_draft else None,
+        setup=setup if is_draft and study.state == Study.State.DRAFT else None,
     )
 
 

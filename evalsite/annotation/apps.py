@@ -7,7 +7,7 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         # they register their jobs and tasks
         from evalsite.annotation.running import (  # noqa: F401, PLC0415
-            expert_mail,
+            invitation_mail,
             launch,
             live_changes,
         )

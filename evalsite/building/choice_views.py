@@ -42,7 +42,7 @@ from evalsite.instruments.schema import Instrument
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Study
-from evalsite.studies.staff_pages import get_study, may_edit
+from evalsite.studies.staff_pages import find_home, get_study, may_edit
 
 INVALID, CONFLICT = 422, 409
 # inputs whose names read well in a sentence
@@ -169,7 +169,7 @@ def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase
     """Choose what people are asked about an uploaded file, and make a study of both."""
     upload = open_upload(upload_id, by=request.user)
     if upload is not None and upload.study is not None:
-        return redirect("admin:study-overview", upload.study.pk)
+        return redirect(f"admin:{find_home(upload.study)}", upload.study.pk)
     if upload is None or not upload.path.exists():
         return start_again(request)
     # the page before this one, which leads to that of ratings

@@ -45,7 +45,7 @@ def show_copy(request: HttpRequest) -> HttpResponseBase:
     if is_post and form.is_valid():
         study = copy_study(**form.cleaned_data, by=request.user)
         messages.success(request, "This is the copy. Check its settings before you launch it.")
-        return redirect("admin:study-overview", study.pk)
+        return redirect("admin:study-setup", study.pk)
     context = {"form": form, "title": "Copy a study"}
     status = INVALID if is_post else 200
     return TemplateResponse(request, "building/copy.html", context, status=status)

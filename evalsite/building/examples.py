@@ -26,12 +26,12 @@ _STRUCTURES = {
 _PARTS = {"examples": "ratings", "practice": "gold"}
 
 
-def _write_text(text: Any) -> str:
+def write_text(text: Any) -> str:
     """Write a text as a box shows it; what is a list in data, as JSON."""
     return "" if text is None else str(write_structure(text))
 
 
-def _read_structure(text: str, kind: str) -> Any:
+def read_structure(text: str, kind: str) -> Any:
     """Return the list that the text of a conversation holds; any other text as it is."""
     if kind != "conversation":
         return text
@@ -96,7 +96,7 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
         name, label = names[number], str(column.get("label") or column.get("name"))
         is_input = number < len(inputs)
         text = (
-            _write_text(get_object(plain, "inputs").get(name))
+            write_text(get_object(plain, "inputs").get(name))
             if is_input
             else _write_cell(plain, name)
         )
@@ -108,7 +108,7 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
     listed = plain.get("outputs", [])
     for number in range(count):
         label = f"Output {number + 1}" if count > 1 else "Output"
-        text = _write_text(listed[number]) if number < len(listed) else ""
+        text = write_text(listed[number]) if number < len(listed) else ""
         place = f"{at}.outputs" if count == 1 else f"{at}.outputs.{number}"
         yield form.add(f"out-{number}", _make_area(label, text, str(kind)), place)
     if draft.plain.get("x_highlight") or plain.get("marked") or plain.get("x_marked"):
@@ -185,8 +185,8 @@ def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None
                 cells[name] = [lines if kind == "statements" else text]
                 cells = cells if text else {n: c for n, c in cells.items() if n != name}
             continue
-        if text != clean(_write_text(texts.get(name))):
-            texts[name] = _read_structure(text, kind)
+        if text != clean(write_text(texts.get(name))):
+            texts[name] = read_structure(text, kind)
             texts = texts if text else {n: t for n, t in texts.items() if n != name}
         passages = post.read_if_sent(name_at(place, f"marked-{number}"))
         if passages is not None and passages != clean("\n".join(map(str, marked.get(name, ())))):
@@ -206,10 +206,10 @@ def _read_outputs(reader: Reader, place: str, before: Plain) -> Iterator[Any]:
     for number in range(min(reader.post.count(name_at(place, "outs")), _MOST_OUTPUTS)):
         text = reader.post.read(name_at(place, f"out-{number}"))
         known = listed[number] if number < len(listed) else None
-        if known is not None and text == clean(_write_text(known)):
+        if known is not None and text == clean(write_text(known)):
             yield known
         elif text:
-            yield _read_structure(text, kind)
+            yield read_structure(text, kind)
 
 
 def _put(plain: Plain, name: str, value: Any) -> None:

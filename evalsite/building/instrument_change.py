@@ -21,8 +21,10 @@ from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
 from evalsite.lib.words import count_of
 from evalsite.participants.models import PilotComment
 from evalsite.quality.models import AnalysisPlan, Note
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import InstrumentVersion, Item, Output, Study
+from evalsite.studies.questions import EXAMPLES, check_own_examples
 from evalsite.studies.services import add_practice_items, list_defaults, number_items
 from evalsite.studies.version_cache import read_built
 
@@ -62,6 +64,8 @@ def list_losses(study: Study, config: Instrument) -> list[str]:
         notes = Note.objects.filter(study=study, item__isnull=False).count()
         notes += PilotComment.objects.filter(study=study, item__isnull=False).count()
         losses += [f"{count_of(notes, 'note')} about single items."] if notes else []
+    if check_own_examples(config, study.questions):
+        losses.append("The examples that were changed for this study.")
     known = {criterion.key for criterion in config.criteria}
     plan = AnalysisPlan.objects.filter(study=study).first()
     planned = {plan.primary, *_list_planned(plan)} - {""} if plan else set()
@@ -133,6 +137,7 @@ def change_instrument(
         current.options = config.default_options
     current.revision += 1
     current.save()
+    count_words(current)
     add_practice_items(current, config)
     AuditEntry.objects.record(
         "instrument changed", by=by, study_id=current.pk, before=old.key, protocol=config.key
@@ -142,6 +147,8 @@ def change_instrument(
 
 def _drop_what_does_not_fit(study: Study, config: Instrument) -> None:
     discard_pilots(study)
+    if check_own_examples(config, study.questions):
+        study.questions = {k: kept for k, kept in study.questions.items() if k != EXAMPLES}
     practice = Item.objects.filter(study=study, kind=Item.Kind.PRACTICE)
     going = practice | Item.objects.filter(study=study, kind__in=_CHECKS)
     keep_numbers(study, without=going)

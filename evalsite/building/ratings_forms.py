@@ -7,8 +7,9 @@ from django.http import QueryDict
 
 from evalsite.building.titles import LONGEST
 from evalsite.data.tables.bare_ratings import DECIMAL, POINT
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.decoding import ENCODINGS
 from evalsite.data.tables.plain import SEPARATORS
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.forms import ChangesForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import (
@@ -22,13 +23,21 @@ from evalsite.imports.ratings.bare_file import (
 from evalsite.lib.rating_columns import split_field
 from evalsite.studies.forms import use_our_words
 
-SEPARATOR, TITLE, PERSONS = "separator", "title", "persons"
+ENCODING, SEPARATOR, TITLE, PERSONS = "encoding", "separator", "title", "persons"
 _SAY_WHO = "Say whether each person of the file is one person."
 
 
 class ReadingForm(ChangesForm):
     """How a file of ratings is read: its separator and decimal mark, and what each column holds."""
 
+    encoding = forms.ChoiceField(
+        label="Characters",
+        choices=[
+            ("", "as found"),
+            *((name, f"{label} ({where})") for name, (label, where) in ENCODINGS.items()),
+        ],
+        required=False,
+    )
     separator = forms.ChoiceField(
         label="Columns separated by",
         choices=[("", "as found"), *((name, name) for name in SEPARATORS.values())],
@@ -54,7 +63,7 @@ class ReadingForm(ChangesForm):
         self.upload = upload
         self.columns: list[dict[str, Any]] = upload.report.get("columns", [])
         answers = upload.mapping.decisions
-        initial = {name: answers.get(name) or "" for name in (SEPARATOR, DECIMAL, TURN)}
+        initial = {name: answers.get(name) or "" for name in (ENCODING, SEPARATOR, DECIMAL, TURN)}
         initial |= {f"use_{n}": column["use"] for n, column in enumerate(self.columns)}
         super().__init__(data, initial=initial)
         for number, column in enumerate(self.columns):
@@ -84,7 +93,7 @@ class ReadingForm(ChangesForm):
             field = fields[column["name"]] = change_use(column["name"], use, guess)
             if use in QUESTIONS and (target := split_field(field)):
                 decisions[f"{KIND}{target.criterion or ONLY_QUESTION}"] = use
-        for name in (SEPARATOR, DECIMAL, TURN):
+        for name in (ENCODING, SEPARATOR, DECIMAL, TURN):
             decisions[name] = self.cleaned_data[name]
         kept = {name: answer for name, answer in decisions.items() if answer not in ("", None)}
         return mapping.change(fields=fields, decisions=kept)

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.building.ratings_forms import PERSONS, TITLE, RatingsForm, ReadingForm
 from evalsite.building.titles import propose_title
 from evalsite.building.upload_views import start_again
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import (

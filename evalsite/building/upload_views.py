@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.imports.changes import make_forms
-from evalsite.imports.forms import UploadForm
+from evalsite.imports.forms import PartForm, UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import find_ratings
 from evalsite.imports.steps import begin_check, find_report
@@ -72,7 +72,7 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     if upload is None or not upload.path.exists():
         return start_again(request)
     if request.method == "POST":
-        change_upload(request, upload)
+        change_upload(request, upload, PartForm)
         return redirect("admin:new-upload", upload.pk)
     job = find_job(upload)
     report = find_report(upload) if job is None or (job.has_stopped and upload.checked_at) else None
@@ -85,7 +85,7 @@ def show_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
         "title": "Your outputs",
     }
     if report is not None:
-        forms = make_forms(upload, report, None, None)
+        forms = make_forms(upload, report, None, PartForm)
         context |= describe_upload(upload, report, forms, request.GET.get("item", ""))
         context["can_continue"] = report.is_importable
         context["applies_at_once"] = True
@@ -102,7 +102,7 @@ def continue_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
     upload = open_outputs(request, upload_id)
     if upload is None:
         return start_again(request)
-    is_changed = change_upload(request, upload)
+    is_changed = change_upload(request, upload, PartForm)
     report = find_report(upload)
     if is_changed or report is None or not report.is_importable:
         return redirect("admin:new-upload", upload.pk)
@@ -115,6 +115,9 @@ def correct_new_upload(request: HttpRequest, upload_id: UUID) -> HttpResponseBas
     upload = open_outputs(request, upload_id)
     if upload is None:
         return start_again(request)
+    if change_upload(request, upload) and not request.FILES:
+        # decided without another file
+        return redirect("admin:new-upload", upload.pk)
     form = UploadForm(request.POST, request.FILES, several=True)
     keep = partial(keep_upload, study=None, by=request.user)
     corrected = correct_file(form, upload, keep) if form.is_valid() else None

@@ -251,7 +251,7 @@ def _go_on(options: Namespace, folder: Path, asked: Mapping[str, Any], *, is_new
 def make_study(options: Namespace) -> Result:
     """Make, launch and hand out the study that the options ask for; or say what is wrong."""
     from evalsite.accounts.researchers import find_or_make_first
-    from evalsite.annotation.running.experts import Assignment, Named, invite_experts, parse_people
+    from evalsite.annotation.running.invitations import Named, Terms, invite_people, parse_people
     from evalsite.annotation.running.launch import launch_study
     from evalsite.jobs.models import Job
     from evalsite.jobs.services import run_job
@@ -297,14 +297,14 @@ def make_study(options: Namespace) -> Result:
         options.output.say(imported.text)
     # one set: nobody is asked in the middle whether to go on
     study.set_size = min(study.items.main().count(), MOST_ITEMS)
-    study.save(update_fields=["set_size"])
+    study.save(update_fields=["settings"])
     _plan(study, options, by)
     job = run_job(launch_study(study=study, by=by, may_lack=["organisation", "contact_email"]))
     if job.state != Job.State.DONE:
         raise Refused(f"The study can't be launched: {job.message}")
     people = [Named(f"Person {number}", "") for number in range(1, options.people + 1)]
-    asked = Assignment(people=people, what="all")
-    invite_experts(study=study, asked=asked, site_address=f"http://{HOST}:{options.port}", by=by)
+    address = f"http://{HOST}:{options.port}"
+    invite_people(study=study, people=people, terms=Terms(), site_address=address, by=by)
     return Result()
 
 
@@ -412,7 +412,7 @@ def _announce(options: Namespace, links: Sequence[str], line: str) -> None:
 
 def _count(study: Any) -> list[tuple[int, int]]:
     """Return of each person how many answers are in, and how many there will be."""
-    from evalsite.annotation.running.experts import list_progress
+    from evalsite.annotation.running.invitations import list_progress
 
     return [(progress.done, progress.total) for progress in list_progress(study)]
 

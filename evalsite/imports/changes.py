@@ -4,9 +4,8 @@ from typing import Any
 
 from django import forms
 
-from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.plain import SEPARATORS
-from evalsite.data.tables.reader import NAMES
+from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.imports.core import Report, aim_at_upload
 from evalsite.imports.forms import (
     DecisionsForm,
@@ -18,7 +17,7 @@ from evalsite.imports.forms import (
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import importer_of
 
-SEPARATOR = "separator"
+SEPARATOR, TURN = "separator", "turn"
 # what a person said of rows, which another mapping makes void
 _OF_ROWS = ("leave_out_faulty", "take_once", "clusters", "meets")
 
@@ -63,8 +62,7 @@ def save_changes(upload: Upload, report: Report, posted: dict[str, Any]) -> bool
     if posted["names"].names:
         options[SYSTEM_NAMES] = posted["names"].renamed
     if "options" in posted:
-        values = posted["options"].cleaned_data
-        options |= {name: value for name, value in values.items() if value or name in options}
+        options = _choose(options, posted["options"].cleaned_data)
     for key, answer in posted["decisions"].answers.items():
         is_made = posted["decisions"].is_made(key)
         if answer is not None and not (is_made and answer == known.get(key)):
@@ -79,6 +77,12 @@ def save_changes(upload: Upload, report: Report, posted: dict[str, Any]) -> bool
     upload.mapping = changed
     upload.save(update_fields=["mapping"])
     return True
+
+
+def _choose(options: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    if (values.get(TURN) or "") != (options.get(TURN) or ""):
+        options = _drop_of_rows(options)
+    return options | {name: value for name, value in values.items() if value or name in options}
 
 
 def _drop_of_rows(options: dict[str, Any]) -> dict[str, Any]:

@@ -10,16 +10,17 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from evalsite.data.tables.decoding import ENCODINGS
 from evalsite.data.tables.faults import Fault, Refused, group_faults
 from evalsite.data.tables.files import SourceFile, find_files
-from evalsite.data.tables.mapping import FileMapping
-from evalsite.data.tables.reader import PREFIX
+from evalsite.data.tables.reader import PREFIX, FileMapping
 from evalsite.data.tables.spreadsheets import WORKBOOKS
-from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
+    LEAVE_OUT,
     LEAVE_OUT_FAULTY,
     Checked,
     Decision,
+    Field,
     Importer,
     Source,
     aim_at_study,
@@ -86,8 +87,9 @@ class ImportCommand(BaseCommand):
         )
         parser.add_argument(
             "--encoding",
-            choices=["windows-1252"],
-            help="read a file that isn't UTF-8 as Windows-1252",
+            choices=[*ENCODINGS],
+            metavar="NAME",
+            help=f"how to read a file that isn't UTF-8: {', '.join(ENCODINGS)}",
         )
         parser.add_argument(
             "--rows", metavar="PATH", help="of a JSON document with several lists, the one to read"
@@ -129,9 +131,13 @@ class ImportCommand(BaseCommand):
         """Return how a decision is made here; "" if an argument's help says so."""
         if decision.key in _IN_HELP:
             return ""
-        option = decision.key.removeprefix(PREFIX).replace("_", "-")
+        key, _, file = decision.key.partition(":")
+        option = key.removeprefix(PREFIX).replace("_", "-")
+        about = f" {file}:" if file else ""
         answers = [
-            f"  --{option}{_write_answer(value)}: {words}" for value, words, _ in decision.choices
+            f"  --{option}{about}{_write_answer(value).lstrip() if file else _write_answer(value)}"
+            f": {words}"
+            for value, words, _ in decision.choices
         ]
         # beside a sentence of its own the title, which a page shows above it, needs an end
         title = decision.title.rstrip(".")

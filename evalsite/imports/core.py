@@ -4,39 +4,238 @@ What a kind of file contains is declared by an `Importer`: its fields, how rows 
 they are stored. A row has three shapes on its way: a row of the table, a checked value, a model.
 """
 
+import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import file_digest
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import connection, models
 
+from evalsite.data.tables.decoding import ENCODINGS
 from evalsite.data.tables.faults import (
     Fault,
     Question,
     Refused,
     Remark,
+    find_control,
     group_faults,
+    hold_control,
     name_sheet_row,
 )
 from evalsite.data.tables.files import FileUse
-from evalsite.data.tables.mapping import FileMapping
 from evalsite.data.tables.paths import Known, PathColumns, is_pattern, last_name
-from evalsite.data.tables.reader import AS_TABLE, CHOSEN, NAMES, SEED, TAKES_ALIKE, open_table
+from evalsite.data.tables.reader import (
+    AS_TABLE,
+    CHOSEN,
+    NAMES,
+    SEED,
+    TAKES_ALIKE,
+    FileMapping,
+    open_table,
+)
 from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek
-from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
 from evalsite.instruments.schema import InputColumn, Instrument, ItemParts, Outputs
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
+
+# --- columns: what they may contain, and what is wrong with header and rows ---------------
+
+# A mapping gives each column the name of a field, "" to keep it unused, or "-" to leave it out.
+LEAVE_OUT = "-"  # what a column is mapped to that is read past and never stored
+_MAX_NAME = 200
+# one of these words anywhere in the name is enough
+_WORDS = {
+    "worker", "workers", "workerid", "annotator", "annotators", "annotatorid", "rater", "raterid",
+    "judge", "turker", "crowdworker", "participant", "participantid", "respondent", "email", "mail",
+    "ip", "ipaddress", "city", "region", "country", "phone", "telephone", "mobile", "postcode",
+    "zipcode", "latitude", "longitude", "username", "userid", "firstname", "lastname", "surname",
+    "fullname", "nickname", "birthday", "birthdate", "nationality", "prolific", "mturk",
+}  # fmt: skip
+# these are common in other names (user_goal, age_of_text): with nothing, or with a word for it
+_WHOLE = re.compile(
+    "(user|person|subject|author|reviewer)(_(id|name|key|hash|no|nr|number))?"
+    "|name|((first|last|full|family|given|middle|real|nick)_name)"
+    "|age|gender|sex|(home_|street_|postal_)?address|zip(_code)?|post_code|tel|dob"
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a column may contain, as a page and the command line offer it."""
+
+    name: str
+    label: str
+    group: str = ""  # the heading of a list under which it is found
+    meaning: str = ""
+    is_for_many: bool = False  # more than one column may contain it
+
+
+def fold(name: str) -> str:
+    """Normalise a column name: equal for names that differ only in case and separators."""
+    return re.sub(r"[\s_.-]+", "_", name.strip().casefold())
+
+
+def join_names(names: Sequence[str], word: str = "and") -> str:
+    quoted = [f"“{name}”" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"
+
+
+def known_columns(mapping: Mapping[str, str], header: Iterable[str]) -> dict[str, str]:
+    """Return the part of a mapping that is about these columns."""
+    there = set(header)
+    return {column: field for column, field in mapping.items() if column in there}
+
+
+def check_header(header: Sequence[str], line: int) -> list[Fault]:
+    """Check that every column has a name that can be stored."""
+    return [
+        Fault(code, message, line=line)
+        for number, column in enumerate(header, start=1)
+        for code, message in _find_name_problems(number, column)
+    ]
+
+
+def _find_name_problems(number: int, column: str) -> Iterator[tuple[str, str]]:
+    if len(column) > _MAX_NAME:
+        yield (
+            "column_name_long",
+            f"The name of column {number} has {len(column):,} characters; at most {_MAX_NAME} are "
+            "taken. Shorten it.",
+        )
+    elif control := find_control(column):
+        message = f"The name of column {number} holds {control}. Remove it from the name."
+        yield "control_character", message
+
+
+def check_fields(
+    mapping: Mapping[str, str], fields: Iterable[Field], line: int | None
+) -> list[Fault]:
+    """Check that each field is known, and that at most one column contains it."""
+    known = {field.name: field for field in fields}
+    by_field: dict[str, list[str]] = {}
+    faults = []
+    for column, name in mapping.items():
+        if name in ("", LEAVE_OUT):
+            continue
+        if name not in known:
+            faults.append(Fault("field_unknown", f"There is no field “{name}”.", column=column))
+        else:
+            by_field.setdefault(name, []).append(column)
+    faults += [
+        Fault(
+            "column_mapped_twice",
+            f"Columns {join_names(columns)} are both mapped to “{name}”. Choose one.",
+            line=line,
+        )
+        for name, columns in by_field.items()
+        if len(columns) > 1 and not known[name].is_for_many
+    ]
+    return faults
+
+
+def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
+    """Return what keeps a row out before anything is known of its columns."""
+    if row.problems:
+        return [
+            Fault(
+                problem.code,
+                problem.message,
+                column="" if problem.column is None else header[problem.column],
+                line=row.line,
+                record=row.record,
+            )
+            for problem in row.problems
+        ]
+    if len(row.cells) != len(header):
+        found = len(row.cells)
+        return [
+            Fault(
+                "row_width",
+                f"{found} cell{'' if found == 1 else 's'} instead of {len(header)}. Look for a "
+                "missing delimiter, or for one in a text without quotes.",
+                line=row.line,
+                record=row.record,
+            )
+        ]
+    if not hold_control(row.cells):
+        return []
+    return [
+        Fault(
+            "control_character",
+            f"The cell holds {control}. Remove it.",
+            column=header[number],
+            line=row.line,
+            record=row.record,
+        )
+        for number, cell in enumerate(row.cells)
+        if (control := find_control(cell))
+    ]
+
+
+# --- columns with personal data ----------------------------------------------------------
+
+
+def is_personal(column: str) -> bool:
+    """Return whether a column of this name probably holds personal data."""
+    words = re.findall(r"[^\W_]+", _HUMP.sub("_", column).casefold())
+    return not _WORDS.isdisjoint(words) or _WHOLE.fullmatch("_".join(words)) is not None
+
+
+def describe_personal(kept: Iterable[str]) -> str:
+    """A sentence that names the columns of persons among the metadata; "" if there are none."""
+    names = [f"“{column}”" for column in kept if is_personal(column)]
+    if not names:
+        return ""
+    what = "Column" if len(names) == 1 else "Columns"
+    verb = "looks" if len(names) == 1 else "look"
+    return (
+        f"{what} {', '.join(names)} {verb} personal and would be kept as metadata, which is in "
+        "items.csv and in bundles. If you don't need it, choose “Leave out” for it (on the "
+        f'command line --map "COLUMN={LEAVE_OUT}")'
+    )
+
+
+# --- names of systems -------------------------------------------------------------------
+
+
+MAX_SYSTEM = 200
+
+
+def check_system(text: str) -> str:
+    """Say what is wrong with this name of a system; "" if it may be used."""
+    if not text.strip():
+        return "The system is empty. Name what produced this output."
+    if len(text) > MAX_SYSTEM:
+        return f"The name of a system may have {MAX_SYSTEM} characters; this has {len(text):,}."
+    if text != text.strip() or not text.isprintable():
+        return (
+            f"The name of the system, “{text[:40]}”, has a space around it or an "
+            "invisible character. Remove it."
+        )
+    if text.casefold() == "tie":
+        return "“tie” can't name a system: results use it for a tie. Choose another name."
+    return ""
+
+
+def fold_system(name: str) -> str:
+    """Equal for names that differ only in case, spaces or Unicode form."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", name)
+    return "".join(name.casefold().split())
+
 
 # --- what a file is checked against ------------------------------------------------------
 
@@ -124,6 +323,11 @@ class Decision:
     choices: list[list[Any]] = field(default_factory=list)
     rows: list[str] = field(default_factory=list)
     is_made: bool = False
+    # lines of two files that it is about, as a question has them
+    around: list[list[Any]] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    # the answer that a page begins with
+    proposed: str = ""
 
 
 @dataclass
@@ -310,7 +514,7 @@ class Importer(ABC):
         """
         return self.guess(header, target)
 
-    def prepare(self, table: Table) -> Table:
+    def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
         """Return the table as its columns are to be mapped."""
         return table
 
@@ -449,14 +653,17 @@ def check_source(
         table = open_table(
             source, limits=limits or get_limits(), options=options, file_name=file_name
         )
-        table = importer.prepare(table)
+        table = importer.prepare(table, target, mapping)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
         checked.failures = table.failures
         for key, text in table.decided.items():
-            checked.decisions.append(Decision(key, text, is_made=True))
-            checked.import_notes.append({"code": key, "text": text, "rows": []})
+            asked = table.answered.get(key)
+            choices = _list_choices(asked) if asked else []
+            checked.decisions.append(Decision(key, text, choices=choices, is_made=True))
+            note = {"code": key.partition(":")[0], "text": text, "rows": []}
+            checked.import_notes.append(note)
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
             target = _map_columns(importer, checked, table, target, mapping.fields)
@@ -468,9 +675,17 @@ def check_source(
         checked.files = error.files or checked.files
         if error.columns and not checked.header:
             _show_columns(importer, checked, error.columns, target, mapping.fields)
-    if options.get("encoding") and checked.encoding.startswith("Windows"):
-        checked.decisions.append(_ENCODING_CHOSEN)
-        checked.import_notes.append(_ENCODING_NOTE)
+    if options.get("encoding") and checked.encoding in _ENCODING_NAMES:
+        checked.decisions.append(
+            Decision(
+                "encoding", f"The file is read as {checked.encoding}", is_made=True,
+                choices=[[name, f"{label} ({where})", ""] for name, (label, where) in
+                         ENCODINGS.items()],
+            )
+        )  # fmt: skip
+        code = checked.encoding.casefold().replace("-", "_").replace(" ", "_")
+        text = f"The file was read as {checked.encoding}."
+        checked.import_notes.append({"code": code, "text": text, "rows": []})
     if table is not None:
         checked.remarks = [*table.remarks.listed(), *checked.remarks]
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
@@ -587,17 +802,19 @@ def _guess_paths(
     }
 
 
-_ENCODING_CHOSEN = Decision("encoding", "The file is read as Windows-1252", is_made=True)
-_ENCODING_NOTE = {
-    "code": "windows_1252",
-    "text": "The file was read as Windows-1252.",
-    "rows": [],
-}
+_ENCODING_NAMES = {label for label, _ in ENCODINGS.values()}
 
 
 def _ask(question: Question) -> Decision:
-    choices = [[answer, meaning, ""] for answer, meaning in question.choices]
-    return Decision(question.key, question.text, choices=choices, rows=_list_ids(question.examples))
+    return Decision(
+        question.key, question.text, choices=_list_choices(question),
+        rows=_list_ids(question.examples), around=[[*line] for line in question.around],
+        columns=[*question.columns], proposed=question.proposed,
+    )  # fmt: skip
+
+
+def _list_choices(question: Question) -> list[list[Any]]:
+    return [[*choice, ""][:3] for choice in question.choices]
 
 
 def _list_ids(ids: Sequence[str]) -> list[str]:
@@ -606,23 +823,12 @@ def _list_ids(ids: Sequence[str]) -> list[str]:
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:
-    """A file that isn't UTF-8 may be Windows-1252, which only its reader can tell."""
-    preview = fault.preview
-    if preview is None or preview.undefined is not None:
+    """Of a file that isn't UTF-8 only its reader can tell in which encoding it looks right."""
+    if not fault.readings:
         return []
-    return [
-        Decision(
-            "encoding",
-            "The file isn't UTF-8",
-            "It may be Windows-1252, as Excel writes in much of Europe. If these lines look "
-            "right, read it that way.",
-            choices=[["windows-1252", "Read as Windows-1252", ""]],
-            rows=[
-                f"line {place.line}: {place.before}{place.odd}{place.after}"
-                for place in preview.places
-            ],
-        )
-    ]
+    choices = [[name, "{} ({})".format(*ENCODINGS[name]), words] for name, words in fault.readings]
+    text = "Choose the characters with which these words look right."
+    return [Decision("encoding", "The file isn't UTF-8", text, choices=choices)]
 
 
 def _read_rows(
@@ -745,8 +951,11 @@ def read_header(
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)
+            before = list(table.header)
+            table = importer.prepare(table, target, mapping)
             PathColumns(table, peek(table), asked, list_known(importer, target, asked))
-            return [*(name.strip() for name in table.header), *table.sources]
+            names = dict.fromkeys(name.strip() for name in (*before, *table.header))
+            return [*names, *table.sources]
     except Refused:
         return []
 
@@ -785,3 +994,34 @@ def name_on_disk(path: Path) -> str:
 def hash_file(path: Path) -> str:
     with path.open("rb") as source:
         return file_digest(source, "sha256").hexdigest()
+
+
+# --- rows of the database -----------------------------------------------------------------
+
+
+_INSERTED_AT_ONCE = 500  # rows of a statement
+
+
+def insert_rows(
+    model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> list[int]:
+    """Insert values of these fields as the database takes them; return the ids in order.
+
+    Objects of models would take several times as long.
+
+    JSON comes as text, and a UUID as its `hex`, which both databases read.
+    """
+    quote = connection.ops.quote_name
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    columns = ", ".join(quote(str(fields[name].column)) for name in names)
+    head = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES "  # noqa: S608 (names)
+    marks = f"({', '.join(['%s'] * len(names))})"
+    ids: list[int] = []
+    rest = iter(rows)
+    with connection.cursor() as cursor:
+        while page := list(islice(rest, _INSERTED_AT_ONCE)):
+            statement = f"{head}{', '.join([marks] * len(page))} RETURNING id"
+            cursor.execute(statement, [value for row in page for value in row])
+            # in the order of the rows: both databases number them as they come
+            ids += sorted(pk for (pk,) in cursor.fetchall())
+    return ids

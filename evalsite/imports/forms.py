@@ -10,11 +10,11 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
+from evalsite.data.tables.files import clean_file_name, clean_path
 from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
-from evalsite.imports.columns import Field, check_system, fold_system
+from evalsite.imports.core import Field, check_system, fold_system
 from evalsite.imports.models import Upload
-from evalsite.imports.uploads import clean_file_name, clean_path
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -197,7 +197,13 @@ class SystemNamesForm(ChangesForm):
             in_file: self.cleaned_data[f"name-{number}"].strip() or in_file
             for number, (in_file, *_) in enumerate(self.names)
         }
-        return {in_file: name for in_file, name in chosen.items() if name != in_file}
+        # a system that the study knows by another name may be meant by the one in the file
+        shown = {in_file: name for in_file, name, _ in self.names}
+        return {
+            in_file: name
+            for in_file, name in chosen.items()
+            if name != in_file or shown[in_file] != in_file
+        }
 
 
 # what a select shows of a decision whose answers the file no longer names
@@ -248,6 +254,21 @@ class DecisionsForm(ChangesForm):
             values = {str(value): value for value, *_ in decision["choices"]}
             answers[decision["key"]] = values.get(chosen, chosen) if chosen else None
         return answers
+
+
+class PartForm(ChangesForm):
+    """How many of the items people rate; the key of the field is that of the reader's option."""
+
+    random_part = forms.IntegerField(
+        label="People rate a random",
+        required=False,
+        min_value=1,
+        error_messages={
+            "invalid": "Enter how many items people rate as a whole number, or nothing for all.",
+            "min_value": "People rate 1 item or more. Enter nothing for all.",
+        },
+        widget=forms.TextInput(attrs={"class": "num", "inputmode": "numeric"}),
+    )
 
 
 class ReadingForm(ChangesForm):

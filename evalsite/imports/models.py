@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Output, Study
 

@@ -14,7 +14,7 @@ from django.db.models import Max
 from django.utils.crypto import salted_hmac
 
 from evalsite import __version__
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.core import (
     HAS_CHANGED,
     HAS_FAULTS,
@@ -170,6 +170,13 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     # before the check, during which the study may change
     basis = find_basis(upload)
     checked = read_upload(upload, tell=tell)
+    if proposed := {d.key: d.proposed for d in checked.decisions if d.proposed and not d.is_made}:
+        # whoever looks at the page can choose otherwise
+        decisions = {**proposed, **upload.mapping.decisions}
+        upload.mapping = upload.mapping.change(decisions=decisions)
+        Upload.objects.filter(pk=upload.pk).update(mapping=upload.mapping)
+        basis = find_basis(upload)
+        checked = read_upload(upload, tell=tell)
     # replaced, not written over: a backup may be reading the earlier list
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())

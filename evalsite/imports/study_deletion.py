@@ -12,13 +12,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.launch import insist_on_owner
-from evalsite.audit.models import AuditEntry
+from evalsite.imports.batches.new_study import remove_study
 from evalsite.imports.models import Upload
 from evalsite.imports.uploads import forget_bytes
 from evalsite.jobs.models import Job
-from evalsite.participants.models import Consent
 from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.staff_pages import StudyView
 from evalsite.studies.summary_lines import count_of
@@ -56,19 +54,7 @@ def delete_draft(*, study: Study, by: Any) -> None:
     if reason := why_kept(current):
         raise ValidationError(reason)
     uploads = list(Upload.objects.filter(study=current))
-    # without batches these are answers of pilots to practice items; they protect what they name
-    Annotation.objects.filter(study=current).delete()
-    Consent.objects.filter(study=current).delete()
-    Study.objects.filter(pk=current.pk).update(version=None)
-    Job.objects.filter(study_id=current.pk).delete()
-    AuditEntry.objects.record(
-        "study deleted",
-        by=by,
-        study_id=current.pk,
-        title=current.title,
-        protocol=current.protocol,
-    )
-    Study.objects.get(pk=current.pk).delete()
+    remove_study(current, by=by)
     for upload in uploads:
         transaction.on_commit(partial(forget_bytes, upload))
 

@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evalsite.data.tables import lines
 from evalsite.data.tables.paths import KEY, WHERE, parse_path
 from evalsite.data.tables.plain import SEPARATORS
-from evalsite.imports.columns import LEAVE_OUT
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Report
+from evalsite.data.tables.reader import PREFIX
+from evalsite.imports.core import LEAVE_OUT, LEAVE_OUT_FAULTY, Report
 from evalsite.imports.models import Upload
 from evalsite.lib.dialogue import Turn, parse_dialogue
 from evalsite.lib.limited import read_json
@@ -44,7 +45,13 @@ def describe_upload(
     open_decisions = count_open(report)
     is_table = report.delimiter in SEPARATORS.values() or upload.purpose != Upload.Purpose.ITEMS
     item = items[place] if items else None
-    lines = _show_lines(report, items, place, used) if not report.files else []
+    decisions = forms["decisions"].rows
+    gaps = [row for row in decisions if row["key"].startswith(_GAP) and not row["is_made"]]
+    variants = next((row for row in decisions if row["key"] == _VARIANTS), None)
+    decisions = [row for row in decisions if row not in gaps and row is not variants]
+    # of a random part, the lines up to the next item aren't this one's
+    has_lines = not report.files and not report.summary.get("drawn_of")
+    first_lines = _show_lines(report, items, place, used) if has_lines else []
     return {
         "forms": forms,
         "tool": find_tool(report),
@@ -56,7 +63,10 @@ def describe_upload(
         "has_lists": any("[*]" in column["name"] for column in columns),
         "is_faulty": bool(report.fault_count and not open_decisions),
         "open_decisions": open_decisions,
-        "unmade": sum(not decision["is_made"] for decision in report.decisions),
+        "decisions": decisions,
+        "unmade": sum(not row["is_made"] for row in decisions),
+        "gaps": [_describe_gap(gap) for gap in gaps],
+        "variants": variants,
         "fault_title": _name_fault(upload, report),
         "faults": [(place, _OPTIONS.sub("", words), code) for place, words, code in report.faults],
         "remarks": [_OPTIONS.sub("", str(remark)) for remark in report.remarks],
@@ -74,13 +84,33 @@ def describe_upload(
         },
         "item_count": len(items),
         "item_total": report.summary.get("groups" if is_open else "records", 0),
-        "lines": lines,
-        "last_line": lines[-1][0] if lines else 0,
+        "lines": first_lines,
+        "last_line": first_lines[-1][0] if first_lines else 0,
         "good_files": [
             file
             for file in report.files
             if len(report.files) > 1 and file["name"] not in _name_faulty(report)
         ],
+    }
+
+
+# whether prompts or models are the systems
+_VARIANTS = f"{PREFIX}variant"
+# decisions about files whose numbers of lines differ
+_GAP = f"{PREFIX}{lines.KEY}"
+
+
+def _describe_gap(gap: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of a file with missing lines, or with too many."""
+    title, _, text = gap["title"].partition(". ")
+    numbers = [number for number, *_ in gap["around"]]
+    return {
+        **gap,
+        "file": gap["key"].removeprefix(_GAP),
+        "title": title,
+        "text": _OPTIONS.sub("", text),
+        "first": min(numbers, default=0),
+        "last": max(numbers, default=0),
     }
 
 

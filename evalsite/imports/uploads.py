@@ -1,8 +1,6 @@
 """Keeping an uploaded file until it is imported or given up."""
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -21,6 +19,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.data.tables import parquet
+from evalsite.data.tables.files import clean_file_name
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
@@ -33,7 +32,6 @@ KEEP_FOR = timedelta(days=1)
 KEEP_REFUSED_FOR = timedelta(hours=1)
 _NOTED_EVERY = timedelta(hours=1)
 _MEGABYTE = 1024 * 1024
-_MAX_NAME = 200
 _UNPACKED = 6
 
 
@@ -276,21 +274,6 @@ def _remove_strays() -> None:
     for path in old:
         if path.name.partition(".")[0] not in known:
             path.unlink(missing_ok=True)
-
-
-def clean_file_name(name: str) -> str:
-    """Return a name to show to staff: without folders and invisible characters."""
-    base = re.split(r"[/\\]", name)[-1]
-    seen = "".join(
-        sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "
-    )
-    return seen.strip(" .")[-_MAX_NAME:] or "batch.csv"
-
-
-def clean_path(path: str) -> str:
-    """Return the path of a file in a folder, each part of it cleaned as a name is."""
-    parts = [part for part in re.split(r"[/\\]", path) if part.strip(" .")]
-    return "/".join(map(clean_file_name, parts)) or clean_file_name("")
 
 
 def _check_size(size: int) -> None:

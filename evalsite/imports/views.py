@@ -211,6 +211,9 @@ def correct_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpR
     """Take a corrected file in place of one with faults; the other files of the upload stay."""
     upload = _get_upload(study, upload_id)
     kind = KINDS[upload.purpose]
+    if change_upload(request, upload, kind.options) and not request.FILES:
+        # decided without another file
+        return _to_upload(study, upload)
     form = UploadForm(request.POST, request.FILES, several=kind.takes_several)
     keep = partial(keep_upload, study=study, by=request.user, purpose=upload.purpose)
     corrected = correct_file(form, upload, keep) if form.is_valid() else None

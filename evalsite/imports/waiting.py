@@ -31,6 +31,12 @@ class Waiting:
         return has_faults(self.upload)
 
     @property
+    def unit(self) -> str:
+        """Return what the job counts: rows while it reads the file, then what it stores."""
+        is_check = self.job is None or self.job.kind == importer_of(self.upload).check_kind
+        return "items" if self.upload.purpose == Upload.Purpose.ITEMS and not is_check else "rows"
+
+    @property
     def is_spent(self) -> bool:
         """It can't be imported: it has faults, or is in the study already."""
         return self.job is None and (self.is_known or self.has_faults)

@@ -474,6 +474,17 @@ def _check_examples(instrument: Instrument) -> Iterator[Fault]:
         yield Fault("no_gold", "practice", words)
 
 
+def check_example(instrument: Instrument, data: Any) -> Faults:
+    """Return the faults of an example that a study shows in this instrument."""
+    example, faults = read_part(Example, data)
+    if not faults:
+        faults = [
+            Fault(fault.code, fault.place.removeprefix("examples."), fault.message)
+            for fault in _check_example(instrument, example, "examples")
+        ]
+    return Faults(faults)
+
+
 def _check_example(instrument: Instrument, example: Example, at: str) -> Iterator[Fault]:
     outputs = instrument.item.outputs
     # ratings may speak for themselves, a practice item has to explain

@@ -31,7 +31,7 @@ _EXTRAS = "x_"
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _ADDRESS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+")
 # as long as a lease can be: an item that takes longer could never be answered in time
-MOST_MINUTES = 10_080
+MOST_MINUTES = 1_440
 
 
 class Null:

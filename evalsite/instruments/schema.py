@@ -791,6 +791,7 @@ class StudyQuestions(Part):
     eligibility: Eligibility | None = None
     background: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)] = []
     comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = []
+    examples: Annotated[list[Example], Field(max_length=200)] = []
 
 
 class Design(Part):

@@ -31,8 +31,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "criterion": ("criteria", "dimension", "aspect", "metric", "question"),
     "system": (
-        "system_id", "system_name", "team", "model", "model_name", "model_id", "algorithm",
-        "method",
+        "system_id", "system_name", "sys", "sys_id", "sys_name", "mt_system", "engine", "mt_engine",
+        "team", "model", "model_name", "model_id", "llm", "algorithm", "method",
     ),
     "value": ("rating", "score", "answer", "judgement", "judgment", "label_value", "grade"),
     "preferred": ("preference", "winner", "better", "choice", "preferred_system", "verdict"),

@@ -144,7 +144,7 @@ def _delete_identities(people: QuerySet[Participant]) -> int:
     }
     identities.delete()
     visits.update(person_id="", visit_id="", platform_study_id="", ids_deleted_at=now())
-    experts.update(name=Concat(Value("Expert "), F("pk")), email="", name_deleted_at=now())
+    experts.update(name=Concat(Value("Person "), F("pk")), email="", name_deleted_at=now())
     return len(known)
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
@@ -187,8 +188,6 @@ class RecruitmentManager(models.Manager["Recruitment"]):
             study=study,
             number=0,
             platform=find_open_link().key,
-            # a notice is for people one knows
-            is_on=not study.has_notice,
             has_further_sets=True,
         )
 
@@ -214,11 +213,6 @@ class Recruitment(models.Model):
     refuses_phones = models.BooleanField(default=False)
     # people whose link has no id may type it
     takes_typed_ids = models.BooleanField(default=False)
-    # empty: as in the study's settings
-    minutes = models.PositiveSmallIntegerField(null=True, blank=True)
-    reward = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
-    # the reward is for each announced minute, not for the set
-    is_paid_per_minute = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=now)
 
     objects = RecruitmentManager()
@@ -601,16 +595,27 @@ class JoinCount(models.Model):
         return f"join of {self.joined_at:%Y-%m-%d %H:%M}"
 
 
-# --- experts ---
+# --- people who are invited by name ---
 
 
 class Expert(models.Model):
-    """Who an expert is: an identity. Answers know only the participant."""
+    """A person invited by name: an identity. Answers know only the participant."""
+
+    class Rates(models.TextChoices):
+        """What a person was asked to rate."""
+
+        ALL = "all", "everything"
+        SHARE = "share", "an equal share"
+        COLUMN = "column", "the items of a column"
+        NUMBERS = "numbers", "items by number"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="experts")
     link = models.OneToOneField("PersonalLink", on_delete=models.CASCADE, related_name="expert")
     name = models.CharField(max_length=120)
     email = models.EmailField(blank=True)
+    rates = models.CharField(max_length=10, choices=Rates.choices, default=Rates.ALL)
+    # the column whose cells name people, or the numbers of items; empty: neither
+    selection = models.CharField(max_length=500, blank=True)
     # since when a number is in place of the name because its time was over
     name_deleted_at = models.DateTimeField(null=True)
     due_on = models.DateField(null=True, blank=True)
@@ -622,9 +627,7 @@ class Expert(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["study", "name", "email"], name="expert_invited_once_per_study"
-            )
+            models.UniqueConstraint("study", Lower("name"), name="name_invited_once_per_study"),
         ]
 
     def __str__(self) -> str:

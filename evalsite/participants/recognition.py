@@ -112,11 +112,6 @@ def list_platform_ids(study: Study, *, by: Any) -> Iterator[tuple[str, list[str]
 @scheduled("Forget people who may be recognised no longer", every=HOURLY, is_deleting=True)
 def forget_marks() -> None:
     """Delete what has been kept for as long as its study says."""
-    days = dict(
-        Study.objects.filter(pk__in=ParticipantMark.objects.values("study")).values_list(
-            "pk", "recognise_days"
-        )
-    )
-    for study, kept in days.items():
-        oldest = now() - timedelta(days=kept)
+    for study in Study.objects.filter(pk__in=ParticipantMark.objects.values("study")):
+        oldest = now() - timedelta(days=study.recognise_days)
         ParticipantMark.objects.filter(study=study, created_at__lt=oldest).delete()

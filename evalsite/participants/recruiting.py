@@ -21,41 +21,25 @@ from evalsite.participants.recognition import has_rules
 from evalsite.platforms import Outcome, Platform
 from evalsite.studies.models import Item, Study
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.summary_lines import format_money, list_of, minutes_per_set
+from evalsite.studies.summary_lines import format_money, hourly_pay, list_of
 
 _TRIES = 5
 CHECKS_WITH_A_PANEL = 2
-
-
-def promised_minutes(recruitment: Recruitment) -> int:
-    return recruitment.minutes or minutes_per_set(recruitment.study)
-
-
-def promised_pay(recruitment: Recruitment) -> Decimal | None:
-    """Return the reward for a set: the round's own, else the study's."""
-    reward = recruitment.reward
-    if reward is None:
-        return recruitment.study.pay_per_set
-    return reward * promised_minutes(recruitment) if recruitment.is_paid_per_minute else reward
-
-
-def promised_hourly_pay(recruitment: Recruitment) -> Decimal | None:
-    pay = promised_pay(recruitment)
-    return None if pay is None else pay * 60 / promised_minutes(recruitment)
+_TIMES = {2: "second", 3: "third"}
 
 
 @transaction.atomic
 def create_recruitment(
-    *, study: Study, platform: Platform, number: str = "", by: Any
+    *, study: Study, platform: Platform, time: int | None = None, by: Any
 ) -> Recruitment:
     """Create a round on this platform, turned off, with the codes that it begins with.
 
-    `number`: the one that the page offered; a round that has it on this platform is the answer.
+    `time`: the first, the second ... on this platform; if there is one already, it is the answer.
     """
     Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
-    for recruitment in study.recruitments.filter(platform=platform.key).exclude(number=0):
-        if str(recruitment.number) == number:
-            return recruitment
+    known = list(study.recruitments.filter(platform=platform.key).exclude(number=0))
+    if time is not None and time <= len(known):
+        return known[time - 1]
     last = study.recruitments.aggregate(last=Max("number"))["last"] or 0
     recruitment = Recruitment.objects.create(
         study=study,
@@ -72,6 +56,29 @@ def create_recruitment(
     return recruitment
 
 
+def name_round(platform: Platform, time: int, recruitment: Recruitment | None = None) -> str:
+    """Return what researchers call a panel, used for the first, the second ... time."""
+    name = (recruitment.name_for_people if recruitment else "") or platform.label
+    return name if time == 1 else f"{name}, {_TIMES.get(time, f'{time}th')} time"
+
+
+def list_possible(recruitment: Recruitment) -> set[Outcome]:
+    """Return the outcomes that people of this round can come to, as the study is set up."""
+    study = recruitment.study
+    never = {
+        Outcome.SCREENED_OUT: not is_screened(study),
+        Outcome.FAILED_CHECK: not (study.is_check_on or study.is_qualification_on),
+        Outcome.WRONG_DEVICE: not recruitment.refuses_phones,
+    }
+    return {outcome for outcome in Outcome if not never.get(outcome)}
+
+
+def is_screened(study: Study) -> bool:
+    """Return whether answers before the work, or earlier studies, keep people out."""
+    is_asked = study.is_eligibility_on and study.config.eligibility is not None
+    return is_asked or has_rules(study)
+
+
 def store_open_link(study: Study) -> Recruitment:
     """Return the round of the study's own link, stored."""
     recruitment = Recruitment.objects.open_link(study)
@@ -86,20 +93,26 @@ def change_recruitment(
     recruitment: Recruitment,
     values: Mapping[str, Any],
     links: Mapping[Outcome, str],
-    own_code: str | None = None,
+    codes: Mapping[Outcome, str | bool],
     by: Any,
 ) -> None:
-    """Save the settings of a round and the links of its outcomes.
+    """Save the settings of a round and the links and codes of its outcomes.
 
-    `own_code`: what everybody gets for a finished set; "": each set has a code; None: as it is.
+    `codes`: the researcher's own one, or whether the outcome has one of random letters.
     """
     for name, value in values.items():
         setattr(recruitment, name, value)
     recruitment.save(update_fields=[*values])
     for outcome, link in links.items():
         _store_code(recruitment, outcome, link=link)
-    if own_code is not None:
-        _store_code(recruitment, Outcome.COMPLETED, code=own_code)
+    for outcome, code in codes.items():
+        if code is True:
+            create_code(recruitment=recruitment, outcome=outcome)
+        else:
+            _store_code(recruitment, outcome, code=code or "")
+    for outcome, leaves in recruitment.adapter.exits.items():
+        if leaves.starts_with_code:
+            create_code(recruitment=recruitment, outcome=outcome)
     if recruitment.is_on:
         refuse_unready(recruitment)
     _record("round changed", recruitment, by)
@@ -118,14 +131,6 @@ def create_code(*, recruitment: Recruitment, outcome: Outcome) -> None:
         except IntegrityError:
             continue
     raise ValidationError("No code could be made. Try again.", code="no_code")
-
-
-@transaction.atomic
-def remove_code(*, recruitment: Recruitment, outcome: Outcome) -> None:
-    """Leave the outcome without a code, unless a round that is on needs it."""
-    _store_code(recruitment, outcome, code="")
-    if recruitment.is_on:
-        refuse_unready(recruitment)
 
 
 def _store_code(recruitment: Recruitment, outcome: Outcome, **values: str) -> None:
@@ -195,7 +200,7 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
     problems = []
     settings = recruitment.platform_settings
     if missing := [o.label for o in platform.settings if o.is_required and not settings[o.name]]:
-        words = f"Fill in {list_of([f'“{label}”' for label in missing])} below."
+        words = f"Fill in {list_of([f'“{label}”' for label in missing])}."
         problems.append(ValidationError(words, code="settings"))
     stored = {code.outcome: code for code in codes}
     done, leaves = stored.get(Outcome.COMPLETED), platform.exits[Outcome.COMPLETED]
@@ -208,14 +213,11 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
                 code="no_way_back",
             )
         )
-    is_asked = study.is_eligibility_on and study.config.eligibility is not None
-    is_screened = is_asked or has_rules(study)
     out = stored.get(Outcome.SCREENED_OUT)
-    if platform.needs_screen_out_code and is_screened and not (out and out.code):
+    if platform.needs_screen_out_code and is_screened(study) and not (out and out.code):
         problems.append(
             ValidationError(
-                "You screen people but have no screen-out code. Create one, then turn the round "
-                "on.",
+                "You screen people but have no screen-out code. Save this page once: it makes one.",
                 code="no_screen_out_code",
             )
         )
@@ -225,11 +227,11 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
 def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
     """Return what is wrong with the reward, on a platform that sets a least one."""
     platform, currency = recruitment.adapter, recruitment.study.currency
-    hourly, least = promised_hourly_pay(recruitment), platform.least_pay.get(currency)
+    hourly, least = hourly_pay(recruitment.study), platform.least_pay.get(currency)
     minimum = "" if least is None else format_money(Decimal(str(least)), currency)
     if platform.least_pay and hourly is None:
         rule = f": {platform.label} requires {minimum} an hour." if minimum else "."
-        words = f"Enter the reward that you pay on {platform.label}{rule}"
+        words = f"Enter the pay under Work{rule}"
         return [ValidationError(words, code="no_reward")]
     if least is None or hourly is None or hourly >= least:
         return []
@@ -250,23 +252,7 @@ def list_due_bonuses(recruitment: Recruitment) -> QuerySet[Visit]:
 
 # --- personal links -------------------------------------------------------------------
 
-MOST_LINKS = 500
 LINKS_VIEWED = "links viewed"
-
-
-@transaction.atomic
-def create_personal_links(*, recruitment: Recruitment, total: int, by: Any) -> int:
-    """Create links until the round has this many; return how many are new."""
-    Recruitment.objects.select_for_update(no_key=True).get(pk=recruitment.pk)
-    existing = recruitment.personal_links.count()
-    for number in range(existing + 1, min(total, MOST_LINKS) + 1):
-        link = PersonalLink(study_id=recruitment.study_id, recruitment=recruitment, number=number)
-        link.token_hash = hash_token(link.derive_token())
-        link.save(force_insert=True)
-    created = max(0, min(total, MOST_LINKS) - existing)
-    if created:
-        _record("personal links created", recruitment, by, links=created)
-    return created
 
 
 @transaction.atomic

@@ -10,10 +10,9 @@ from django.utils.translation import ngettext
 
 from evalsite.accounts.time_zones import zone_of
 from evalsite.participants.models import Recruitment
-from evalsite.participants.recruiting import promised_minutes, promised_pay
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.set_size import items_per_set
-from evalsite.studies.summary_lines import format_money
+from evalsite.studies.set_size import items_per_set, mains_per_set
+from evalsite.studies.summary_lines import format_money, minutes_per_set
 
 
 def shut_sentence(study: Study) -> dict[str, Any]:
@@ -64,7 +63,9 @@ def describe_opening(study: Study) -> dict[str, Any]:
 
 def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, str]]:
     """Return time, pay and size of a set: term, value, and a note in small print."""
-    minutes, pay = promised_minutes(recruitment), promised_pay(recruitment)
+    # no more than a set has are counted; a draft may have none yet
+    items = study.items.main().open()[: mains_per_set(study)].count() or None
+    minutes, pay = minutes_per_set(study, items), study.pay_per_set
     about = ngettext("about %(minutes)s minute", "about %(minutes)s minutes", minutes)
     facts = [(_("Time"), about % {"minutes": minutes}, "")]
     if pay is not None:
@@ -73,6 +74,6 @@ def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, 
         facts.append((_("Pay"), format_money(pay, study.currency), an_hour))
     return [
         *facts,
-        (study.config.item.names, str(items_per_set(study)), ""),
+        (study.config.item.names, str(items_per_set(study, items)), ""),
         (_("Works on a phone"), _("no") if recruitment.refuses_phones else _("yes"), ""),
     ]

@@ -17,13 +17,9 @@ from evalsite.participants.models import (
     Recruitment,
     Visit,
 )
-from evalsite.participants.recruiting import (
-    promised_hourly_pay,
-    promised_minutes,
-    promised_pay,
-)
 from evalsite.platforms import Leave, Outcome
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import hourly_pay, minutes_per_set
 from evalsite.studies.version_cache import read_content
 from evalsite.studies.versions import get_identity_days, shown_content
 
@@ -113,7 +109,7 @@ def _find_bonus(visit: Visit, outcome: Outcome) -> dict[str, Any]:
     At the rate of the round, and for no longer than a set is announced to take.
     """
     recruitment = visit.recruitment
-    leaves, hourly = recruitment.adapter.exits[outcome], promised_hourly_pay(recruitment)
+    leaves, hourly = recruitment.adapter.exits[outcome], hourly_pay(recruitment.study)
     codes = recruitment.codes.filter(outcome=outcome).exclude(code="", link="")
     is_paid = leaves.is_paid and codes.exists()
     if not visit.person_id or not recruitment.adapter.hands_back or is_paid or not hourly:
@@ -125,7 +121,7 @@ def _find_bonus(visit: Visit, outcome: Outcome) -> dict[str, Any]:
     seconds = (now() - max(agreed_at, visit.arrived_at)).total_seconds()
     if seconds <= _UNPAID_SECONDS:
         return {}
-    minutes = min(ceil(seconds / 60), promised_minutes(recruitment))
+    minutes = min(ceil(seconds / 60), minutes_per_set(recruitment.study))
     amount = (hourly * minutes / 60).quantize(_PENNY, rounding=ROUND_UP)
     return {"bonus": amount, "bonus_minutes": minutes}
 
@@ -178,8 +174,8 @@ def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> Wa
         hands_over="{code}" in link or bool(fixed and fixed in link),
         leave=leaves.otherwise,
         has_further_sets=recruitment.has_further_sets,
-        pay=promised_pay(recruitment),
-        minutes=promised_minutes(recruitment),
+        pay=recruitment.study.pay_per_set,
+        minutes=minutes_per_set(recruitment.study),
     )
 
 
@@ -191,12 +187,10 @@ def read_rounds(study: Study) -> "Rounds":
     completed = OutcomeCode.objects.filter(recruitment=OuterRef("pk"), outcome=Outcome.COMPLETED)
     rounds = study.recruitments.order_by().annotate(fixed=Subquery(completed.values("code")[:1]))
     codes: dict[int | None, str] = {}
-    pays = False
-    for pk, number, reward, code in rounds.values_list("pk", "number", "reward", "fixed"):
-        pays = pays or reward is not None
+    for pk, number, code in rounds.values_list("pk", "number", "fixed"):
         # the study's own link is round 0, and people without a visit came by it
         codes |= {pk: code or ""} | ({} if number else {None: code or ""})
-    kept = vars(study)[_ROUNDS] = Rounds(codes=codes, pays=pays)
+    kept = vars(study)[_ROUNDS] = Rounds(codes=codes)
     return kept
 
 
@@ -208,10 +202,9 @@ def with_last_round(people: QuerySet[Participant]) -> QuerySet[Any]:
 
 @dataclass(frozen=True)
 class Rounds:
-    """The code that each round gives other than a set's own ("": none), and whether one pays."""
+    """The code that each round gives other than a set's own ("": none)."""
 
     codes: dict[int | None, str]
-    pays: bool
 
     @property
     def shared_codes(self) -> set[str]:

@@ -49,7 +49,7 @@ class Prolific(Platform):
 PROLIFIC = Prolific(
     key="prolific",
     label="Prolific",
-    summary="Each person arrives with a Prolific ID and leaves with a code.",
+    summary="Link and completion codes. £6 an hour at least, £9 advised.",
     person=Parameter(name="PROLIFIC_PID", pattern=_HEX_24, spell=str.lower),
     visit=Parameter(name="SESSION_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
     study=Parameter(name="STUDY_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
@@ -68,11 +68,9 @@ PROLIFIC = Prolific(
         Outcome.SCREENED_OUT: Exit(
             takes_code=True, starts_with_code=True, is_paid=True, advice="“Fixed screen-out”"
         ),
-        Outcome.FAILED_CHECK: Exit(
-            takes_code=True, starts_with_code=True, advice="“Request return”"
-        ),
-        Outcome.NO_CONSENT: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
-        Outcome.NO_PLACE: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
+        Outcome.FAILED_CHECK: Exit(takes_code=True, advice="“Request return”"),
+        Outcome.NO_CONSENT: Exit(takes_code=True, advice="“Request return”"),
+        Outcome.NO_PLACE: Exit(takes_code=True, advice="“Request return”"),
         Outcome.WRONG_DEVICE: Exit(takes_code=True, advice="“Incompatible device”"),
     },
     needs_screen_out_code=True,
@@ -147,7 +145,7 @@ class Connect(Platform):
 CONNECT = Connect(
     key="connect",
     label="Connect",
-    summary="CloudResearch Connect adds its own IDs and takes people back by a redirect link.",
+    summary="Project link and redirect. $7.50 an hour at least.",
     person=Parameter(name="participantId", pattern=_ID),
     visit=Parameter(name="assignmentId", pattern=_ID),
     study=Parameter(name="projectId", pattern=_ID, is_telling=True),
@@ -212,7 +210,7 @@ class Sona(Platform):
 SONA = Sona(
     key="sona",
     label="SONA",
-    summary="For course credit: SONA grants it when someone opens the link on the last page.",
+    summary="Course credit.",
     person=Parameter(name="sona_id", pattern=re.compile("[1-9][0-9]{1,6}")),
     has_ids_of_round=True,
     # opening the completion link has granted it
@@ -271,8 +269,8 @@ class Panel(Platform):
 
 PANEL = Panel(
     key="panel",
-    label="Any other panel",
-    summary="For panels that put a person’s ID into the link.",
+    label="Another panel",
+    summary="Any that puts an ID into the link. MTurk too.",
     settings=(
         Setting(
             name="panel",
@@ -372,6 +370,7 @@ class MTurkLink(Platform):
 
 MTURK_LINK = MTurkLink(
     key="mturk",
+    offered_by="panel",
     label="Mechanical Turk",
     summary="Uses a survey link. Each set gets a code of its own to paste back.",
     person=Parameter(name="workerId", pattern=re.compile("A[0-9A-Z]{9,20}"), spell=str.upper),

@@ -1,12 +1,9 @@
 """Closing studies at the time that was set for it, or once all their answers are in."""
 
-from django.db.models import Q
-
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.launch import close_by_itself, count_held
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import scheduled
-from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.setting_changes import PLACES
 
@@ -19,8 +16,9 @@ def close_due_studies() -> str:
     """
     running = Study.objects.filter(state__in=[Study.State.LIVE, Study.State.PAUSED])
     closed = 0
-    for study in running.filter(Q(closes_at__lte=now()) | Q(closes_when_full=True)):
-        if (study.is_past_its_end or _has_all_answers(study)) and count_held(study) is None:
+    for study in running:
+        is_full = study.closes_when_full and _has_all_answers(study)
+        if (study.is_past_its_end or is_full) and count_held(study) is None:
             why = "closing time" if study.is_past_its_end else "last answer"
             close_by_itself(study=study, why=why)
             closed += 1

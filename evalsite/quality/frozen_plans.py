@@ -10,17 +10,17 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.running.checklist import counts_of
 from evalsite.annotation.running.launch import (
     AT_LAUNCH,
     AtLaunch,
-    Frozen,
     count_held,
     insist_on_owner,
 )
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
-from evalsite.quality.exclusion_rules import describe_rule, list_conditions
+from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.models import (
     AnalysisPlan,
     AnalysisPlanVersion,
@@ -39,7 +39,7 @@ PLANNED = "plan"
 FROZEN = "analysis plan frozen"
 REVEALED = "results revealed early"
 # a plan is more than thresholds of flags and numbers
-_PARTS = ("primary", "baseline", "hypotheses", "margins", "exclusion_rule", "rules")
+_PARTS = ("primary", "hypotheses", "margins", "exclusion_rule", "rules")
 Kind = PlanEvent.Kind
 
 
@@ -48,7 +48,6 @@ def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]
     plan = plan or plan_of(study)
     content = {
         "primary": plan.primary,
-        "baseline": plan.baseline,
         "hypotheses": plan.hypotheses,
         "margins": plan.margins,
         "exclusion_rule": plan.exclusion_rule,
@@ -62,7 +61,8 @@ def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]
     content = {name: value for name, value in content.items() if value not in ("", None, [], {})}
     if not has_plan(content):
         return content
-    items = Item.objects.main().filter(study=study).count()
+    is_draft = study.version_id is None
+    items = counts_of(study).items if is_draft else Item.objects.main().filter(study=study).count()
     planned = {"items": items, "answers": items * study.k, "stopping": plan.stopping}
     clusters = list_cluster_answers(study)
     return content | {"planned": planned} | ({"clusters": clusters} if clusters else {})
@@ -120,31 +120,20 @@ def freeze_at_launch(study: Study, by: Any) -> None:
     freeze_plan(study, by)
 
 
-def describe_at_launch(study: Study) -> Frozen:
-    """Return the plan as the launch would freeze it, with its hash."""
-    plan = plan_of(study)
-    content = build_plan(study, plan)
-    labels = {criterion.key: criterion.label for criterion in study.config.criteria}
-    digest = hash_content(content)
-    rules = [
-        *map(describe_rule, content.get("rules", ())),
-        *(["the rule in words"] if plan.exclusion_rule else []),
-    ]
-    hidden = [("Results", "hidden until the study is closed")] if study.hides_results else []
-    facts = [
-        ("Primary criterion", str(labels.get(plan.primary, "none"))),
-        ("Hypotheses", f"{len(plan.hypotheses) + len(plan.margins) or 'none'}"),
-        ("Exclude", "; ".join(rules) or "nobody by rule"),
-    ]
-    who = f" by {plan.changed_by}" if plan.changed_by else ""
-    return Frozen(
-        mark=digest,
-        facts=[*(facts if has_plan(content) else []), *hidden],
-        changed=f"The analysis plan was changed{who} while you had this page open.",
+def mark_content(content: dict[str, Any]) -> str:
+    """Return the hash of a plan alone: the items of its study are marked by themselves."""
+    return hash_content({name: part for name, part in content.items() if name != "planned"})
+
+
+AT_LAUNCH.append(
+    AtLaunch(
+        name="plan",
+        mark=lambda study: mark_content(build_plan(study)),
+        name_last=lambda study: str(plan_of(study).changed_by or ""),
+        freeze=freeze_at_launch,
+        finish=commit_plan,
     )
-
-
-AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch, finish=commit_plan))
+)
 
 
 def list_versions(study: Study) -> list[AnalysisPlanVersion]:

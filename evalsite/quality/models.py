@@ -18,7 +18,6 @@ LONGEST_NOTE = 2000
 RELATIONS = ("not_worse", "equivalent")
 # the parts of an analysis plan, and where each keeps the moment of its last change
 PLAN_MOMENTS = {
-    "baseline": "baseline_changed_at",
     "thresholds": "thresholds_changed_at",
     "exclusion_rule": "rule_changed_at",
     "primary": "primary_changed_at",
@@ -95,8 +94,6 @@ class AnalysisPlan(models.Model):
         CLOSING = "closing", "The closing date is reached"
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="analysis_plan")
-    # all comparisons are with this system; blank: every pair of systems
-    baseline = models.CharField(max_length=200, blank=True)
     # the criterion whose corrected p values are the result; blank: none
     primary = models.CharField(max_length=100, blank=True)
     # planned tests against a margin: rows of criterion, system, relation, other and margin; level
@@ -116,7 +113,6 @@ class AnalysisPlan(models.Model):
     repeats = models.ForeignKey(
         Study, null=True, blank=True, on_delete=models.SET_NULL, related_name="repetitions"
     )
-    baseline_changed_at = models.DateTimeField(null=True)
     thresholds_changed_at = models.DateTimeField(null=True)
     rule_changed_at = models.DateTimeField(null=True)
     primary_changed_at = models.DateTimeField(null=True)

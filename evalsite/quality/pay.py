@@ -23,12 +23,11 @@ from evalsite.annotation.pages.screens import answered_screen
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import REPORTED, ItemSet, Origin, Participant, Recruitment, Visit
-from evalsite.participants.recruiting import promised_minutes, promised_pay
-from evalsite.participants.visits import read_rounds
 from evalsite.platforms import Outcome, Reason
 from evalsite.quality.check_results import judge_answers, judge_checks
 from evalsite.quality.models import Approval
 from evalsite.studies.models import Item, Study
+from evalsite.studies.summary_lines import minutes_per_set
 
 State = Approval.State
 _PENNY = Decimal("0.01")
@@ -119,7 +118,7 @@ class PaySet:
     @property
     def worth(self) -> Decimal:
         """Return what the set is due if it is approved."""
-        pay = promised_pay(self.recruitment) or Decimal(0)
+        pay = self.recruitment.study.pay_per_set or Decimal(0)
         if self.is_full:
             return pay
         part = pay * self.answered / max(1, self.item_set.total)
@@ -270,7 +269,7 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
 
 def is_paid(study: Study) -> bool:
     """Return whether anybody was promised pay in this study."""
-    return study.pay_per_set is not None or read_rounds(study).pays
+    return study.pay_per_set is not None
 
 
 # --- the rate ------------------------------------------------------------------------------------
@@ -290,19 +289,12 @@ class Rate:
         return self.measured < self.promised
 
 
-def find_rate(study: Study, rounds: Sequence[Recruitment]) -> Rate | None:
-    """Return the hourly pay of the study, once a set is finished; None without pay.
-
-    By its first round that is on; without one, by the study's own link.
-    """
-    by_number = {recruitment.number: recruitment for recruitment in rounds}
-    open_link = by_number.pop(0, None) or Recruitment(study=study, number=0)
-    recruitment = next((round_ for round_ in by_number.values() if round_.is_on), open_link)
-    recruitment.study = study
-    pay, minutes = promised_pay(recruitment), _find_median_minutes(study)
+def find_rate(study: Study) -> Rate | None:
+    """Return the hourly pay of the study, once a set is finished; None without pay."""
+    pay, minutes = study.pay_per_set, _find_median_minutes(study)
     if not pay or minutes is None:
         return None
-    promised = promised_minutes(recruitment)
+    promised = minutes_per_set(study)
     return Rate(
         promised=pay * 60 / promised,
         measured=pay * 60 / Decimal(max(minutes, 0.1)),
@@ -414,7 +406,7 @@ def _refuse_unfair(pay_set: PaySet, key: str, message: str) -> None:
             "the person reads them.",
             code="message",
         )
-    minutes = promised_minutes(pay_set.recruitment)
+    minutes = minutes_per_set(pay_set.recruitment.study)
     problem = platform.check_rejection(reason, failed=pay_set.attention.failed, minutes=minutes)
     if problem:
         raise ValidationError(f"{who}, set {pay_set.item_set.number}: {problem}", code="unfair")

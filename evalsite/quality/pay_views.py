@@ -90,7 +90,7 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     paginator.count = counts[state] if state else sum(counts.values())
     rows = paginator.get_page(request.GET.get("page"))
     rounds = list(study.recruitments.order_by("number"))
-    rate = find_rate(study, rounds)
+    rate = find_rate(study)
     reviews = list_reviews(study).select_related("item_set__participant")
     context = {
         "rows": rows,

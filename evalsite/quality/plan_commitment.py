@@ -5,20 +5,26 @@ of what every bundle holds, so it is computed again there.
 """
 
 import json
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.running.checklist import counts_of
+from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlanVersion
 from evalsite.studies.changes import find_former_names, find_former_texts
+from evalsite.studies.item_counts import MainItems
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content
 
 FORMAT = 1
 _PAGE = 500
+_SETTINGS = ("k", "set_size", "seed")
 
 
 def hash_plan(study: Study, *, number: int, content: dict[str, Any], at: datetime) -> str:
@@ -30,20 +36,47 @@ def hash_plan(study: Study, *, number: int, content: dict[str, Any], at: datetim
     version = earlier.first() or study.versions.order_by("number")[0]
     settings = version.content["settings"]
     return _hash(
-        {
-            "format": FORMAT,
-            "study": str(study.pk),
-            "plan": {"version": number, "content": content},
-            "instrument": hash_content(version.content["instrument"]),
-            "items": _hash_items(study, at),
-            "k": settings["k"],
-            "set_size": settings["set_size"],
-            "seed": settings["seed"],
-        }
+        study,
+        plan={"version": number, "content": content},
+        instrument=hash_content(version.content["instrument"]),
+        items=_hash_items(
+            study, at, find_former_names(study, at=at), find_former_texts(study, at=at)
+        ),
+        settings={name: settings[name] for name in _SETTINGS},
     )
 
 
-def _hash(data: Any) -> str:
+def foresee_line(study: Study, content: dict[str, Any]) -> str:
+    """Return the line of a draft with this plan, as a launch would make it, without its time."""
+    digest = _hash(
+        study,
+        plan={"version": 1, "content": content},
+        instrument=hash_content(study.config.to_data()),
+        items=_hash_draft(
+            counts_of(study).main, tuple(system.name for system in study.systems.all())
+        ),
+        settings={name: getattr(study, name) for name in _SETTINGS},
+    )
+    return f"evalsite-plan {FORMAT} {study.pk} {digest} version=1"
+
+
+@lru_cache(maxsize=64)
+def _hash_draft(items: MainItems, _names: tuple[str, ...]) -> str:
+    """Hash the items of a draft; kept while neither they nor the names of systems change."""
+    return _hash_items(Study(pk=items.study_id), now(), {}, {})
+
+
+def _hash(
+    study: Study, *, plan: dict[str, Any], instrument: str, items: str, settings: dict[str, Any]
+) -> str:
+    data = {
+        "format": FORMAT,
+        "study": str(study.pk),
+        "plan": plan,
+        "instrument": instrument,
+        "items": items,
+        **settings,
+    }
     return sha256(_write_canonical(data)).hexdigest()
 
 
@@ -52,19 +85,19 @@ def _write_canonical(data: Any) -> bytes:
     return text.encode()
 
 
-def _hash_items(study: Study, at: datetime) -> str:
+def _hash_items(
+    study: Study,
+    at: datetime,
+    former_names: Mapping[int, str],
+    former_texts: Mapping[tuple[int, int | None], str],
+) -> str:
     """Hash the items that were there, in order of key: a line of JSON for each.
 
     With the names and texts of that moment, whatever was renamed, corrected or withdrawn since.
     """
-    former_names, former_texts = find_former_names(study, at=at), find_former_texts(study, at=at)
     items = Item.objects.planned().filter(study=study, batch__uploaded_at__lte=at)
-    # databases sort texts in different ways
-    ids = [pk for _key, pk in sorted(items.values_list("key", "pk"))]
     digest = sha256()
-    for start in range(0, len(ids), _PAGE):
-        page = ids[start : start + _PAGE]
-        rows = Item.objects.only("key", "inputs").in_bulk(page)
+    for page in _list_pages(items.only("key", "inputs")):
         outputs: dict[int, list[tuple[str, str]]] = {}
         texts = Output.objects.filter(item__in=page).order_by("item_id", "position")
         columns = ("item_id", "position", "system_id", "system__name", "text")
@@ -72,10 +105,22 @@ def _hash_items(study: Study, at: datetime) -> str:
             name = former_names.get(system_id, name)
             text = former_texts.get((item_id, position), text)
             outputs.setdefault(item_id, []).append((name, text))
-        for pk in page:
-            item = rows[pk]
-            digest.update(_write_canonical([item.key, item.inputs, outputs.get(pk, [])]) + b"\n")
+        for item in page:
+            line = _write_canonical([item.key, item.inputs, outputs.get(item.pk, [])])
+            digest.update(line + b"\n")
     return digest.hexdigest()
+
+
+def _list_pages(items: QuerySet[Item]) -> Iterator[list[Item]]:
+    """Yield the items in order of key, page by page; databases sort texts in different ways."""
+    first = list(items[: _PAGE + 1])
+    if len(first) <= _PAGE:
+        yield sorted(first, key=lambda item: item.key)
+        return
+    ids = [pk for _key, pk in sorted(items.values_list("key", "pk"))]
+    for start in range(0, len(ids), _PAGE):
+        rows = items.in_bulk(ids[start : start + _PAGE])
+        yield [rows[pk] for pk in ids[start : start + _PAGE]]
 
 
 def commit_plan(study: Study, version: AnalysisPlanVersion | None = None) -> None:

@@ -65,7 +65,8 @@ def _check_name(study: Study, system: System, name: str) -> None:
             f"“{name}” can’t name a system: results and files use that word. Enter another name.",
             code="system_invalid",
         )
-    systems = System.objects.filter(study=study).exclude(pk=system.pk)
+    # also those of a file that is being stored
+    systems = System.all_objects.filter(study=study).exclude(pk=system.pk)
     for taken in systems.values_list("name", flat=True):
         if _fold(taken) == _fold(name):
             raise ValidationError(
@@ -84,9 +85,8 @@ def _rename_in_plan(study: Study, before: str, name: str) -> None:
     plan = AnalysisPlan.objects.filter(study=study).first()
     if plan is None:
         return
-    plan.baseline = name if plan.baseline == before else plan.baseline
     for rows in (plan.margins, plan.hypotheses):
         for row in rows:
             for side in ("system", "other"):
                 row[side] = name if row[side] == before else row[side]
-    plan.save(update_fields=["baseline", "margins", "hypotheses"])
+    plan.save(update_fields=["margins", "hypotheses"])

@@ -28,7 +28,6 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.joins import visible_receipt
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.participants.recruiting import promised_pay
 from evalsite.participants.services import finished_sets, is_paid, shown_codes
 from evalsite.participants.views import shut_sentence
 from evalsite.participants.visits import describe_kept_id
@@ -210,7 +209,7 @@ def _sum_up(me: Participant, rows: list[WorkRow]) -> dict[str, Any]:
 
     done = [row for row in rows if not row.is_at_work]
     at_work = next((row for row in rows if row.is_at_work), None)
-    pay = promised_pay(at_work.pay_set.recruitment) if at_work else None
+    pay = at_work.pay_set.recruitment.study.pay_per_set if at_work else None
     return {
         "approved": add_up(r for r in done if r.pay_set.state in (State.APPROVED, State.PAID)),
         "waiting": add_up(r for r in done if r.pay_set.state in (State.WAITING, State.REVIEW)),

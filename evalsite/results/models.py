@@ -34,6 +34,8 @@ class Report(models.Model):
     # of the ratings.csv that it was computed from
     sha256 = models.CharField(max_length=64)
     content = models.JSONField()
+    # what it says in a few words, for lists of studies
+    headline = models.TextField(blank=True)
     # when its data were read; never changed
     made_at = models.DateTimeField(default=now)
     # when it was last asked for again, after reports of other data; the newest is shown

@@ -1,7 +1,7 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
@@ -32,10 +32,16 @@ from evalsite.lib.clock import now
 from evalsite.participants.joins import find_recent_joins
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.frozen_plans import list_hidden
-from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
+from evalsite.quality.models import (
+    AnalysisPlan,
+    AnalysisPlanVersion,
+    Approval,
+    Exclusion,
+    PeopleFigures,
+)
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.quality.plan_commitment import make_line
-from evalsite.studies.item_counts import MainItems, count_records
+from evalsite.studies.item_counts import MainItems, count_records, count_records_of
 from evalsite.studies.models import Batch, Change, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
@@ -46,7 +52,7 @@ NO_LIMIT = 1_000_000
 LATEST = 1000
 _REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
 # when answers were imported says nothing of how the study goes
-_GIVEN_HERE = (Origin.OWN, Origin.SIMULATED)
+GIVEN_HERE = (Origin.OWN, Origin.SIMULATED)
 # on a page of many studies
 COUNTED_TO = 10_000
 
@@ -100,7 +106,7 @@ def count_edge(study: Study) -> Edge:
 
 
 def _count_edge(study: Study) -> Edge:
-    if study.version_id is None and not study.has_ended:
+    if study.version_id is None:
         counts = counts_of(study)
         # else answers were imported: the header shows how many of them there are, as of any study
         if not counts.answers:
@@ -143,9 +149,9 @@ def _edge_columns(study: Study) -> dict[str, Any]:
         "added": _count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
         "all_systems": _count_in_study(study, System.objects.all()),
         "newest": items.filter(study=study).order_by("-pk").values("pk")[:1],
-        "changes": _count_in_study(study, Change.objects.all()),
+        "all_changes": _count_in_study(study, Change.objects.all()),
         # one for each: by the index of origins and times
-        **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
+        **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in GIVEN_HERE},
     }
 
 
@@ -158,13 +164,15 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
         items=row["all_items"],
         records=row["all_items"]
         if study.config.unit_name == "item"
-        else count_records(MainItems(study.pk, row["all_items"], row["newest"], row["changes"])),
+        else count_records(
+            MainItems(study.pk, row["all_items"], row["newest"], row["all_changes"])
+        ),
         systems=row["all_systems"],
-        last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
+        last_at=max(filter(None, (row[f"last_{one}"] for one in GIVEN_HERE)), default=None),
     )
 
 
-def _count_in_study(study: Study, rows: QuerySet[Any]) -> Any:
+def _count_in_study(study: Any, rows: QuerySet[Any]) -> Any:
     """Return the count of the study's rows among these, as a part of another query."""
     # not Count, which groups the rows: twice as slow
     count = Func("pk", function="COUNT", output_field=IntegerField())
@@ -177,43 +185,75 @@ def _count_in_study(study: Study, rows: QuerySet[Any]) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline(Progress):
-    """The progress of one study among many, with a target only if its items were counted."""
+    """What one study among many holds, and how far it is.
 
+    Of a large one, items and records are as many as were counted, and there is no target.
+    """
+
+    items: int
+    records: int  # of the researcher's data
+    systems: int
     has_more_done: bool = False
     more_than: int = 0
 
 
 def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
-    """Outline the progress of each of these studies, in four queries however many there are.
+    """Outline each of these studies, in five queries however many there are, later in four.
 
     If a study has more than COUNTED_TO answers, or items, these are not counted, so a page of many
-    studies takes no longer for large ones.
+    studies takes no longer for large ones. What each study asks is read once in each process.
     """
     sizes = {row["pk"]: row for row in _find_sizes([study.pk for study in studies])}
     answers = _count_by_study(
         Annotation.objects.counted(), [pk for pk, row in sizes.items() if not row["many_answers"]]
     )
     small = [pk for pk, row in sizes.items() if not row["many_items"]]
-    items = _count_by_study(Item.objects.main().open(), small)
-    added = _count_by_study(Slot.objects.filter(no__gte=TOP_UP_FROM), small)
+    items = dict.fromkeys(sizes, COUNTED_TO)
+    # those that are being stored, too: so the index is enough
+    items |= dict.fromkeys(small, 0) | _count_by_study(Item.all_objects.main(), small)
+    hidden, waiting = _count_left_out(small)
+    mains = {
+        pk: MainItems(pk, items[pk] - hidden.get(pk, 0), row["newest"], row["all_changes"])
+        for pk, row in sizes.items()
+    }
+    units = {study.pk: study.base_instrument.unit_name for study in studies}
+    records = count_records_of([mains[pk] for pk in small if units[pk] != "item"])
     outlines = {}
     for study in studies:
-        row = sizes[study.pk]
-        has_more_done = bool(row["many_answers"])
+        row, main = sizes[study.pk], mains[study.pk]
+        has_more_done, is_large = bool(row["many_answers"]), bool(row["many_items"])
+        done = COUNTED_TO if has_more_done else answers.get(study.pk, 0)
+        target = (main.number - waiting.get(study.pk, 0)) * study.k + row["added"]
+        if study.is_collected_elsewhere:
+            target = done  # nothing was planned here
         outlines[study.pk] = Outline(
-            done=COUNTED_TO if has_more_done else answers.get(study.pk, 0),
-            target=items.get(study.pk, 0) * study.k + added.get(study.pk, 0),
-            last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
+            done=done,
+            target=0 if is_large else target,
+            last_at=max(
+                filter(None, (row[f"last_{origin}"] for origin in GIVEN_HERE)), default=None
+            ),
+            items=main.number,
+            records=records.get(study.pk, main.number),
+            systems=row["all_systems"],
             has_more_done=has_more_done,
-            more_than=COUNTED_TO * study.k if row["many_items"] else 0,
+            more_than=COUNTED_TO * study.k if is_large else 0,
         )
     return outlines
+
+
+def count_for(rows: QuerySet[Any]) -> Any:
+    """Return the count of a study's rows among these, as a part of a query of studies."""
+    return _count_in_study(OuterRef("pk"), rows)
 
 
 def _find_sizes(ids: Collection[UUID]) -> Any:
     """Find which studies have more answers or items than are counted, and their last answers."""
     counted = Annotation.objects.counted().filter(study=OuterRef("pk"))
-    items = Item.objects.main().filter(study=OuterRef("pk"))
+    # those that are being stored, too: so the index is enough
+    items = Item.all_objects.main().filter(study=OuterRef("pk"))
+    # a batch has a row for each item at least
+    rows = Batch.all_objects.filter(study=OuterRef("pk")).order_by()
+    row_count = Func("rows", function="SUM", output_field=IntegerField())
     newest = counted.order_by("-submitted_at").values("submitted_at")
     beyond = slice(COUNTED_TO, COUNTED_TO + 1)
     return (
@@ -225,8 +265,21 @@ def _find_sizes(ids: Collection[UUID]) -> Any:
             many_answers=Subquery(
                 counted.order_by("origin", "submitted_at").values("status")[beyond]
             ),
-            many_items=Subquery(items.order_by("pk").values("pk")[beyond]),
-            **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
+            all_rows=Subquery(rows.annotate(row_count=row_count).values("row_count")),
+            many_items=Case(
+                When(
+                    all_rows__gt=COUNTED_TO,
+                    then=Subquery(items.order_by("pk").values("pk")[beyond]),
+                ),
+            ),
+            newest=Subquery(items.order_by("-pk").values("pk")[:1]),
+            all_changes=count_for(Change.objects.all()),
+            added=count_for(Slot.objects.filter(no__gte=TOP_UP_FROM)),
+            all_systems=count_for(System.objects.all()),
+            **{
+                f"last_{origin}": Subquery(newest.filter(origin=origin)[:1])
+                for origin in GIVEN_HERE
+            },
         )
     )
 
@@ -234,6 +287,21 @@ def _find_sizes(ids: Collection[UUID]) -> Any:
 def _count_by_study(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, int]:
     counts = rows.filter(study__in=ids).order_by().values_list("study")
     return dict(counts.annotate(rows=Count("pk")))
+
+
+def _count_left_out(ids: Collection[UUID]) -> tuple[dict[UUID, int], dict[UUID, int]]:
+    """Count the main items that are being stored, and those that wait to be dealt."""
+    is_waiting = Q(opened_at=None, study__launched_at__isnull=False)
+    batches = Batch.all_objects.filter(Q(stored_at=None) | is_waiting, study__in=ids).order_by()
+    # usually there is none
+    stored = dict(batches.values_list("pk", "stored_at"))
+    hidden: dict[UUID, int] = {}
+    waiting: dict[UUID, int] = {}
+    rows = Item.all_objects.main().filter(batch__in=stored).order_by().values_list("study", "batch")
+    for study, batch, count in rows.annotate(rows=Count("pk")) if stored else ():
+        counts = hidden if stored[batch] is None else waiting
+        counts[study] = counts.get(study, 0) + count
+    return hidden, waiting
 
 
 # --- one study ------------------------------------------------------------------------------
@@ -277,6 +345,9 @@ class Activity:
     to_approve: int = 0
     imported: tuple[str, ...] = ()
     plan: NewestPlan | None = None
+    has_invited: bool = False  # people by name
+    measured_at: datetime | None = None  # when people were measured last, for flags
+    thresholds: dict[str, float] = field(default_factory=dict)
 
 
 def activity_of(study: Study) -> Activity:
@@ -316,6 +387,9 @@ def activity_of(study: Study) -> Activity:
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
         "is_for_invited": Exists(find_if_alone(study)),
+        "has_invited": Exists(study.experts.all()),
+        "measured_at": Subquery(PeopleFigures.objects.filter(study=study).values("measured_at")),
+        "thresholds": Subquery(AnalysisPlan.objects.filter(study=study).values("thresholds")),
         **_plan_columns(study),
     }
     row = _read_columns(study, columns)
@@ -327,6 +401,9 @@ def activity_of(study: Study) -> Activity:
         active=row["active"],
         joined=row["joined"],
         is_for_invited=row["is_for_invited"],
+        has_invited=row["has_invited"],
+        measured_at=row["measured_at"],
+        thresholds=row["thresholds"] or {},
         has_work=row["has_work"],
         reviews=row["reviews"],
         review_due_at=row["review_due_at"],
@@ -404,7 +481,7 @@ def _find_active(study: Study) -> QuerySet[Participant]:
     since = now() - timedelta(minutes=ACTIVE_MINUTES)
     renewed = since + timedelta(minutes=study.lease_minutes)
     answered = Annotation.objects.filter(
-        study=study, origin__in=_GIVEN_HERE, submitted_at__gte=since
+        study=study, origin__in=GIVEN_HERE, submitted_at__gte=since
     )
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     # new sets are reserved for less than a lease at first
@@ -442,7 +519,7 @@ def median_seconds(study: Study) -> int | None:
     """Return the median time from shown to saved, of the latest thousand items that were rated."""
     # not of all: a database sorts what it computes from two columns without an index
     rated = Annotation.objects.counted().filter(
-        study=study, origin__in=_GIVEN_HERE, outcome=Annotation.Outcome.RATED
+        study=study, origin__in=GIVEN_HERE, outcome=Annotation.Outcome.RATED
     )
     times = rated.order_by("-id")
     seconds = [

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.analysis.families import get_family
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import FEWEST_SHARED, Thresholds, make_thresholds
+from evalsite.annotation.running.checklist import Counts
 from evalsite.annotation.running.made_checks import describe_checks
 from evalsite.annotation.running.setup import describe_setup
 from evalsite.annotation.running.setup_page import (
@@ -18,6 +19,7 @@ from evalsite.annotation.running.setup_page import (
     make_form,
     save_settings,
 )
+from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.studies.models import Item, Membership, Study
@@ -56,16 +58,10 @@ def show_quality(request: HttpRequest, study: Study) -> HttpResponseBase:
         return saved
     context = describe_page(study, form)
     shown, counts = context["shown"], describe_setup(study).counts
-    checks = describe_checks(study)
-    attention = sum(item.kind == Item.Kind.ATTENTION for item, _, _ in checks)
-    answers = answers_each(shown, counts.items)
-    fitting = checks_in(shown, mains_per_set(shown))
-    met = min(shown.checks_per_person, attention, fitting if shown.max_sets == 1 else attention)
-    limits = make_thresholds(own_thresholds(study, plan_of(study)))
-    flags = list_flags(shown, limits, answers=answers, attention=met)
+    flags = find_flags(shown, counts, plan_of(study))
     context |= {
-        "checks": checks,
-        "answers": answers,
+        "checks": describe_checks(study),
+        "answers": answers_each(shown, counts.items),
         "flags": flags,
         "can_fire": sum(flag.can_fire for flag in flags),
         "questions": describe_entry_questions(study),
@@ -76,6 +72,18 @@ def show_quality(request: HttpRequest, study: Study) -> HttpResponseBase:
     }
     status = choose_status(context)
     return TemplateResponse(request, "studies/setup_quality.html", context, status=status)
+
+
+def find_flags(study: Study, counts: Counts, plan: AnalysisPlan) -> list[FlagRow]:
+    """Return the five flags, for the answers and checks that these settings give a person."""
+    attention = counts.by_kind.get(Item.Kind.ATTENTION, 0)
+    fitting = checks_in(study, mains_per_set(study)) if study.max_sets == 1 else attention
+    return list_flags(
+        study,
+        make_thresholds(own_thresholds(study, plan)),
+        answers=answers_each(study, counts.items),
+        attention=min(study.checks_per_person, attention, fitting),
+    )
 
 
 def list_flags(study: Study, limits: Thresholds, *, answers: int, attention: int) -> list[FlagRow]:

@@ -7,7 +7,8 @@ from evalsite.results.documents.views import document_views
 from evalsite.results.exclusions.rule_views import rule_views
 from evalsite.results.exclusions.views import exclusion_views
 from evalsite.results.hidden.views import hidden_views
-from evalsite.results.overview.views import overview_views
+from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
+from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
 from evalsite.results.people.act_views import act_views
 from evalsite.results.people.views import people_views
 from evalsite.results.power.views import planner_views
@@ -16,7 +17,6 @@ from evalsite.results.replication.views import repeating_views
 from evalsite.results.report.views import report_views, result_views
 
 study_views = [
-    *overview_views,
     *design_views,
     *result_views,
     *hidden_views,

@@ -6,11 +6,12 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.readonly import ReadOnlyAdmin
 from evalsite.studies.models import Batch, Item, Output, Study
+from evalsite.studies.staff_pages import find_home
 
 
 @admin.register(AuditEntry)
@@ -38,7 +39,10 @@ class StudyAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """Lead to the study's own pages, where it is looked at and changed."""
-        return redirect("admin:study-overview", self.to_uuid(object_id))
+        study = get_object_or_404(
+            Study.objects.visible_to(request.user), pk=self.to_uuid(object_id)
+        )
+        return redirect(f"admin:{find_home(study)}", study.pk)
 
     @staticmethod
     def to_uuid(text: str) -> UUID:

@@ -5,19 +5,24 @@ from typing import Any
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import create_study, number_items
+from evalsite.studies.settings import SETTINGS
 
 _AT_A_TIME = 1000
 # what belongs to one launch
+_LEFT_OUT = {
+    "title", "description", "withdrawable_until", "opens_at", "closes_at", "closes_when_full",
+    "pay_target",
+}  # fmt: skip
 _STAYING = (Item.Kind.REPEAT, Item.Kind.WITHDRAWN)
 
 
 @transaction.atomic
 def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
     """Make a draft like this study, with a seed of its own, owned by who makes it."""
-    names = {*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY}
-    names -= {"title", "withdrawable_until"}
+    names = {"questions", *SETTINGS} - _LEFT_OUT
     copy = create_study(
         protocol=study.protocol,
         instrument=study.instrument,
@@ -28,6 +33,7 @@ def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
     )
     if with_items:
         _copy_items(study, copy)
+        count_words(copy)
     AuditEntry.objects.record(
         "study copied", by=by, study_id=copy.pk, original=str(study.pk), with_items=with_items
     )

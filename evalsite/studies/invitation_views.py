@@ -18,9 +18,10 @@ from evalsite.accounts.first_administrator import (
     read_link,
 )
 from evalsite.studies.members import accept_invitation
-from evalsite.studies.models import Invitation, Membership, TeamRole
+from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from evalsite.studies.roles import list_powers
 from evalsite.studies.site_invitations import use_site_invitation
+from evalsite.studies.staff_pages import find_home
 from evalsite.studies.team_forms import AccountForm
 
 INVALID, GONE, UNKNOWN = 422, 410, 404
@@ -90,7 +91,7 @@ def _answer(
         messages.success(request, "Your account is ready.")
         return _keep_secret(redirect("admin:index"))
     messages.success(request, "You are on the team of this study.")
-    return _keep_secret(redirect("admin:study-overview", invitation.study_id))
+    return _open_study(invitation)
 
 
 @transaction.atomic
@@ -147,6 +148,11 @@ def _ask(
     return _render(request, "studies/invitation.html", context, status, policy="strict-origin")
 
 
+def _open_study(invitation: Invitation) -> HttpResponse:
+    study = Study.objects.get(invitations=invitation)
+    return _keep_secret(redirect(f"admin:{find_home(study)}", study.pk))
+
+
 def _address_in(invitation: Invitation) -> str:
     """Return the e-mail address that the invitation is for, if its label is one."""
     return invitation.label if "@" in invitation.label else ""
@@ -159,7 +165,7 @@ def _refuse(request: HttpRequest, invitation: Invitation) -> HttpResponse:
         if invitation.study_id is None:
             return _keep_secret(redirect("admin:index"))
         if Membership.objects.filter(study=invitation.study_id, user=user).exists():
-            return _keep_secret(redirect("admin:study-overview", invitation.study_id))
+            return _open_study(invitation)
     return _close(request, invitation.state, GONE, invitation)
 
 

@@ -5,13 +5,22 @@ withdraw an item and put another back makes further changes. Nothing else may ch
 group or the record of an item.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
+from math import ceil
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, Window
 
-from evalsite.studies.models import Item
+from evalsite.studies.models import Item, Output, Study
+
+# items whose words are counted, to know how long the pages of a study are
+_READ = 30
+
+# of so many studies, as they were at one time
+_MOST_KNOWN = 1024
+_records: dict["MainItems", int] = {}
 
 
 class MainItems(NamedTuple):
@@ -23,16 +32,26 @@ class MainItems(NamedTuple):
     changes: int
 
 
-@lru_cache(maxsize=1024)
 def count_records(items: MainItems) -> int:
     """Return how many records of the researcher's data these items come from."""
-    if not items.number:
-        return 0
-    records = Item.objects.main().filter(study=items.study_id).records()
-    return int(records.distinct().count())
+    return count_records_of([items])[items.study_id]
 
 
-@lru_cache(maxsize=1024)
+def count_records_of(studies: Collection[MainItems]) -> dict[UUID, int]:
+    """Return the same of several studies: one query for all that aren't known."""
+    counts = {items.study_id: _records.get(items) for items in studies if items.number}
+    unknown = [study for study, count in counts.items() if count is None]
+    if unknown:
+        named = Item.objects.main().filter(study__in=unknown).records().values("study")
+        counts |= dict.fromkeys(unknown, 0)
+        counts |= dict(named.values_list("study", Count("name", distinct=True)))
+        if len(_records) > _MOST_KNOWN:
+            _records.clear()
+        _records.update({items: counts[items.study_id] or 0 for items in studies if items.number})
+    return {items.study_id: counts.get(items.study_id) or 0 for items in studies}
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
 def measure_groups(items: MainItems) -> tuple[int, tuple[int, ...]]:
     """Return how many groups these items form, and the different sizes of groups."""
     if not items.number:
@@ -41,3 +60,21 @@ def measure_groups(items: MainItems) -> tuple[int, tuple[int, ...]]:
     groups = groups.annotate(size=Count("pk"), groups=Window(Count("*")))
     sizes = dict(groups.values_list("size", "groups").distinct())
     return max(sizes.values(), default=0), tuple(sorted(sizes))
+
+
+def count_words(study: Study) -> None:
+    """Keep how many words people read on a page of a draft, by its first items.
+
+    Whatever adds, removes or changes items of a draft calls it, so that pages of people needn't.
+    """
+    if study.version_id is not None:
+        return
+    first = study.items.main().order_by("pk")[:_READ]
+    outputs = Output.objects.filter(item__in=first.values("pk")).select_related("item")
+    inputs = {output.item_id: output.item.inputs for output in outputs}
+    texts = [
+        *(output.text for output in outputs),
+        *(str(value) for values in inputs.values() for value in values.values()),
+    ]
+    study.words_per_page = ceil(sum(len(text.split()) for text in texts) / max(len(inputs), 1))
+    Study.objects.filter(pk=study.pk, version=None).update(words_per_page=study.words_per_page)

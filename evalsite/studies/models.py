@@ -1,6 +1,9 @@
 """What is evaluated: studies, their versions and members, batches, items and outputs."""
 
 from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -8,7 +11,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils.crypto import get_random_string, salted_hmac
@@ -16,7 +19,9 @@ from django.utils.crypto import get_random_string, salted_hmac
 from evalsite.instruments import schema
 from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
+from evalsite.studies import settings as declared
 from evalsite.studies.questions import replace_questions
+from evalsite.studies.stored_settings import COLUMNS, SettingsColumn, Values, add_settings
 from evalsite.studies.version_cache import read_built, read_instrument
 
 # --- instruments built on the web, or from a file ---
@@ -336,6 +341,18 @@ class StudyQuerySet(models.QuerySet["Study"]):
         """Leave out columns that an item's page doesn't need: its texts are in the version."""
         return self.defer(*Study.SELDOM_READ)
 
+    def update(self, **values: Any) -> int:
+        """Update rows; settings that share a column are changed in each of its rows."""
+        if not values.keys() & COLUMNS.keys():
+            return super().update(**values)
+        with transaction.atomic():
+            studies = list(self.select_for_update(no_key=True, of=("self",)))
+            for study in studies:
+                for name, value in values.items():
+                    setattr(study, name, value)
+                study.save(update_fields=values)
+        return len(studies)
+
 
 class Study(models.Model):
     """One evaluation."""
@@ -347,37 +364,14 @@ class Study(models.Model):
         CLOSED = "closed"
         ARCHIVED = "archived"
 
-    class ItemOrder(models.TextChoices):
-        RANDOM = "random", "random for each participant"
-        UPLOADED = "uploaded", "as uploaded"
-        BLOCKED = "blocked", "blocked: related items follow one another"
+    ItemOrder = declared.ItemOrder
+    Groups = declared.Groups
 
-    class Groups(models.TextChoices):
-        FREE = "free", "free: any items in a set"
-        TOGETHER = "together", "together: items of a group follow one another"
-        ONCE = "once", "once: a participant meets a group once"
-
-    # columns in groups: name a group rather than repeat its columns
-    TEXTS = (
-        "title", "organisation", "contact_email", "summary", "consent",
-        "instructions", "language", "content_warning", "answers_kept_for",
-        "ethics_approval", "responsible", "complaints", "withdrawable_until", "identity_days",
+    # what a page with an item doesn't need
+    SELDOM_READ = (
+        "title", "texts", "questions", "is_demo", "created_at", "revision", "pilot_generation",
+        "is_pilot_link_on", "unused_numbers",
     )  # fmt: skip
-    DESIGN = (
-        "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
-        "checks_per_person", "repeat_percent", "break_every", "is_practice_on",
-        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age", "asks_to_share", "has_notice", "hides_results",
-    )  # fmt: skip
-    # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
-    QUESTIONS = ("questions", "recognise_days")
-    PAY = ("minutes_per_set", "pay_per_set", "bonus", "currency")
-    HISTORY = (
-        "is_demo", "created_at", "revision", "pay_target",
-        "pilot_generation", "is_pilot_link_on", "description", "closes_when_full",
-        "unused_numbers",
-    )  # fmt: skip
-    SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # Which protocols exist is a setting, so the names are not choices of the column. A study of an
@@ -391,97 +385,18 @@ class Study(models.Model):
     is_demo = models.BooleanField(default=False)
     seed = models.CharField(max_length=32, default=make_seed)
 
-    # texts
+    # What is set up; `studies.settings` declares it. Below, what the database guards or filters by.
+    texts = SettingsColumn()
+    settings = SettingsColumn()
     title = models.CharField(max_length=120)
-    organisation = models.CharField(max_length=120, blank=True)
-    # for the team and the datasheet; participants don't see it
-    description = models.TextField(blank=True)
-    contact_email = models.EmailField(blank=True)
-    summary = models.TextField(blank=True)
-    # the researcher's own words, before the sentences that follow the settings
-    consent = models.TextField(blank=True)
-    instructions = models.TextField(blank=True)
-    # what the texts may contain: with it people may skip items, which are covered until asked for
-    content_warning = models.TextField(blank=True)
-    language = models.CharField(max_length=35, default="en")
+    # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     questions = models.JSONField(default=dict, blank=True)
-    # how long a code made from platform ids tells later studies who took part; 0: none is kept
-    recognise_days = models.PositiveSmallIntegerField(
-        default=0, validators=[MaxValueValidator(3650)]
-    )
-
-    # how work is handed out
     k = models.PositiveSmallIntegerField(
         default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
-    )
-    set_size = models.PositiveSmallIntegerField(
-        default=10, validators=[MinValueValidator(1), MaxValueValidator(500)]
-    )
-    max_sets = models.PositiveSmallIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)]
-    )
-    max_items = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)]
-    )
-    groups = models.CharField(max_length=10, choices=Groups.choices, default=Groups.FREE)
-    item_order = models.CharField(
-        max_length=10, choices=ItemOrder.choices, default=ItemOrder.RANDOM
-    )
-    lease_minutes = models.PositiveSmallIntegerField(
-        default=60, validators=[MinValueValidator(5), MaxValueValidator(10080)]
-    )
-    # controls: gold and attention items of one person; hidden repeats, in percent
-    checks_per_person = models.PositiveSmallIntegerField(default=0)
-    repeat_percent = models.PositiveSmallIntegerField(default=0, validators=[MaxValueValidator(50)])
-    break_every = models.PositiveSmallIntegerField(default=20)
-    is_practice_on = models.BooleanField(default=True)
-    # practice items are then asked as a test, without feedback, before any work
-    is_qualification_on = models.BooleanField(default=False)
-    pass_mark = models.PositiveSmallIntegerField(
-        default=75, validators=[MinValueValidator(1), MaxValueValidator(100)]
-    )
-    # questions about the instructions, asked of everyone before practice or the qualification
-    is_check_on = models.BooleanField(default=False)
-    # people confirm it when they agree to take part; empty: they aren't asked
-    minimum_age = models.PositiveSmallIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(120)]
-    )
-    # people are asked with the consent whether their answers may be published
-    asks_to_share = models.BooleanField(default=False)
-    # agreed to by Start on the first page, instead of a page of its own: for people one knows
-    has_notice = models.BooleanField(default=False)
-    # what people are told about their data; each empty: the sentence goes, or says it of another
-    answers_kept_for = models.CharField(max_length=120, blank=True)
-    ethics_approval = models.CharField(max_length=200, blank=True)
-    responsible = models.CharField(max_length=200, blank=True)
-    complaints = models.CharField(max_length=200, blank=True)
-    # that day included; empty: until the study closes
-    withdrawable_until = models.DateField(null=True, blank=True)
-    # after the study has closed
-    identity_days = models.PositiveSmallIntegerField(
-        default=90, validators=[MinValueValidator(1), MaxValueValidator(180)]
-    )
-    is_eligibility_on = models.BooleanField(default=True)
-    is_aided = models.BooleanField(default=False)
-
-    # time and pay
-    minutes_per_set = models.PositiveSmallIntegerField(null=True, blank=True)
-    pay_per_set = models.DecimalField(
-        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
-    )
-    # who completes all sets that `max_sets` allows earns this; empty: there is no bonus
-    bonus = models.DecimalField(
-        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
-    )
-    currency = models.CharField(max_length=3, default="GBP")
-    # what the team means to pay for an hour; participants don't see it
-    pay_target = models.DecimalField(
-        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
     # nobody is let in before the one; the other, or the last answer, closes the study
     opens_at = models.DateTimeField(null=True, blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
-    closes_when_full = models.BooleanField(default=False)
     # nobody reads results by system before the end, unless an owner shows them early
     hides_results = models.BooleanField(default=False)
 
@@ -497,11 +412,69 @@ class Study(models.Model):
     # the link for colleagues: each new one ends those before it; 0: there was none
     pilot_generation = models.PositiveIntegerField(default=0)
     is_pilot_link_on = models.BooleanField(default=False)
+    # words that people read on a page of an item, in the mean of the first; 0: not known. Kept
+    # until the launch: time and pay that people were promised don't change with later items
+    words_per_page = models.PositiveIntegerField(default=0)
     # numbers of items that were taken out while later ones stayed, as pairs of first and last
     unused_numbers = models.JSONField(default=list, blank=True)
     version = models.ForeignKey(
         "StudyVersion", null=True, on_delete=models.PROTECT, related_name="+"
     )
+
+    # in the two columns of settings
+    organisation: str
+    # for the team and the datasheet; participants don't see it
+    description: str
+    contact_email: str
+    summary: str
+    # the researcher's own words, before the sentences that follow the settings
+    consent: str
+    instructions: str
+    # what the texts may contain: with it people may skip items, which are covered until asked for
+    content_warning: str
+    language: str
+    # how long a code made from platform ids tells later studies who took part; 0: none is kept
+    recognise_days: int
+    # people confirm it when they agree to take part; empty: they aren't asked
+    minimum_age: int | None
+    # what people are told about their data; each empty: the sentence goes, or says it of another
+    answers_kept_for: str
+    ethics_approval: str
+    responsible: str
+    complaints: str
+    # that day included; empty: until the study closes
+    withdrawable_until: date | None
+    # after the study has closed
+    identity_days: int
+    set_size: int
+    max_sets: int | None
+    max_items: int | None
+    groups: str
+    item_order: str
+    lease_minutes: int
+    # controls: gold and attention items of one person; hidden repeats, in percent
+    checks_per_person: int
+    repeat_percent: int
+    is_practice_on: bool
+    # practice items are then asked as a test, without feedback, before any work
+    is_qualification_on: bool
+    pass_mark: int
+    # questions about the instructions, asked of everyone before practice or the qualification
+    is_check_on: bool
+    # people are asked with the consent whether their answers may be published
+    asks_to_share: bool
+    # agreed to by Start on the first page, instead of a page of its own: for people one knows
+    has_notice: bool
+    is_eligibility_on: bool
+    is_aided: bool
+    minutes_per_set: int | None
+    pay_per_set: Decimal | None
+    # who completes all sets that `max_sets` allows earns this; empty: there is no bonus
+    bonus: Decimal | None
+    currency: str
+    # what the team means to pay for an hour; participants don't see it
+    pay_target: Decimal | None
+    closes_when_full: bool
 
     objects = StudyQuerySet.as_manager()
 
@@ -509,17 +482,37 @@ class Study(models.Model):
         ordering = ["-created_at"]
         verbose_name_plural = "studies"
         constraints = [
+            models.CheckConstraint(condition=Q(k__gte=1), name="k_is_at_least_1"),
             models.CheckConstraint(
-                condition=Q(k__gte=1) & Q(set_size__gte=1), name="k_and_set_size_are_at_least_1"
-            ),
-            models.CheckConstraint(
-                condition=Q(state="draft") | Q(version__isnull=False),
+                condition=Q(state="draft")
+                | Q(state="archived", launched_at__isnull=True)
+                | Q(version__isnull=False),
                 name="launched_study_has_a_version",
             ),
         ]
 
     def __str__(self) -> str:
         return self.title
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        """Save it; of its settings those set since it was read, so that others' are kept."""
+        if update_fields is not None:
+            update_fields = {COLUMNS.get(name, name) for name in update_fields}
+        with transaction.atomic():
+            if not self._state.adding:
+                self._keep_settings_of_others(update_fields)
+            super().save(*args, update_fields=update_fields, **kwargs)
+
+    def _keep_settings_of_others(self, update_fields: Iterable[str] | None) -> None:
+        saved = {"texts", "settings"} - self.get_deferred_fields()
+        saved = saved if update_fields is None else saved.intersection(update_fields)
+        if not saved:
+            return
+        current = Study.objects.select_for_update(no_key=True).only(*saved).get(pk=self.pk)
+        for column in saved:
+            values = getattr(self, column)
+            changed = {name: values[name] for name in getattr(values, "changed", values)}
+            setattr(self, column, Values({**getattr(current, column), **changed}))
 
     @property
     def config(self) -> schema.Instrument:
@@ -574,6 +567,9 @@ class Study(models.Model):
         """Whether new work may be handed out now."""
         is_in_time = not (self.is_before_opening or self.is_past_its_end)
         return self.state == self.State.LIVE and is_in_time
+
+
+add_settings(Study)
 
 
 class StudyVersion(models.Model):

@@ -1,4 +1,4 @@
-"""Questions that a study asks in place of its protocol's, kept as plain data.
+"""What a study asks, or shows as examples, in place of its protocol's, kept as plain data.
 
 `Study.questions` maps a kind to its data; a kind that isn't there is as in the protocol.
 """
@@ -6,9 +6,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evalsite.instruments.checks import check_study_questions
+from evalsite.instruments.checks import check_example, check_study_questions
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.schema import CheckQuestion, Eligibility, EntryQuestion, Instrument
+from evalsite.instruments.schema import (
+    CheckQuestion,
+    Eligibility,
+    EntryQuestion,
+    Example,
+    Instrument,
+)
 from evalsite.studies.version_cache import read_content
 
 # who may take part, as an instrument has it; {}: nothing is asked
@@ -19,9 +25,17 @@ BACKGROUND = "background"
 CHECK = "check"
 FEWEST_IN_CHECK = 2
 MOST_IN_CHECK = 5
-KINDS = (ENTRY, BACKGROUND, CHECK)
+# worked examples, in place of the instrument's
+EXAMPLES = "examples"
+MOST_EXAMPLES = 20
+KINDS = (ENTRY, BACKGROUND, CHECK, EXAMPLES)
 # what an instrument calls them
-_PARTS = {ENTRY: "eligibility", BACKGROUND: "background", CHECK: "comprehension"}
+_PARTS = {
+    ENTRY: "eligibility",
+    BACKGROUND: "background",
+    CHECK: "comprehension",
+    EXAMPLES: "examples",
+}
 # how the names of answers to them begin, apart from the keys of all other questions
 AFTER = "after-"
 
@@ -37,6 +51,8 @@ def replace_questions(instrument: Instrument, questions: Mapping[str, Any]) -> I
     if CHECK in questions:
         asked = [CheckQuestion.model_validate(question) for question in questions[CHECK]]
         changes["comprehension"] = asked
+    if EXAMPLES in questions:
+        changes["examples"] = [Example.model_validate(example) for example in questions[EXAMPLES]]
     return instrument.model_copy(update=changes) if changes else instrument
 
 
@@ -57,6 +73,15 @@ def check_own_questions(questions: Any) -> Faults:
     if isinstance(entry, Mapping) and isinstance(entry.get("accept"), str):
         faults.add("hooks_not_allowed", "eligibility.accept", "must be an object")
     return faults
+
+
+def check_own_examples(instrument: Instrument, questions: Mapping[str, Any]) -> Faults:
+    """Return all faults of the study's own examples in this instrument."""
+    return Faults(
+        fault
+        for example in questions.get(EXAMPLES, ())
+        for fault in check_example(instrument, example)
+    )
 
 
 def list_person_questions(study: Any) -> dict[str, tuple[str, EntryQuestion]]:

@@ -51,7 +51,7 @@ ROLE_TABLE = [
         "Recruit people",
         "Invite people, panels and links",
         TeamRole.EDITOR,
-        "get study-recruitments", "post study-experts", "post recruitment-switch",
+        "get study-invite", "post study-invite", "post study-panel",
     ),
     _row(
         "Run the study",
@@ -63,13 +63,13 @@ ROLE_TABLE = [
         "Act on people",
         "Exclusions, notes, stop and take back, reassign",
         TeamRole.EDITOR,
-        "post study-exclude", "post person-stop", "post expert-reassign",
+        "post study-exclude", "post person-stop", "post invited-change",
     ),
     _row(
         "See identities",
         "Entry and background answers, receipts, people’s own links, file of IDs",
         TeamRole.EDITOR_WITH_IDENTITIES,
-        "post export-identities", "post export-answers", "post personal-links-show",
+        "post export-identities", "post export-answers", "post invited-links",
     ),
     _row(
         "Decide about pay",

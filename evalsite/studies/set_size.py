@@ -1,9 +1,13 @@
 """Checks and repeats in the design of a study: how many a set holds, from its settings alone."""
 
-from evalsite.studies.models import Study
+from math import ceil
 
-# with fewer items a person, nobody is asked twice: each pair of answers would be a large part
-FEWEST = 24
+from evalsite.studies.models import Study
+from evalsite.studies.settings import FEWEST
+
+# of silent reading in English, in the mean (Brysbaert 2019, Journal of Memory and Language 109)
+WORDS_A_MINUTE = 238
+SECONDS_A_QUESTION = 15
 # of a set there are at least so many for each check
 PAGES_PER_CHECK = 4
 # a page comes at least so many pages before it is shown again
@@ -61,7 +65,39 @@ def items_per_set(study: Study, items: int | None = None) -> int:
 
 
 def minutes_per_item(study: Study) -> float:
-    """Return how many minutes an item takes, as announced, or else as its protocol says."""
+    """Return how many minutes an item takes, as announced, or else as it is estimated."""
     if study.minutes_per_set:
         return study.minutes_per_set / items_per_set(study)
-    return study.config.minutes_per_item
+    return estimate_minutes(study)
+
+
+def is_by_reading(study: Study) -> bool:
+    """Tell whether minutes that nobody chose are those of reading and answering.
+
+    What is published with minutes of its own keeps to them, and without items nothing is read.
+    """
+    if not study.words_per_page:
+        return False
+    return study.instrument_id is not None or (
+        "minutes_per_item" not in study.config.model_fields_set
+    )
+
+
+def estimate_minutes(study: Study) -> float:
+    """Return how many minutes an item takes where nobody chose them."""
+    config = study.config
+    if not is_by_reading(study):
+        return config.minutes_per_item
+    outputs = config.item.outputs.least
+    questions = sum(
+        1 if criterion.per == "item" else outputs
+        for criterion in config.criteria
+        if criterion.is_always_answered
+    )
+    answering = max(1, questions) * SECONDS_A_QUESTION / 60
+    return study.words_per_page / WORDS_A_MINUTE + answering
+
+
+def estimate_reading(study: Study) -> int:
+    """Return how many minutes it takes to read a set."""
+    return ceil(study.words_per_page * items_per_set(study) / WORDS_A_MINUTE)

@@ -1,13 +1,33 @@
-"""The settings of a study, each declared once: its page of Set up, its field and its words."""
+"""The settings of a study, each declared once: its page of Set up, its value and its words."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
-from evalsite.studies.models import Study
-from evalsite.studies.set_size import FEWEST
-from evalsite.studies.summary_lines import format_money
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from evalsite.lib.money import format_money
+
+if TYPE_CHECKING:
+    from evalsite.studies.models import Study
+
+# with fewer items a person, nobody is asked twice: each pair of answers would be a large part
+FEWEST = 24
+
+
+class ItemOrder(models.TextChoices):
+    RANDOM = "random", "random for each participant"
+    UPLOADED = "uploaded", "as uploaded"
+    BLOCKED = "blocked", "blocked: related items follow one another"
+
+
+class Groups(models.TextChoices):
+    FREE = "free", "free: any items in a set"
+    TOGETHER = "together", "together: items of a group follow one another"
+    ONCE = "once", "once: a participant meets a group once"
 
 
 class Place(StrEnum):
@@ -19,7 +39,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One setting: the column of `Study` with this name, and all that pages say of it."""
+    """One setting: an attribute of `Study` with this name, and all that pages say of it."""
 
     name: str
     page: str  # of Set up
@@ -27,13 +47,44 @@ class Setting:
     help: str = ""
     place: Place = Place.MORE
     group: str = ""  # its heading under More
+    # how it is read, checked and entered; none: `Study` has a column of this name
+    kind: type[models.Field] | None = None
+    default: Any = None
+    choices: type[models.TextChoices] | None = None
+    longest: int | None = None
     least: int | Decimal | None = None
     most: int | None = None
     lines: int = 0  # of its box, where it is a text of more than a line
     is_frozen: bool = False  # from launch on
     is_shown: bool = False  # to participants: after launch a change makes the next version
     # its value in the line that stands beside More
-    words: Callable[[Study], str] | None = None
+    words: Callable[[Any], str] | None = None
+
+    @property
+    def column(self) -> str:
+        """Return the column that stores it; pages with an item don't read `texts`."""
+        if self.kind is None:
+            return self.name
+        is_read = self.page == "read" and not issubclass(self.kind, models.BooleanField)
+        return "texts" if is_read or self.page == "team" else "settings"
+
+    def make_field(self) -> models.Field:
+        """Return the field that checks its values and enters them in forms."""
+        assert self.kind is not None
+        options: dict[str, Any] = {
+            "default": self.default,
+            "blank": self.default in (None, ""),
+            "null": self.default is None,
+            "max_length": self.longest,
+            "choices": self.choices and self.choices.choices,
+            "validators": [
+                *([] if self.least is None else [MinValueValidator(self.least)]),
+                *([] if self.most is None else [MaxValueValidator(self.most)]),
+            ],
+        }
+        if issubclass(self.kind, models.DecimalField):
+            options |= {"max_digits": 8, "decimal_places": 2}
+        return self.kind(**options)
 
 
 # the pages of Set up, by key, in the order of the navigation
@@ -46,14 +97,14 @@ PAGES = {
 }
 
 _ORDERS: dict[str, str] = {
-    Study.ItemOrder.RANDOM: "random and balanced",
-    Study.ItemOrder.UPLOADED: "as uploaded",
-    Study.ItemOrder.BLOCKED: "related items together",
+    ItemOrder.RANDOM: "random and balanced",
+    ItemOrder.UPLOADED: "as uploaded",
+    ItemOrder.BLOCKED: "related items together",
 }
 _GROUPS: dict[str, str] = {
-    Study.Groups.FREE: "to anyone",
-    Study.Groups.TOGETHER: "to one person",
-    Study.Groups.ONCE: "to different people",
+    Groups.FREE: "to anyone",
+    Groups.TOGETHER: "to one person",
+    Groups.ONCE: "to different people",
 }
 
 INSTRUCTIONS, FIRST_PAGE, CONSENT = "Instructions", "First page", "Words of the consent"
@@ -64,6 +115,9 @@ _READ = (
         page="read",
         label="Run by",
         place=Place.SIGHT,
+        kind=models.CharField,
+        default="",
+        longest=120,
         is_shown=True,
     ),
     Setting(
@@ -71,12 +125,16 @@ _READ = (
         page="read",
         label="E-mail for questions",
         place=Place.SIGHT,
+        kind=models.EmailField,
+        default="",
     ),
     Setting(
         name="has_notice",
         page="read",
         label="What people agree to",
         place=Place.SIGHT,
+        kind=models.BooleanField,
+        default=False,
         is_shown=True,
     ),
     Setting(
@@ -85,6 +143,9 @@ _READ = (
         label="Answers are kept for",
         help="For example “10 years”. People have to know it before they agree.",
         place=Place.SIGHT,
+        kind=models.CharField,
+        default="",
+        longest=120,
         is_shown=True,
     ),
     Setting(
@@ -93,6 +154,9 @@ _READ = (
         label="Ethics approval",
         help="Leave it empty if there is none. The sentence goes too.",
         place=Place.SIGHT,
+        kind=models.CharField,
+        default="",
+        longest=200,
         is_shown=True,
     ),
     Setting(
@@ -101,6 +165,8 @@ _READ = (
         label="Instructions",
         help="Markdown. Empty: the instrument’s own words, which stand below.",
         group=INSTRUCTIONS,
+        kind=models.TextField,
+        default="",
         lines=6,
         is_shown=True,
     ),
@@ -110,6 +176,8 @@ _READ = (
         label="Practice first",
         help="Practice items come first, each with an explanation. They never count.",
         group=INSTRUCTIONS,
+        kind=models.BooleanField,
+        default=True,
         is_frozen=True,
     ),
     Setting(
@@ -121,9 +189,19 @@ _READ = (
             "rejected for it, and their minutes are paid as a bonus."
         ),
         group=INSTRUCTIONS,
+        kind=models.BooleanField,
+        default=False,
         is_frozen=True,
     ),
-    Setting(name="is_aided", page="read", label="Aids", group=INSTRUCTIONS, is_frozen=True),
+    Setting(
+        name="is_aided",
+        page="read",
+        label="Aids",
+        group=INSTRUCTIONS,
+        kind=models.BooleanField,
+        default=False,
+        is_frozen=True,
+    ),
     Setting(
         name="title",
         page="read",
@@ -137,6 +215,8 @@ _READ = (
         label="What people will do",
         help="In two sentences.",
         group=FIRST_PAGE,
+        kind=models.TextField,
+        default="",
         lines=3,
         is_shown=True,
     ),
@@ -149,6 +229,8 @@ _READ = (
             "skip any without losing pay."
         ),
         group=FIRST_PAGE,
+        kind=models.TextField,
+        default="",
         lines=2,
         is_shown=True,
     ),
@@ -158,6 +240,9 @@ _READ = (
         label="Language of your texts",
         help="A code such as en, de or pt-BR. Screen readers need it to pronounce them.",
         group=FIRST_PAGE,
+        kind=models.CharField,
+        default="en",
+        longest=35,
         is_shown=True,
     ),
     Setting(
@@ -166,6 +251,8 @@ _READ = (
         label="Your own words",
         help="Markdown. They come before the sentences that follow your settings.",
         group=CONSENT,
+        kind=models.TextField,
+        default="",
         lines=4,
         is_shown=True,
     ),
@@ -175,6 +262,7 @@ _READ = (
         label="Minimum age",
         help="People confirm it when they agree. Empty: nobody is asked.",
         group=CONSENT,
+        kind=models.PositiveIntegerField,
         least=1,
         most=120,
         is_frozen=True,
@@ -185,6 +273,8 @@ _READ = (
         label="Names and IDs are deleted after",
         help="Days after the study closes, from 1 to 180.",
         group=CONSENT,
+        kind=models.PositiveIntegerField,
+        default=90,
         least=1,
         most=180,
         is_shown=True,
@@ -198,6 +288,9 @@ _READ = (
             "that later studies can keep people out or require them. 0 keeps none."
         ),
         group=CONSENT,
+        kind=models.PositiveIntegerField,
+        default=0,
+        least=0,
         most=3650,
         is_frozen=True,
     ),
@@ -207,6 +300,7 @@ _READ = (
         label="Answers can be withdrawn until",
         help="That day included. Empty: until the study closes.",
         group=CONSENT,
+        kind=models.DateField,
         is_shown=True,
     ),
     Setting(
@@ -215,6 +309,9 @@ _READ = (
         label="Responsible for the data",
         help="Empty: who runs the study.",
         group=CONSENT,
+        kind=models.CharField,
+        default="",
+        longest=200,
         is_shown=True,
     ),
     Setting(
@@ -223,6 +320,9 @@ _READ = (
         label="Complaints go to",
         help="Empty: the e-mail for questions.",
         group=CONSENT,
+        kind=models.CharField,
+        default="",
+        longest=200,
         is_shown=True,
     ),
     Setting(
@@ -231,6 +331,8 @@ _READ = (
         label="Ask if answers may be published",
         help="A box that nobody has to tick. Without it, nothing of a person is published.",
         group=CONSENT,
+        kind=models.BooleanField,
+        default=False,
         is_frozen=True,
     ),
 )
@@ -250,6 +352,8 @@ _WORK = (
         page="work",
         label="Items in a set",
         place=Place.SIGHT,
+        kind=models.PositiveIntegerField,
+        default=10,
         least=1,
         most=200,
         is_frozen=True,
@@ -259,6 +363,7 @@ _WORK = (
         page="work",
         label="Minutes people are told",
         place=Place.SIGHT,
+        kind=models.PositiveIntegerField,
         least=1,
         most=480,
         is_shown=True,
@@ -269,6 +374,8 @@ _WORK = (
         label="Pay for a set",
         help="Empty: nobody is paid.",
         place=Place.SIGHT,
+        kind=models.DecimalField,
+        least=0,
         is_shown=True,
     ),
     Setting(
@@ -276,6 +383,9 @@ _WORK = (
         page="work",
         label="Currency",
         place=Place.SIGHT,
+        kind=models.CharField,
+        default="GBP",
+        longest=3,
         is_shown=True,
     ),
     Setting(
@@ -283,15 +393,17 @@ _WORK = (
         page="work",
         label="Sets per person",
         help="Empty: no limit.",
+        kind=models.PositiveIntegerField,
         least=1,
         is_frozen=True,
         words=lambda study: f"sets per person: {study.max_sets or 'no limit'}",
     ),
     Setting(
         name="max_items",
-        page="work",
+        page="invite",
         label="Most pages per person",
         help="Empty: no limit. Checks and pages shown twice aren’t counted.",
+        kind=models.PositiveIntegerField,
         least=1,
         is_frozen=True,
         words=lambda study: f"at most {study.max_items:,} pages" if study.max_items else "",
@@ -300,6 +412,9 @@ _WORK = (
         name="item_order",
         page="work",
         label="Order",
+        kind=models.CharField,
+        default=ItemOrder.RANDOM,
+        choices=ItemOrder,
         is_frozen=True,
         words=lambda study: f"order: {_ORDERS[study.item_order]}",
     ),
@@ -307,6 +422,9 @@ _WORK = (
         name="groups",
         page="work",
         label="Items that share an input",
+        kind=models.CharField,
+        default=Groups.FREE,
+        choices=Groups,
         is_frozen=True,
         words=lambda study: f"pages with one input: {_GROUPS[study.groups]}",
     ),
@@ -315,6 +433,8 @@ _WORK = (
         page="work",
         label="Minutes a page is kept for a person",
         help="At most, once they have begun. Then it goes to someone else.",
+        kind=models.PositiveIntegerField,
+        default=60,
         least=10,
         most=1440,
         is_frozen=True,
@@ -324,6 +444,7 @@ _WORK = (
         page="work",
         label="Your target per hour",
         help="Only your team sees it.",
+        kind=models.DecimalField,
         least=Decimal("0.01"),
     ),
     Setting(
@@ -331,6 +452,7 @@ _WORK = (
         page="work",
         label="Bonus for people who finish all their sets",
         help="Empty: none. It needs a number of sets per person.",
+        kind=models.DecimalField,
         least=Decimal("0.01"),
         is_frozen=True,
         words=lambda study: (
@@ -355,6 +477,8 @@ _WORK = (
         name="closes_when_full",
         page="work",
         label="Close when all answers are in",
+        kind=models.BooleanField,
+        default=False,
         words=lambda study: (
             "closes when all answers are in"
             if study.closes_when_full
@@ -369,8 +493,11 @@ _QUALITY = (
         page="quality",
         label="Checks per person",
         place=Place.SIGHT,
+        kind=models.PositiveIntegerField,
+        default=0,
         least=0,
-        most=3,
+        # the page offers three; older studies, which a bundle brings, had up to one for each item
+        most=500,
         is_frozen=True,
     ),
     Setting(
@@ -378,6 +505,8 @@ _QUALITY = (
         page="quality",
         label="Ask who may take part",
         place=Place.SIGHT,
+        kind=models.BooleanField,
+        default=True,
         is_frozen=True,
     ),
     Setting(
@@ -388,6 +517,9 @@ _QUALITY = (
             "With the outputs in another order, to see how steady people are. It takes "
             f"{FEWEST} pages a person, and never counts in results."
         ),
+        kind=models.PositiveIntegerField,
+        default=0,
+        least=0,
         most=50,
         is_frozen=True,
         words=lambda study: f"pages shown twice: {'yes' if study.repeat_percent else 'none'}",
@@ -400,6 +532,8 @@ _QUALITY = (
             "Practice items with right answers, asked with two tries. Without such items it asks "
             "questions on the instructions. People who fail get no work."
         ),
+        kind=models.BooleanField,
+        default=False,
         is_frozen=True,
         words=lambda study: (
             f"test: passed with {study.pass_mark}%" if study.is_qualification_on else "test: none"
@@ -409,6 +543,8 @@ _QUALITY = (
         name="pass_mark",
         page="quality",
         label="Pass mark in percent",
+        kind=models.PositiveIntegerField,
+        default=75,
         least=1,
         most=100,
         is_frozen=True,
@@ -429,7 +565,17 @@ _PLAN = (
     ),
 )
 
-SETTINGS = {setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY, *_PLAN)}
+_TEAM = (
+    Setting(
+        name="description",
+        page="team",
+        label="Note for colleagues",
+        kind=models.TextField,
+        default="",
+    ),
+)
+
+SETTINGS = {setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY, *_PLAN, *_TEAM)}
 
 
 def list_settings(page: str, place: Place | None = None) -> list[Setting]:
@@ -446,7 +592,7 @@ def name_page(setting: str) -> str:
     return f"setup-{SETTINGS[setting].page}"
 
 
-def describe_more(page: str, study: Study) -> str:
+def describe_more(page: str, study: "Study") -> str:
     """Return the line beside More: the values of settings that aren't in sight."""
     stated = [setting.words(study) for setting in list_settings(page, Place.MORE) if setting.words]
     line = " · ".join(filter(None, stated))

@@ -14,7 +14,13 @@ from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.languages import guess_language_of
 from evalsite.studies.models import Study
-from evalsite.studies.set_size import FEWEST, most_items
+from evalsite.studies.set_size import (
+    FEWEST,
+    SECONDS_A_QUESTION,
+    WORDS_A_MINUTE,
+    is_by_reading,
+    most_items,
+)
 from evalsite.studies.setting_changes import (
     DESIGN,
     SHOWN,
@@ -283,9 +289,15 @@ class WorkForm(SettingsForm):
         fields["set_size"].help_text = f"What one person gets at a time. {checks}"
         estimate = copy(study)
         estimate.minutes_per_set = None
+        source = (
+            f"the time to read it at {WORDS_A_MINUTE} words a minute, and {SECONDS_A_QUESTION} "
+            "seconds a question"
+            if is_by_reading(study)
+            else "by the instrument’s estimate"
+        )
         fields[
             "minutes_per_set"
-        ].help_text = f"Empty: {minutes_per_set(estimate)}, by the instrument’s estimate."
+        ].help_text = f"Empty: {minutes_per_set(estimate)} for a full set, {source}."
         if unit != "item":
             fields["groups"].label = f"{unit.capitalize()}s of the same item"
         local = now().astimezone(self.zone)

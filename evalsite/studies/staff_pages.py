@@ -67,6 +67,11 @@ def study_page(path: str, **about: Any) -> Callable[[StudyViewFunction], StudyVi
     return register
 
 
+def find_home(study: Study) -> str:
+    """Return the name of the page where a study opens: a draft has no overview."""
+    return "study-setup" if study.version_id is None else "study-overview"
+
+
 def get_study(request: HttpRequest, study_id: UUID) -> Study:
     """Return the study of this id; Http404 if there is none or this person may not see it."""
     mine = FilteredRelation("memberships", condition=Q(memberships__user=request.user.pk))

@@ -12,21 +12,20 @@ from django.utils.text import slugify
 
 from evalsite.accounts.time_zones import format_local
 from evalsite.instruments.installed import installed_folders
+from evalsite.lib.money import format_money as format_money
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.models import Item, Study
-from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
-
-_SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
+from evalsite.studies.set_size import (
+    checks_in,
+    estimate_minutes,
+    items_per_set,
+    mains_per_set,
+    repeats_in,
+)
 
 
 def format_moment(moment: datetime) -> str:
     return f"{date_format(moment, 'j F Y, H:i')} UTC"
-
-
-def format_money(amount: Decimal, currency: str) -> str:
-    """Return an amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
-    sign = _SIGNS.get(currency)
-    return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
 
 
 def name_start(study: Study) -> str:
@@ -58,7 +57,7 @@ def name_unit(study: Study, systems: int | None = None) -> str:
 def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
     """Return the facts of the line beside a study's title; items are records of its data."""
     facts = [name_of_instrument(study)]
-    if study.version is not None:
+    if study.is_launched and study.version is not None:
         facts.append(str(study.version))
     facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")
     if study.is_demo:
@@ -85,20 +84,21 @@ class Estimate:
     hourly: Decimal | None
 
 
-def minutes_per_set(study: Study) -> int:
-    """Return how many whole minutes a set takes: as the study says, or as its protocol expects."""
-    return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
+def minutes_per_set(study: Study, items: int | None = None) -> int:
+    """Return how many whole minutes a set takes: as the study says, or as it is estimated.
 
-
-def _expected_minutes(study: Study, items: int) -> int:
+    `items`: there are no more.
+    """
+    if study.minutes_per_set:
+        return study.minutes_per_set
     # rounded first: 10 times 1.1 is a little more than 11 in binary
-    return max(1, ceil(round(items * study.config.minutes_per_item, 6)))
+    return max(1, ceil(round(items_per_set(study, items) * estimate_minutes(study), 6)))
 
 
-def hourly_pay(study: Study) -> Decimal | None:
+def hourly_pay(study: Study, items: int | None = None) -> Decimal | None:
     """Return the hourly pay, given the pay for a set and its announced minutes."""
     pay = study.pay_per_set
-    return None if pay is None else pay * 60 / minutes_per_set(study)
+    return None if pay is None else pay * 60 / minutes_per_set(study, items)
 
 
 class MetOnce(NamedTuple):
@@ -137,14 +137,14 @@ def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Es
     sets = count_sets(study, items, groups)
     pay = study.pay_per_set
     size = _most_in_a_set(study, items, groups)
-    minutes = study.minutes_per_set or _expected_minutes(study, items_per_set(study, size))
+    minutes = minutes_per_set(study, size or None)
     return Estimate(
         items=items,
         answers=answers,
         sets=sets,
         hours=sets * minutes / 60,
         cost=None if pay is None else sets * pay,
-        hourly=hourly_pay(study),
+        hourly=hourly_pay(study, size or None),
     )
 
 

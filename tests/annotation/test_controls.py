@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set, has_work
 from evalsite.annotation.allocation.controls import put_checks
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.pages.sets import finish_set
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
@@ -398,6 +399,24 @@ def test_a_check_reported_twice_waits_for_the_researcher():
     assert gold.held_at
     assert gold.pk not in claim_set(make_annotator(study)).item_ids
     assert set(Annotation.objects.values_list("status", flat=True)) == {"control"}
+
+
+def test_a_check_that_is_held_later_still_counts_for_those_who_met_it():
+    study = make_checked(items=20, checks=3, k=1, set_size=10, checks_per_person=1)
+    me = make_annotator(study)
+    first = claim_set(me)
+    for pk in first.item_ids:
+        answer_item(me, Item.objects.get(pk=pk), item_set=first)
+    finish_set(participant=me, item_set=first)
+    gold = Item.objects.get(kind="gold", pk__in=first.item_ids)
+    for _ in range(2):
+        report_item(give_standing(make_annotator(study)), gold)
+
+    later = claim_set(me)
+
+    gold.refresh_from_db()
+    assert gold.held_at
+    assert set(kinds_of(later.item_ids)) == {"main"}
 
 
 def test_a_pilot_meets_the_checks_too():

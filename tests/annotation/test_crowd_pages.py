@@ -7,16 +7,15 @@ from django.urls import reverse
 from evalsite.annotation.models import Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Participant
-from evalsite.participants.recruiting import create_personal_links
 from evalsite.results.overview.attention import CROWDED_SETS
 from evalsite.studies.models import Membership, Study
+from tests.support.experts import invite
 from tests.support.factories import answer_item, make_user
 from tests.support.networks import HONEST, Visitor, make_crowded
-from tests.support.rounds import make_round
 
 pytestmark = pytest.mark.django_db
 
-POSTS = ("study-joining", "study-one-place", "study-unanswered-take-back")
+POSTS = ("study-joining", "study-open-link", "study-unanswered-take-back")
 
 
 @pytest.fixture(autouse=True)
@@ -91,15 +90,14 @@ def test_a_few_people_who_have_just_begun_are_no_reason_to_warn(staff_client):
 
 
 def test_the_overview_says_that_many_people_come_from_one_place(staff_client, study):
-    staff_client.post(url("study-one-place", study), {"one_place": "on"})
+    form = {"do": "save", "open-is_from_one_place": "on"}
+    staff_client.post(url("study-open-link", study), form)
 
     page = staff_client.get(url("study-overview", study)).text
 
     assert "Many people come from one place" in page
-    assert (
-        'name="one_place" value="on" checked'
-        in staff_client.get(url("study-recruitments", study)).text
-    )
+    form = staff_client.get(url("study-invite", study)).context["open_form"]
+    assert form["is_from_one_place"].value() is True
 
 
 # --- pausing joins ------------------------------------------------------------------------
@@ -130,14 +128,15 @@ def test_pausing_stops_new_people_only_and_resuming_lets_them_in(staff_client, r
 
 
 def test_people_who_were_invited_personally_join_while_joining_is_paused(staff_client, study):
-    recruitment = make_round(study, "personal")
-    create_personal_links(recruitment=recruitment, total=1, by=make_user())
+    [expert] = invite(study, "Ana Costa")
     staff_client.post(url("study-joining", study), {"do": "pause"})
     visitor = Visitor(study, HONEST)
-    visitor.home = f"/p/{recruitment.personal_links.get().token}/"
+    visitor.home = f"/p/{expert.link.token}/"
 
     visitor.post(visitor.home)
     visitor.agree()
+    visitor.post(f"{visitor.home}instructions/")
+    visitor.post(f"{visitor.home}start/")
 
     assert visitor.item_set.total == 10
 

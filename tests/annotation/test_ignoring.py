@@ -6,6 +6,7 @@ import pytest
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.annotation.pages import ignore_views
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
@@ -152,8 +153,9 @@ def test_ignoring_the_last_review_goes_on_to_the_review_page_with_undo():
     assert (page.context["answered"], page.context["total"]) == (3, 6)
 
 
-def test_a_break_that_is_due_is_taken_after_a_whole_review_was_ignored():
-    reader = open_reader(break_every=2)
+def test_a_break_that_is_due_is_taken_after_a_whole_review_was_ignored(monkeypatch):
+    monkeypatch.setattr(ignore_views, "BREAK_EVERY", 2)
+    reader = open_reader()
 
     response = reader.ignore(1, GROUP)
     page = reader.client.get(response.headers["Location"])

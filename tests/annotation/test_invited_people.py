@@ -1,212 +1,145 @@
-"""People invited by their own links: set after set, unless limited, and whether they can finish."""
+"""People invited by name: set after set, and whether what is missing can still come."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.running.invited_people import count_out_of_reach
+from evalsite.annotation.models import Slot
+from evalsite.annotation.pages.stopping import stop_person
+from evalsite.annotation.running.invitations import reassign
+from evalsite.annotation.running.invited_people import count_expected, count_out_of_reach
 from evalsite.lib.clock import now
-from evalsite.participants.joins import use_personal_link
-from evalsite.participants.models import Participant, PersonalLink, Recruitment
-from evalsite.participants.recruiting import create_personal_links
-from evalsite.participants.services import instructions_hash, record_consent
-from evalsite.studies.models import Study
-from tests.support.experts import invite
-from tests.support.factories import answer_item, launch, make_study
-from tests.support.rounds import make_round
-from tests.support.tabs import Tab, make_live
+from evalsite.participants.models import Participant, Recruitment, StopKind
+from tests.support.experts import Visitor, invite
+from tests.support.factories import launch, make_study, make_user
+from tests.support.rounds import Person, make_round
+from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db
 
 
-def make_personal(study: Study, links: int = 1) -> Recruitment:
-    recruitment = make_round(study, "personal")
-    create_personal_links(recruitment=recruitment, total=links, by=None)
-    return recruitment
-
-
-def arrive(study: Study, number: int = 1) -> Tab:
-    """The person with this link is ready for work."""
-    link = PersonalLink.objects.get(study=study, number=number)
-    use_personal_link(link)
-    link.refresh_from_db()
-    me = link.participant
-    assert me is not None
-    Participant.objects.filter(pk=me.pk).update(
-        is_eligible=True, practised_at=now(), instructions_read=instructions_hash(study)
-    )
-    me.refresh_from_db()
-    record_consent(participant=me, is_given=True)
-    return Tab(me, f"/p/{link.token}/")
-
-
-def finish(tab: Tab, number: int) -> None:
-    tab.client.post(f"{tab.home}start/")
-    for place in range(1, len(tab.me.item_sets.get(number=number).item_ids) + 1):
-        tab.show(tab.client.get(tab.address_of(place, number)))
-        tab.client.post(
-            tab.address_of(place, number),
-            tab.fields | {name: "70" for name in tab.fields if "informativeness" in name},
-        )
-    tab.client.post(f"{tab.home}sets/{number}/review/")
-
-
-# --- unlimited unless limited ---------------------------------------------------------------
-
-
 def test_whoever_was_invited_by_name_goes_on_from_set_to_set():
-    study = make_live(items=4, k=1, set_size=2, is_practice_on=False)
-    make_personal(study)
-    tab = arrive(study)
+    study = make_live(items=4, k=1, set_size=2, max_sets=1, is_practice_on=False)
+    visitor = Visitor(invite(study, "Ana Costa")[0]).arrive()
 
-    finish(tab, 1)
-    after_first = tab.client.get(f"{tab.home}finish/")
-    finish(tab, 2)
+    assert visitor.work(9) == 4
 
-    assert after_first.context["next_set"]
-    assert tab.me.item_sets.filter(finished_at__isnull=False).count() == 2
-    assert tab.me.slots.done().count() == 4
+    assert visitor.me.item_sets.filter(finished_at__isnull=False).count() == 2
 
 
-def test_a_round_that_is_limited_gives_each_link_one_set():
-    study = make_live(items=4, k=1, set_size=2, is_practice_on=False)
-    recruitment = make_personal(study)
-    Recruitment.objects.filter(pk=recruitment.pk).update(has_further_sets=False)
-    tab = arrive(study)
-
-    finish(tab, 1)
-    tab.client.post(f"{tab.home}start/")
-
-    assert tab.me.item_sets.count() == 1
-
-
-@pytest.mark.one_case
-@pytest.mark.parametrize(
-    ("is_unlimited", "most", "shown"), [(True, None, ""), (True, 3, "3 sets"), (False, 3, "1 set")]
-)
-def test_the_limit_is_shown_where_it_is_set(staff_client, is_unlimited, most, shown):
-    study = make_live(items=2, max_sets=most)
-    recruitment = make_personal(study)
-    address = reverse("admin:study-recruitment", args=[study.pk, recruitment.number])
-    form = {"has_further_sets": "on"} if is_unlimited else {}
-
-    assert staff_client.post(address, form).status_code == 302
-    page = staff_client.get(address)
-
-    assert page.context["sets_limit"] == shown
-    assert page.context["form"]["has_further_sets"].value() == is_unlimited
-    assert ("any number of sets" in page.text) == (not shown)
-
-
-def test_the_round_of_experts_has_no_limit_to_set(staff_client):
-    study = launch(make_study(items=2))
-    invite(study, "Ana Costa")
-    recruitment = study.recruitments.get()
-
-    page = staff_client.get(reverse("admin:study-recruitment", args=[study.pk, recruitment.number]))
-
-    assert "has_further_sets" not in page.context["form"].fields
-    assert recruitment.has_further_sets
-
-
-# --- whether they can finish -------------------------------------------------------------------
-
-# 6 items, sets of 2: links, answers to an item, sets a person, groups met once (2 items in each);
-# by hand: an answer of each person to an item, or to a group, up to their sets
+# 6 items: people, answers to an item, what each rates; by hand: items x answers, less what the
+# people give
 REACH = [
-    # every item takes 2 answers, by 2 people
-    (2, 2, None, "free", 0),
-    # each item lacks one
-    (1, 2, None, "free", 6),
-    (2, 3, None, "free", 6),
-    # 2 people, 1 set of 2 items each: 4 of 6
-    (2, 1, 1, "free", 2),
-    (3, 1, 1, "free", 0),
-    # two people with 2 sets each give 8 of 12
-    (2, 2, 2, "free", 4),
+    (2, 2, "all", 0),
+    # raised to 2 in a draft only
+    (1, 2, "all", 6),
+    (2, 3, "all", 6),
+    (3, 2, "share", 0),
+    (1, 2, "share", 6),
     # nobody is invited: nothing to say
-    (0, 2, None, "free", 0),
+    (0, 2, "all", 0),
 ]
+NAMES = ("Ana Costa", "Ben Okafor", "Chen Li")
 
 
-@pytest.mark.one_case
-@pytest.mark.parametrize(("links", "k", "max_sets", "groups", "short"), REACH)
-def test_answers_out_of_reach_are_counted(links, k, max_sets, groups, short):
-    study = make_live(items=6, k=k, set_size=2, max_sets=max_sets, groups=groups)
-    if links:
-        make_personal(study, links)
+@pytest.mark.parametrize("is_launched", [False, True])
+@pytest.mark.parametrize(("people", "k", "rates", "short"), REACH)
+def test_answers_out_of_reach_are_counted(people, k, rates, short, is_launched):
+    study = make_study(items=6, k=k)
+    study = launch(study) if is_launched else study
+    if people:
+        invite(study, *NAMES[:people], rates=rates)
+    study.refresh_from_db()
 
-    assert count_out_of_reach(study) == short
+    with CaptureQueriesContext(connection) as queries:
+        assert count_out_of_reach(study) == short
+    assert len(queries) <= (2 if is_launched else 5)
 
 
-def test_the_limit_of_a_round_counts_and_what_was_given_does_too():
-    study = make_live(items=6, k=2, set_size=2, is_practice_on=False)
-    recruitment = make_personal(study, 2)
-    Recruitment.objects.filter(pk=recruitment.pk).update(has_further_sets=False)
-    # 12 answers, 2 sets of 2
-    assert count_out_of_reach(study) == 8
-
-    finish(arrive(study), 1)
-    assert count_out_of_reach(study) == 8
-    Recruitment.objects.filter(pk=recruitment.pk).update(has_further_sets=True)
+def test_whoever_withdrew_or_was_stopped_gives_nothing_more():
+    study = make_live(items=4, k=2, set_size=2, is_practice_on=False)
+    ana, ben = invite(study, "Ana Costa", "Ben Okafor")
+    visitor = Visitor(ana).arrive()
+    visitor.work(1)
     assert count_out_of_reach(study) == 0
 
-
-def test_whoever_withdrew_gives_nothing_more():
-    study = make_live(items=2, k=2, set_size=2)
-    make_personal(study, 2)
-    tab = arrive(study)
-    for item_id in claim_set(tab.me).item_ids:
-        answer_item(tab.me, study.items.get(pk=item_id))
-
-    Participant.objects.filter(pk=tab.me.pk).update(withdrawn_at=now(), stopped_at=now())
-
-    # the other person gives the other answer to each
-    assert count_out_of_reach(study) == 0
-    PersonalLink.objects.filter(number=2).delete()
-    assert count_out_of_reach(study) == 2
+    stop_person(visitor.me, StopKind.CONDUCT)
+    assert count_out_of_reach(study) == 3
+    Participant.objects.filter(pk=ben.link.participant_id).update(withdrawn_at=now())
+    assert count_out_of_reach(study) == 7
 
 
-def test_where_items_of_an_input_are_met_once_each_person_answers_one_of_them():
-    study = launch(make_study(items=4, k=1, set_size=2, groups="once"))
-    study.items.main().update(group="one input")
-    make_personal(study, 3)
+def test_what_was_given_to_anyone_can_come_from_nobody_who_is_invited():
+    study = make_live(items=4, k=1)
+    [ana] = invite(study, "Ana Costa")
 
-    assert count_out_of_reach(study) == 1
+    reassign(expert=ana, to=None, by=make_user())
+
+    assert count_out_of_reach(study) == 4
 
 
-def test_other_people_may_finish_it():
+def test_while_others_may_come_there_is_nothing_to_warn_of():
     study = make_live(items=2, k=3, set_size=2)
-    make_personal(study, 1)
-    assert count_out_of_reach(study) == 4
-
-    other = make_round(study, "prolific")
-    assert count_out_of_reach(study) == 0
-
-    Recruitment.objects.filter(pk=other.pk).update(is_on=False)
-    assert count_out_of_reach(study) == 4
-    Client().post(f"/join/{study.pk}/")
-    assert count_out_of_reach(study) == 0
-
-
-def test_what_experts_were_assigned_is_within_reach():
-    study = launch(make_study(items=2, k=2))
     invite(study, "Ana Costa")
-    assert count_out_of_reach(study) == 2
+    assert count_out_of_reach(study) == 4
 
-    invite(study, "Ben Okafor")
+    panel = make_round(study, "prolific", places=1)
+    assert count_out_of_reach(study) == 0
+
+    Recruitment.objects.filter(pk=panel.pk).update(is_on=False)
+    assert count_out_of_reach(study) == 4
+    make_round(study, "open_link", is_on=True)
     assert count_out_of_reach(study) == 0
 
 
-def test_the_overview_says_that_the_people_invited_cannot_finish(staff_client):
+def test_a_panel_that_is_full_brings_nobody_more():
+    study = make_live(items=2, k=3, set_size=2, is_practice_on=False, is_eligibility_on=False)
+    invite(study, "Ana Costa")
+    panel = make_round(study, "prolific", places=1)
+    person = Person(panel).enter()
+    assert count_out_of_reach(study) == 2
+
+    person.finish()
+
+    # 2 of 6 answers are in, 2 are Ana's
+    assert Slot.objects.done().count() == 2
+    assert count_out_of_reach(study) == 2
+
+
+def test_people_who_are_expected_are_those_invited_and_wanted():
+    study = make_study(items=2)
+    assert count_expected(study) is None
+    invite(study)
+    assert count_expected(study) == 3
+    make_round(study, "prolific", places=40)
+    assert count_expected(study) == 43
+    make_round(study, "open_link", is_on=True)
+    assert count_expected(study) is None
+
+
+def test_invite_and_overview_say_that_answers_can_never_come(staff_client):
     study = make_live(items=2, k=3, set_size=2)
-    make_personal(study, 1)
-    address = reverse("admin:study-overview", args=[study.pk])
+    invite(study, "Ana Costa")
+    overview = reverse("admin:study-overview", args=[study.pk])
+    page = reverse("admin:study-invite", args=[study.pk])
 
-    short = staff_client.get(address)
-    create_personal_links(recruitment=study.recruitments.get(), total=3, by=None)
-    enough = staff_client.get(address)
-
+    short = staff_client.get(overview)
     assert ("reach", 4) in [(task.key, task.count) for task in short.context["tasks"]]
+    assert staff_client.get(page).context["out_of_reach"] == 4
+    invite(study, "Ben Okafor", "Chen Li")
+
+    enough = staff_client.get(overview)
     assert "reach" not in [task.key for task in enough.context["tasks"]]
+    assert staff_client.get(page).context["out_of_reach"] == 0
+
+
+def test_the_link_of_a_draft_says_that_the_study_has_not_begun():
+    study = make_study(items=2)
+    [ana] = invite(study, "Ana Costa")
+
+    for method in (Client().get, Client().post):
+        page = method(f"/p/{ana.link.token}/")
+        assert page.status_code == 200
+        assert page.templates[0].name == "participants/closed.html"

@@ -11,9 +11,8 @@ from evalsite.jobs.schedule import run_schedule
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.networks import find_network
-from evalsite.participants.recruiting import create_personal_links
 from evalsite.studies.models import Study
-from tests.support.factories import make_user
+from tests.support.experts import invite
 from tests.support.networks import (
     HONEST,
     Visitor,
@@ -23,7 +22,6 @@ from tests.support.networks import (
     squat,
 )
 from tests.support.races import at_once
-from tests.support.rounds import make_round
 from tests.support.soak import serve_ordinary_requests
 
 pytestmark = pytest.mark.django_db
@@ -238,13 +236,14 @@ def test_who_has_answered_everything_may_continue_while_their_network_is_full(mi
 
 def test_people_who_were_invited_personally_are_not_limited_and_do_not_count():
     study = make_crowded()
-    recruitment = make_round(study, "personal")
-    create_personal_links(recruitment=recruitment, total=7, by=make_user())
-    for link in recruitment.personal_links.all():
+    names = [f"Person {number}" for number in range(7)]
+    for expert in invite(study, *names, rates="numbers", selection="1-10"):
         visitor = Visitor(study, ORIGIN)
-        visitor.home = f"/p/{link.token}/"
+        visitor.home = f"/p/{expert.link.token}/"
         visitor.post(visitor.home)
         assert visitor.agree().status_code == 302
+        visitor.post(f"{visitor.home}instructions/")
+        visitor.post(f"{visitor.home}start/")
         assert visitor.item_set is not None
 
     assert {*Participant.objects.values_list("network", flat=True)} == {""}

@@ -114,7 +114,7 @@ def test_account_fills_the_page_and_the_page_fills_what_the_account_lacks(staff_
 
 
 @pytest.mark.parametrize(
-    ("pressed", "name"), [("invite", "study-recruitments"), ("continue", "setup-work")]
+    ("pressed", "name"), [("invite", "study-invite"), ("continue", "setup-work")]
 )
 def test_buttons_lead_to_the_invitations_or_to_the_work(staff_client, pressed, name):
     study = make_study()

@@ -116,7 +116,7 @@ def test_without_scripts_a_draft_gets_its_notice_and_leads_to_the_invitations(br
     page.get_by_label("A short notice on the first page").check()
     page.get_by_text("Save and invite people").click()
 
-    assert page.url.endswith(reverse("admin:study-recruitments", args=[study.pk]))
+    assert page.url.endswith(reverse("admin:study-invite", args=[study.pk]))
     study.refresh_from_db()
     assert study.has_notice
     context.close()

@@ -74,30 +74,6 @@ def finish(tab: Tab, go: str = "finish", number: int = 1) -> Any:
     return tab.client.post(f"{tab.home}sets/{number}/review/", {"go": go}, follow=True)
 
 
-def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
-    groups = (*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY, *Study.HISTORY)
-    others = {
-        "id",
-        "protocol",
-        "instrument",
-        "options",
-        "state",
-        "seed",
-        "version",
-        "opens_at",
-        "closes_at",
-        "joins_paused_at",
-        "is_from_one_place",
-        "launched_at",
-        "closed_at",
-    }
-    columns = {field.name for field in Study._meta.concrete_fields}
-
-    assert len(groups) == len(set(groups))
-    assert set(groups) | others == columns
-    assert not set(groups) & others
-
-
 def test_saving_and_going_on_reads_no_text_of_the_study():
     tab = tab_after(2)
 

@@ -20,9 +20,10 @@ from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import begin_job
 from evalsite.lib.clock import now
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.models import Item, Membership, Output, Study
 from tests.support.browsing import is_watched
-from tests.support.factories import make_participant, make_study, make_user
+from tests.support.factories import make_study, make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.rounds import make_round
 
@@ -54,25 +55,12 @@ def test_less_time_than_reading_takes_is_worth_a_look(staff_client, words, minut
     study = make_study(items=2, protocol="rrgen", set_size=10, minutes_per_set=minutes)
     Item.objects.filter(study=study).update(inputs={"review": ""})
     Output.objects.filter(study=study).update(text="word " * words)
+    count_words(study)
 
     page = staff_client.get(url("study-launch", study)).text
 
-    assert ("People are told less time than reading takes" in page) is warns
-    assert ("about 11 minutes; people are told about 10." in page) is warns
-
-
-def test_first_sentence_counts_what_the_list_below_it_holds(staff_client):
-    study = make_study(items=2, protocol="rrgen", set_size=10, minutes_per_set=1)
-
-    untried = staff_client.get(url("study-launch", study))
-    make_participant(study, is_pilot=True)
-    tried = staff_client.get(url("study-launch", study))
-
-    for page in (untried, tried):
-        shown = page.text.partition('id="look"')[2].partition("</section>")[0].count("<h3>")
-        assert page.context["looks"] == shown
-        assert f"{shown} thing{'s are' if shown > 1 else ' is'} worth a look" in page.text
-    assert untried.context["looks"] == tried.context["looks"] + 1
+    assert ("The texts of one set take about 11 minutes" in page) is warns
+    assert ("You tell people 10; that is" in page) is warns
 
 
 # --- what is refused ------------------------------------------------------------------------
@@ -153,7 +141,7 @@ def test_launch_makes_version_1_and_k_slots_for_each_item(staff_client):
     for item in study.items.main():
         assert sorted(item.slots.values_list("no", flat=True)) == [0, 1, 2]
     assert Slot.objects.filter(item__in=study.items.practice()).count() == 0
-    assert url("study-recruitments", study) in response.text
+    assert url("study-invite", study) in response.text
 
 
 def test_launch_is_written_into_the_log(staff_client, researcher):
@@ -310,11 +298,12 @@ def test_closed_study_says_so_and_offers_no_button(staff_client, live_study):
 def test_closed_study_invites_nobody_and_offers_no_change_that_it_refuses(staff_client, live_study):
     staff_client.post(url("study-close", live_study))
 
-    invite = staff_client.get(url("study-recruitments", live_study)).text
+    invite = staff_client.get(url("study-invite", live_study)).text
     items = staff_client.get(url("study-setup", live_study), follow=True).text
 
-    assert "The study is closed: nobody new can take part." in invite
-    assert "Begin a round" not in invite
+    assert "Nobody new can take part" in invite
+    assert 'name="names"' not in invite
+    assert 'value="begin"' not in invite
     assert "This study is closed, so it takes no further items." in items
     assert url("upload-new", live_study) not in items
 

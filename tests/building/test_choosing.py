@@ -304,7 +304,7 @@ def test_second_click_and_back_lead_to_the_study_that_was_made(staff, jane):
     again = staff.post(page_of(kept), fields)
     back = staff.get(page_of(kept))
 
-    address = reverse("admin:study-overview", args=[Study.objects.get().pk])
+    address = reverse("admin:study-setup", args=[Study.objects.get().pk])
     assert (again.url, back.url) == (address, address)
 
 

@@ -161,7 +161,7 @@ def test_trial_answers_checks_and_notes_are_named_before_they_go(staff, jane, tm
 def test_plan_of_questions_that_are_gone_is_named_before_it_goes(staff, jane, tmp_path):
     study = make_draft(jane, tmp_path)
     AnalysisPlan.objects.create(
-        study=study, primary="quality", baseline="alpha",
+        study=study, primary="quality", exclusion_rule="Too fast",
         margins=[{"criterion": "quality", "margin": 5}],
     )  # fmt: skip
     address = reverse("admin:study-instrument", args=[study.pk])
@@ -172,7 +172,7 @@ def test_plan_of_questions_that_are_gone_is_named_before_it_goes(staff, jane, tm
     losses = [loss for pick in page.context["picks"] for loss in pick["losses"]]
     assert "What the plan says of quality." in losses
     plan = AnalysisPlan.objects.get()
-    assert (plan.primary, plan.margins, plan.baseline) == ("", [], "alpha")
+    assert (plan.primary, plan.margins, plan.exclusion_rule) == ("", [], "Too fast")
 
 
 def test_second_of_two_people_overwrites_nothing(staff, jane, tmp_path):
@@ -270,3 +270,15 @@ def test_draft_without_items_may_have_any_instrument(staff, jane):
     changed = Study.objects.get()
     assert (changed.protocol, changed.instrument) == ("pairwise", None)
     assert not Output.objects.filter(item__kind="main").exists()
+
+
+def test_words_of_a_page_are_those_of_the_new_instrument(staff, jane, tmp_path):
+    study = make_draft(jane, tmp_path)
+    study.refresh_from_db()
+    # two words of the source and two of an output
+    assert study.words_per_page == 4
+
+    change(staff, study, "gallery:which_is_better", **{"gallery-which_is_better-added": ["source"]})
+
+    study.refresh_from_db()
+    assert study.words_per_page == 6

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 from uuid import uuid4
 
@@ -13,13 +15,25 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from evalsite.building.gallery import read_gallery
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports import uploads
+from evalsite.imports.batches.choices import RANDOM_PART
 from evalsite.imports.batches.columns import INPUT, OF_SYSTEM
+from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.core import aim_at_instrument, check_source
 from evalsite.imports.models import Upload
+from evalsite.instruments.checks import read_instrument
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, choose_files, find_faults_in_turn, press_tab_to
+from tests.support.browsing import (
+    Watch,
+    choose_files,
+    find_faults_in_all_looks,
+    find_faults_in_turn,
+    press_tab_to,
+)
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
@@ -214,7 +228,7 @@ def test_faults_are_named_with_the_lines_around_them(staff_client: Client) -> No
 
     assert read_title(page).startswith("Line 2 (record 1), item: ")
     assert 'data-code="id_invalid"' in page.text
-    shown = re.findall(r'<th scope="row">(?:<span class="flag">)?(\d+)', page.text)
+    shown = re.findall(r'<th scope="row"[^>]*>(?:<span class="flag">)?(\d+)', page.text)
     assert shown == ["1", "2", "3"]
     assert "<mark>=m1,name[A],alpha,One.</mark>" in page.text
     listed = staff_client.get(find("new-upload-faults"))
@@ -438,4 +452,136 @@ def test_without_scripts_buttons_send_files_and_changes(
 
     expect(page.locator("#id_name-0")).to_have_value("first")
     expect(page.locator(".panel")).to_contain_text("first")
+    context.close()
+
+
+# --- a random part ---------------------------------------------------------------------
+
+
+def write_groups(groups: int, header: str = "id,source,system,output") -> str:
+    rows = (
+        f"q{number},Question {number}?,{system},Answer {number} of {system}"
+        for number in range(groups)
+        for system in "ab"
+    )
+    return "\n".join([header, *rows, ""])
+
+
+def check_part(content: str, seed: str, number: int) -> list[str]:
+    """Return the input of each item of a random part of the file, each once."""
+    checked = check_source(
+        ITEMS,
+        BytesIO(content.encode()),
+        target=aim_at_instrument(read_instrument(read_gallery()["quality"]), seed),
+        mapping=FileMapping.read({"id": "item"}, {RANDOM_PART: number}),
+    )
+    assert not checked.faults
+    return [*dict.fromkeys(item.extra["source"] for item in checked.items)]
+
+
+def create(client: Client, upload: Upload, instrument: str) -> Study:
+    sent = {"title": "A part", "instrument": f"gallery:{instrument}",
+            f"gallery-{instrument}-added": "source"}  # fmt: skip
+    client.post(reverse("admin:new-instrument", args=[upload.pk]), sent)
+    return Study.objects.get()
+
+
+@pytest.mark.parametrize("instrument", ["quality", "which_is_better"])
+def test_people_rate_a_random_part_with_all_outputs_of_each_input(
+    staff_client: Client, instrument: str
+) -> None:
+    drop(staff_client, {"all.csv": write_groups(30)})
+    upload = Upload.objects.get()
+
+    page = staff_client.post(find("new-upload"), {"random_part": "6"}, follow=True)
+
+    assert read_title(page) == "6 of 30 items, 2 systems: right so far?"
+    study = create(staff_client, upload, instrument)
+    drawn = Counter(item.inputs["source"] for item in study.items.main())
+    assert len(drawn) == 6
+    # not simply the first
+    assert set(drawn) != {f"Question {number}?" for number in range(6)}
+    assert set(drawn.values()) == ({2} if instrument == "quality" else {1})
+    # what the page showed is what the study has
+    shown = {example["inputs"]["source"] for example in page.context["report"].summary["examples"]}
+    assert shown <= set(drawn)
+    (note,) = study.batches.get().import_notes
+    assert note["code"] == "random_part"
+    assert {"6", "30", "24", study.seed} <= set(re.findall(r"\w+", note["text"]))
+
+
+def test_part_is_another_for_another_seed_and_the_same_for_the_same() -> None:
+    content = write_groups(40)
+
+    first, again, other = (check_part(content, seed, 10) for seed in ("1a", "1a", "2b"))
+
+    assert len(first) == len(other) == 10
+    assert first == again != other
+
+
+def test_part_has_as_many_of_each_talk_as_can_be_and_all_practice() -> None:
+    sizes = {"t1": 2, "t2": 9, "t3": 9}
+    rows = ["p,Before,a,y,practice,"]
+    rows += [
+        f"{talk}-{number},{talk}-{number},{system},Answer,main,{talk}"
+        for talk, size in sizes.items()
+        for number in range(size)
+        for system in "ab"
+    ]
+
+    drawn = check_part("\n".join(["id,source,system,output,kind,cluster", *rows]), "7c", 12)
+
+    assert Counter(source.partition("-")[0] for source in drawn) == {
+        "t1": 2, "t2": 5, "t3": 5, "Before": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "expected"), [("", 3), ("3", 3), ("7", 3), ("0", 3), ("x", 3)])
+def test_no_part_is_drawn_of_no_fewer_items(
+    staff_client: Client, number: str, expected: int
+) -> None:
+    drop(staff_client, {"all.csv": write_groups(3)})
+
+    page = staff_client.post(find("new-upload"), {"random_part": number}, follow=True)
+
+    assert read_title(page) == f"{expected} items, 2 systems: right so far?"
+    assert page.context["report"].import_notes == []
+    # what can't be used is said
+    assert bool(list(page.context["messages"])) == (number in ("0", "x"))
+
+
+def test_part_is_given_up_by_emptying_the_field(staff_client: Client) -> None:
+    drop(staff_client, {"all.csv": write_groups(3)})
+    staff_client.post(find("new-upload"), {"random_part": "2"})
+
+    page = staff_client.post(find("new-upload"), {"random_part": ""}, follow=True)
+
+    assert read_title(page) == "3 items, 2 systems: right so far?"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_part_is_chosen_by_keyboard_on_an_accessible_page(
+    browser: Browser, live_server: Any, tmp_path: Any, has_scripts: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=has_scripts)
+    page = context.new_page()
+    sign_in(page, live_server.url, make_user())
+    (tmp_path / "a.csv").write_text(write_groups(8))
+    page.goto(f"{live_server.url}{START}")
+    page.set_input_files("#id_file", tmp_path / "a.csv")
+    if not has_scripts:
+        page.click("button:text-is('Continue')")
+    page.wait_for_selector("h1:has-text('8 items')")
+
+    press_tab_to(page, "summary:has-text('People rate all 8')", most=80)
+    page.keyboard.press("Enter")
+    faults = find_faults_in_all_looks(page) if has_scripts else []
+    press_tab_to(page, "#id_random_part")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('3 of 8 items')")
+
+    assert faults == []
     context.close()

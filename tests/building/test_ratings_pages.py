@@ -163,6 +163,19 @@ def test_ratings_among_outputs_lead_to_the_page_of_ratings(
     assert not Study.objects.exists()
 
 
+def test_page_says_that_a_file_looks_like_ratings_instead_of_its_fault(
+    staff_client: Client,
+) -> None:
+    page = drop_among_outputs(staff_client, GERMAN.read_bytes())
+    title = page.text[page.text.index("<h1>") : page.text.index("</h1>")]
+    assert "This looks like ratings: 507 ratings by 3 people of 2 systems" in title
+    assert "<title>Error" not in page.text
+
+    # it can be used as outputs, too: what is said of its ratings stands beside them
+    page = drop_among_outputs(staff_client, WITH_TEXTS)
+    assert "looks like ratings" not in page.text[: page.text.index("</h1>")]
+
+
 def test_outputs_are_not_taken_for_ratings(staff_client: Client) -> None:
     page = drop_among_outputs(staff_client, TEXTS_OF_RATED)
 

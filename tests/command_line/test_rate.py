@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from zipfile import ZipFile
 
 import pytest
+from evalsite.annotation.running.experts import MOST_EXPERTS
 
 from evalsite.annotation.models import Slot
-from evalsite.annotation.running.experts import MOST_EXPERTS
 from evalsite.command_line import rate
 from evalsite.command_line.lock import only_one
 from evalsite.command_line.main import run_command

@@ -56,7 +56,7 @@ def test_a_file_one_line_short_is_named_with_its_lines(tmp_path):
     fault = refuse(write(tmp_path, {**LINES, "b.txt": "uno\n"}))
 
     assert fault.code == "lines_differ"
-    assert "source.txt has 2 lines, but b.txt has 1 line." in str(fault)
+    assert "b.txt has 1 line, the other files have 2." in str(fault)
 
 
 def test_text_files_without_inputs_are_refused(tmp_path):

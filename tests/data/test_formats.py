@@ -9,11 +9,10 @@ import pytest
 from evalsite.data.tables.batch import convert
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile, find_files, find_named
-from evalsite.data.tables.formats import find_ratings, load_formats
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.rows import read_run, recognise
 from evalsite.data.tables.table import peek
 from evalsite.data.tables.texts import write_last_answer
+from evalsite.data.tables.tools import find_ratings, load_formats, read_run, recognise
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "tool_outputs"
 NAMES = ("source", "alpha-7b", "beta-large")
@@ -196,7 +195,7 @@ def test_every_shipped_format_has_example_files():
 def test_an_example_is_known_by_what_is_in_it(key):
     (file,) = find_files(EXAMPLES[key])
 
-    known = recognise(SourceFile("", file.open), load_formats())
+    known = recognise(SourceFile("", file.open), load_formats(), {})
 
     assert known is not None
     assert known.format.key == key
@@ -350,7 +349,7 @@ def test_files_without_outputs_are_refused(tmp_path):
 )
 def test_what_a_tool_calls_its_run_is_read(path: str, run: str) -> None:
     (file,) = find_files(FOLDER / path)
-    known = recognise(file, load_formats())
+    known = recognise(file, load_formats(), {})
 
     assert known is not None
     assert read_run(known) == run

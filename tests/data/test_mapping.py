@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evalsite.data.tables.mapping import FileChoice, FileMapping
+from evalsite.data.tables.reader import FileChoice, FileMapping
 
 OPTIONS = {
     "outputs_names": {"a.csv": "alpha", "requests.csv": "inputs", "notes.txt": "-"},

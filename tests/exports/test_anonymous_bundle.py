@@ -66,9 +66,7 @@ def make_named() -> Study:
     colleague = make_user("truiz", first_name="Tomás", last_name="Ruiz")
     Membership.objects.create(study=study, user=colleague, role="viewer")
     system = System.objects.filter(study=study).order_by("id")[0]
-    AnalysisPlan.objects.filter(study=study).update(
-        baseline="Mori_v2", exclusion_rule="Ask Tomás first"
-    )
+    AnalysisPlan.objects.filter(study=study).update(exclusion_rule="Ask Tomás first")
     System.objects.filter(pk=system.pk).update(name="Mori_v2")
     Change.objects.create(
         study=study, kind="renamed", system=system, before="Jane Mori's model", after="Mori_v2"

@@ -111,7 +111,7 @@ def test_pages_of_a_study_name_its_instrument(client: Client):
     study = make_rated(read_gallery()[0], by=jane)
     client.force_login(jane)
 
-    for name in ("study-overview", "study-pilot", "study-questions", "study-recruitments"):
+    for name in ("study-overview", "study-pilot", "study-questions", "study-invite"):
         page = client.get(reverse(f"admin:{name}", args=[study.pk]))
         assert page.status_code == 200
         assert study.instrument.title in page.text

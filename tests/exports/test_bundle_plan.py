@@ -58,7 +58,7 @@ def readme_of(bundle: bytes) -> str:
 def plan_draft(**values: Any) -> Study:
     """A study that nobody has answered yet, with a plan of that moment."""
     study = make_study(items=3)
-    moments = {"baseline_changed_at": MOMENT, "rule_changed_at": MOMENT, "changed_at": MOMENT}
+    moments = {"thresholds_changed_at": MOMENT, "rule_changed_at": MOMENT, "changed_at": MOMENT}
     AnalysisPlan.objects.create(study=study, exclusion_rule=RULE, **moments, **values)
     return study
 
@@ -73,7 +73,7 @@ def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     plan = plan_in(bundle)
 
     assert (plan["exclusion_rule"], plan["thresholds"]) == (RULE, {"gold": 0.7, "rho": -0.1})
-    assert plan["answers_before"]["baseline"] == plan["answers_before"]["thresholds"] == 0
+    assert plan["answers_before"]["primary"] == plan["answers_before"]["thresholds"] == 0
     assert plan["answers_before"]["exclusion_rule"] >= 3
     assert STAFF not in json.dumps(plan)
 
@@ -82,14 +82,13 @@ def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     told = readme_of(bundle_of("fluency")).partition("## Analysis plan")[2].partition("## ")[0]
 
     answers = plan_in(bundle_of("fluency"))["answers_before"]["exclusion_rule"]
-    assert "Comparisons: each system with the baseline " in told
-    assert "; chosen before the first answer, on " in told
+    assert "; decided before the first answer, on " in told
     assert 'Exclusion rule: “=1+1, "too fast": fewer than 8 of 10' in told
     assert f"; worded after {answers} answers, on " in told
     # of the two that are in force
     assert "Reasons of exclusions: “=1+1, too fast” (1 decision), “odd” (1 decision).\n" in told
     readme = readme_of(bundle_of("fluency"))
-    assert "`analysis-plan.json` names the primary criterion, the baseline" in readme
+    assert "`analysis-plan.json` names the primary criterion, hypotheses" in readme
     assert "70% (the software starts with" in told
     assert "−0.1 (the software starts with" in told
 
@@ -120,7 +119,7 @@ def test_study_without_a_plan_says_so_and_none_comes_back():
 def test_imported_ratings_are_never_said_to_come_after_the_plan():
     study = make_study(items=0, protocol="rrgen", k=2)
     with standing_at(MOMENT):
-        AnalysisPlan.objects.create(study=study, baseline="x", baseline_changed_at=MOMENT)
+        AnalysisPlan.objects.create(study=study, primary="x", primary_changed_at=MOMENT)
     import_rows(study, make_rows(study.config, items=3))
     load(study, rows_for(study, ["w1", "w2"]))
 
@@ -145,7 +144,7 @@ def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     assert plan_in(pack(study)) == plan_in(bundle)
     assert (plan.exclusion_rule, plan.changed_by) == (RULE, None)
     told = dict(plan_in_words(describe_plan(study), criteria=1))
-    assert "chosen before the first answer" in told["Comparisons"]
+    assert "decided before the first answer" in told["Primary criterion"]
     assert "worded after " in told["Exclusion rule"]
 
 
@@ -157,7 +156,7 @@ def test_plan_of_a_draft_without_data_is_fixed_before_its_first_answer():
         study = restore(bundle, has_data=False).study
 
     plan, was = AnalysisPlan.objects.get(study=study), plan_in(bundle)
-    assert (plan.baseline, plan.exclusion_rule) == (was["baseline"], RULE)
+    assert (plan.primary, plan.exclusion_rule) == (was["primary"], RULE)
     assert plan.thresholds == was["thresholds"]
     assert {*plan.moments.values(), plan.changed_at} == {LATER}
     assert set(plan_in(pack(study))["answers_before"].values()) == {0}
@@ -165,7 +164,7 @@ def test_plan_of_a_draft_without_data_is_fixed_before_its_first_answer():
 
 @pytest.mark.slow
 def test_part_that_was_taken_back_is_no_news_in_a_draft():
-    study = plan_draft(baseline="")
+    study = plan_draft()
 
     draft = restore(pack(study, has_data=False)).study
 
@@ -216,8 +215,8 @@ def test_original_that_cannot_be_linked_is_told(why):
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
-        ({"baseline": None}, "baseline can't be None"),
-        ({"baseline": "x" * 201}, "baseline can't be"),
+        ({"primary": None}, "primary can't be None"),
+        ({"primary": "x" * 101}, "primary can't be"),
         ({"exclusion_rule": "x" * 2001}, "exclusion_rule is too long"),
         ({"exclusion_rule": "a\x07"}, "or has control characters"),
         ({"thresholds": []}, "wrong type"),
@@ -300,7 +299,7 @@ def test_format_that_is_not_known_is_refused(number):
 @pytest.mark.slow
 def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     study = launch(make_study(items=3))
-    AnalysisPlan.objects.create(study=study, baseline="neural", baseline_changed_at=MOMENT)
+    AnalysisPlan.objects.create(study=study, primary="informativeness", primary_changed_at=MOMENT)
     file = tmp_path / "study.zip"
     make_user("next-lab")
 
@@ -308,10 +307,10 @@ def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     call_command("verify_bundle", str(file))
     call_command("import_bundle", str(file), "--owner", "next-lab", "--without-data")
 
-    told = "The analysis plan; answers that were in when a part last changed: baseline 0."
+    told = "The analysis plan; answers that were in when a part last changed: primary 0."
     assert told in capsys.readouterr().out
     (again,) = Study.objects.exclude(pk=study.pk)
-    assert AnalysisPlan.objects.get(study=again).baseline == "neural"
+    assert AnalysisPlan.objects.get(study=again).primary == "informativeness"
 
 
 @pytest.mark.slow
@@ -368,7 +367,7 @@ def test_plan_of_a_bundle_from_before_there_were_margins_is_read():
         for name in ("primary", "margins", "primary_changed_at", "margins_changed_at"):
             del plan[name]
 
-    bundle = change(pack(plan_draft(baseline="neural")), PLAN, age_plan)
+    bundle = change(pack(plan_draft()), PLAN, age_plan)
 
-    assert restore(bundle, is_copy=True).study.analysis_plan.baseline == "neural"
+    assert restore(bundle, is_copy=True).study.analysis_plan.exclusion_rule == RULE
     assert examine(bundle).faults == []

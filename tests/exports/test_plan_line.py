@@ -79,7 +79,7 @@ def compute_hash(bundle: bytes) -> str:
     ).hexdigest()
 
 
-@pytest.mark.parametrize("plan", [{}, {"primary": "informativeness", "baseline": "neural"}])
+@pytest.mark.parametrize("plan", [{}, {"primary": "informativeness", "smallest": 0.5}])
 def test_line_is_made_of_what_a_bundle_holds(plan):
     study = launch_planned(**plan)
 
@@ -121,7 +121,7 @@ def test_overview_and_plan_show_the_line_to_copy(staff_client: Client):
     (line,) = list_lines(study)
 
     pages = [staff_client.get(url(name, study)).text
-             for name in ("study-overview", "study-analysis-plan")]  # fmt: skip
+             for name in ("study-overview", "setup-plan")]  # fmt: skip
 
     for page in pages:
         assert f'value="{line}"' in page
@@ -131,7 +131,7 @@ def test_overview_and_plan_show_the_line_to_copy(staff_client: Client):
 def test_draft_has_no_line(staff_client: Client):
     study = make_study(items=2)
 
-    page = staff_client.get(url("study-analysis-plan", study)).text
+    page = staff_client.get(url("setup-plan", study)).text
 
     assert "evalsite-plan" not in page
     assert "plan.txt" not in read_files(pack(study))
@@ -202,7 +202,7 @@ def test_later_versions_are_listed_with_what_they_changed():
     with standing_at(LAUNCH + timedelta(days=1)):
         change_plan(
             study=study,
-            values={"baseline": "neural"},
+            values={"exclusion_rule": "Too fast"},
             seen=mark_plan(stored.plan, stored.rules),
             by=owner,
             reason="A referee",
@@ -215,7 +215,7 @@ def test_later_versions_are_listed_with_what_they_changed():
         True,
         [
             "Plan 1 is the committed one; it was frozen, and there is no answer yet.",
-            "Plan 2 came later and changed: baseline.",
+            "Plan 2 came later and changed: exclusion rule.",
         ],
     )
     assert check_plan_hash(report, second)[1] == [

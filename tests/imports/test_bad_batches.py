@@ -7,7 +7,7 @@ from django.conf import settings
 
 from evalsite.annotation.models import Slot
 from evalsite.imports.batches.items import name_group
-from evalsite.imports.columns import check_system
+from evalsite.imports.core import check_system
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Output, Study

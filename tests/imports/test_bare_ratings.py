@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.command_line.main import run_command
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import (
     CREATE_KIND,

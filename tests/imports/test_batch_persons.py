@@ -11,7 +11,7 @@ from django.test import Client
 from evalsite.imports.batches.columns import guess_mapping
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.store import import_batch
-from evalsite.imports.columns import is_personal
+from evalsite.imports.core import is_personal
 from evalsite.imports.models import Upload
 from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Item

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 import evalsite
 from evalsite.data.tables.faults import Fault, group_faults
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, aim_at_study, check_source
 from evalsite.imports.metrics.importer import store_scores

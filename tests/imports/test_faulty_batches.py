@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import aim_at_nothing, aim_at_study, check_source, describe
 from evalsite.imports.models import Upload

@@ -132,6 +132,89 @@ def test_reasoning_beside_a_batch_result_is_offered():
     assert [decision.key for decision in checked.decisions] == ["outputs_show-reasoning"]
 
 
+def answer_anthropic(parts):
+    message = {"role": "assistant", "model": "alpha", "content": parts}
+    return [
+        ("in.jsonl", {"custom_id": "1", "params": {"messages": [USER]}}),
+        ("out.jsonl", {"custom_id": "1", "result": {"type": "succeeded", "message": message}}),
+    ]
+
+
+def answer_gemini(parts):
+    request = {"contents": [{"role": "user", "parts": [{"text": "Name a bird."}]}]}
+    candidate = {"content": {"role": "model", "parts": parts}}
+    response = {"candidates": [candidate], "modelVersion": "alpha"}
+    return [("out.jsonl", {"key": "1", "request": request, "response": response})]
+
+
+def answer_inspect(parts):
+    message = {"role": "assistant", "content": parts}
+    output = {"model": "alpha", "choices": [{"message": message, "stop_reason": "stop"}]}
+    sample = {"id": "1", "epoch": 1, "input": "Name a bird.", "output": output}
+    log = {"status": "success", "eval": {"model": "alpha", "task": "t"}, "samples": [sample]}
+    return [("out.json", log)]
+
+
+def answer_openai(parts):
+    body = {"model": "alpha", "output": parts}
+    return [
+        ("in.jsonl", {"custom_id": "1", "url": "/v1/responses", "body": {"input": [USER]}}),
+        ("out.jsonl", {"custom_id": "1", "response": {"status_code": 200, "body": body}}),
+    ]
+
+
+TEXT = {"type": "text", "text": "A robin."}
+
+
+@pytest.mark.parametrize(
+    ("answer", "parts", "reasoning"),
+    [
+        (
+            answer_anthropic,
+            [{"type": "thinking", "thinking": "Hm.", "signature": "x"}, TEXT],
+            "Hm.",
+        ),
+        (answer_anthropic, [{"type": "redacted_thinking", "data": "x"}, TEXT], ""),
+        (answer_gemini, [{"text": "Hm.", "thought": True}, {"text": "A robin."}], "Hm."),
+        (answer_inspect, [{"type": "reasoning", "reasoning": "Hm."}, TEXT], "Hm."),
+        (
+            answer_inspect,
+            [{"type": "reasoning", "reasoning": "zB3x", "summary": "Hm.", "redacted": True}, TEXT],
+            "Hm.",
+        ),
+        (
+            answer_openai,
+            [
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+                {"type": "message", "content": [{"type": "output_text", "text": "A robin."}]},
+            ],
+            "Hm.",
+        ),
+    ],
+)
+def test_reasoning_in_parts_of_a_message_is_offered_and_never_shown_unasked(
+    answer, parts, reasoning
+):
+    study = make_built_study(json.loads((FOLDER / "study_one.json").read_bytes()))
+    packed = pack_files(
+        [
+            (name, lambda row=row: io.BytesIO(json.dumps(row).encode()))
+            for name, row in answer(parts)
+        ]
+    )
+
+    checked = check_file(packed, study=study)
+    packed.seek(0)
+    shown = check_file(packed, study=study, options={"outputs_show-reasoning": "yes"})
+
+    assert codes(checked) == []
+    assert read_texts(checked)[1] == "A robin."
+    assert [decision.key for decision in checked.decisions] == (
+        ["outputs_show-reasoning"] if reasoning else []
+    )
+    assert read_texts(shown)[1] == (f"{reasoning}\n\nA robin." if reasoning else "A robin.")
+
+
 def test_reasoning_without_an_end_leaves_an_empty_output():
     rows = [make_row("Q", "<thinking>Well"), make_row("R", "Noon.", 2)]
 

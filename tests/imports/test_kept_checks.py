@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports import core, steps
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.store import import_batch, undo_batch

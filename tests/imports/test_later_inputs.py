@@ -21,7 +21,9 @@ from evalsite.annotation.running.live_changes import open_batch
 from evalsite.imports.batches.importer import find_note
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.store import import_batch, undo_batch
+from evalsite.imports.forms import SystemNamesForm
 from evalsite.imports.models import Upload
+from evalsite.quality.system_names import rename_system
 from evalsite.results.report.computation import analyse_study
 from evalsite.studies.models import Item, Study
 from tests.imports.test_getting_in import FOLDER
@@ -463,3 +465,68 @@ def test_many_inputs_take_as_many_queries_as_few(kind: str) -> None:
         counts.append(len(queries))
 
     assert counts[0] == counts[1]
+
+
+# --- systems that were renamed -------------------------------------------------------------
+
+
+def rename(study: Study, before: str, after: str) -> None:
+    rename_system(study, study.systems.get(name=before), after, make_user())
+
+
+def test_a_file_that_has_the_former_name_of_a_system_means_that_system() -> None:
+    study = make("one")
+    import_rows(study, rows_of("alpha beta"))
+    rename(study, "alpha", "GPT-3")
+    rename(study, "GPT-3", "GPT-4")
+
+    checked = join(study, rows_of("alpha gamma", inputs=3))
+
+    assert checked.systems == ["GPT-4", "gamma"]
+    assert [remark.code for remark in checked.remarks].count("system_renamed") == 1
+    assert {*study.systems.values_list("name", flat=True)} == {"GPT-4", "beta", "gamma"}
+    # what the study has already is left out as ever
+    assert study.items.main().count() == 8
+
+
+def test_a_name_that_another_system_has_now_means_that_one() -> None:
+    study = make("one")
+    import_rows(study, rows_of("alpha beta"))
+    rename(study, "alpha", "GPT-4")
+    rename(study, "beta", "alpha")
+
+    checked = check(study, rows_of("alpha", first=3))
+
+    assert checked.systems == ["alpha"]
+    assert "system_renamed" not in [remark.code for remark in checked.remarks]
+
+
+def test_a_name_that_was_taken_back_means_its_system() -> None:
+    study = make("one")
+    import_rows(study, rows_of("alpha"))
+    rename(study, "alpha", "GPT-4")
+    rename(study, "GPT-4", "alpha")
+
+    assert check(study, rows_of("GPT-4", first=3)).systems == ["alpha"]
+    assert check(study, rows_of("alpha", first=3)).systems == ["alpha"]
+
+
+def test_whoever_chose_a_name_for_a_former_one_is_heard() -> None:
+    study = make("one")
+    import_rows(study, rows_of("alpha"))
+    rename(study, "alpha", "GPT-4")
+
+    checked = check(study, rows_of("alpha", first=3), system_names={"alpha": "alpha"})
+
+    assert checked.systems == ["alpha"]
+    assert "system_renamed" not in [remark.code for remark in checked.remarks]
+
+
+def test_the_page_offers_the_name_that_a_former_one_became() -> None:
+    known = SystemNamesForm(None, names=[["alpha", "GPT-4", 2], ["beta", "beta", 2]])
+    assert known["name-0"].value() == "GPT-4"
+
+    form = SystemNamesForm({"name-0": "alpha", "name-1": "beta"}, names=known.names)
+
+    assert form.is_valid()
+    assert form.renamed == {"alpha": "alpha"}

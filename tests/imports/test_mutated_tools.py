@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import aim_at_nothing, aim_at_study, check_source, describe
 from evalsite.imports.ratings.importer import RATINGS as RATING_FILES

@@ -10,8 +10,10 @@ import pytest
 import time_machine
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
+from evalsite.imports.batches import new_study, store
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.batches.open_inputs import find_kind
@@ -21,7 +23,7 @@ from evalsite.imports.steps import begin_check, find_report, read_report
 from evalsite.imports.uploads import keep_upload, open_upload, prune_uploads
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import start_job
+from evalsite.jobs.services import report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Batch, Item, Output, Study, System
@@ -422,3 +424,73 @@ def test_a_study_hears_nothing_of_other_peoples_files(make_study: Callable[..., 
     upload(ODD)
 
     assert not study.uploads.exists()
+
+
+def run_until(stops_at: int, monkeypatch: Any, error: Exception) -> None:
+    """Work off the queue; the job fails once it has stored so many items."""
+
+    def tell(job: Job, done: int, total: int) -> None:
+        report_progress(job, done, total)
+        if (done, total) == (stops_at, 4) and Job.objects.get(pk=job.pk).study_id:
+            raise error
+
+    monkeypatch.setattr(new_study, "report_progress", tell)
+    run_waiting_jobs()
+
+
+def begin_large(settings: Any) -> tuple[Upload, Any]:
+    settings.UPLOAD_JOB_BYTES = 1
+    kept, jane = upload(TRANSLATIONS), make_user()
+    run_waiting_jobs()
+    kept.refresh_from_db()
+    create_study_from(kept, by=jane, inputs=SOURCE, title="MT", instrument=adopt("da_sqm"))
+    return kept, jane
+
+
+@pytest.mark.both_databases
+def test_a_large_study_that_cannot_be_stored_is_removed_and_its_file_waits_as_before(
+    settings: Any, monkeypatch: Any
+) -> None:
+    kept, jane = begin_large(settings)
+    # each item in a transaction of its own
+    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 1)
+
+    run_until(2, monkeypatch, ValidationError("The disk is full."))
+
+    job = Job.objects.get(kind=ITEMS.create_kind)
+    assert (job.state, job.message, job.study_id) == (Job.State.FAILED, "The disk is full.", None)
+    assert not Study.objects.exists()
+    assert not Item.all_objects.exists()
+    assert not Batch.all_objects.exists()
+    waits = Upload.objects.get(pk=kept.pk)
+    assert (waits.study, waits.mapping) == (None, kept.mapping)
+    monkeypatch.undo()
+    settings.UPLOAD_JOB_BYTES = 1
+    restart_job(job, by=jane)
+    run_waiting_jobs()
+    assert Item.objects.main().count() == 4
+
+
+def test_items_page_shows_how_much_of_a_large_study_is_stored(
+    settings: Any, monkeypatch: Any, client: Any
+) -> None:
+    _kept, jane = begin_large(settings)
+    client.force_login(jane)
+    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 1)
+    shown = []
+
+    def look(job: Job, done: int, total: int) -> None:
+        report_progress(job, done, total)
+        if study := Study.objects.first():
+            page = client.get(reverse("admin:batch-list", args=[study.pk])).text
+            launch = client.get(reverse("admin:study-launch", args=[study.pk]))
+            studies = client.get(reverse("admin:index")).text
+            words = f"{done:,} of {total:,} items"
+            shown.append((words in page, f"Storing {words}" in studies, launch.status_code))
+            assert study.items.count() == len(study.config.practice)
+
+    monkeypatch.setattr(new_study, "report_progress", look)
+    run_waiting_jobs()
+
+    assert shown == [(True, True, 200)] * 4
+    assert "Storing" not in client.get(reverse("admin:index")).text

@@ -13,7 +13,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Rating
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.importer import ITEMS, import_file
 from evalsite.imports.core import aim_at_study, check_source
 from evalsite.studies.models import Item, Output, Study

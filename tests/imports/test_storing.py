@@ -22,11 +22,11 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches import store
 from evalsite.imports.batches.store import import_batch, prune_batches, undo_batch
+from evalsite.imports.core import insert_rows
 from evalsite.imports.models import MetricScore
 from evalsite.imports.study_deletion import why_kept
 from evalsite.jobs.models import STALE_AFTER
 from evalsite.lib.clock import now
-from evalsite.lib.row_insert import insert_rows
 from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys

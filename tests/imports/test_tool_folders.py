@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.data.tables.formats import load_formats
+from evalsite.data.tables.tools import load_formats
 from evalsite.exports.services import Choice, write_file
 from evalsite.studies.models import Batch, Study
 from tests.data.test_formats import FOLDER

@@ -218,8 +218,8 @@ def test_long_name_of_a_column_is_refused() -> None:
 
 
 def test_file_of_one_column_is_told_what_parts_columns() -> None:
-    assert told(check("rrgen", "item|review|system|output\na|b|c|d\n")) == [
-        "line 1: The first line names only one column, “item|review|system|output”. Separate "
+    assert told(check("rrgen", "item/review/system/output\na/b/c/d\n")) == [
+        "line 1: The first line names only one column, “item/review/system/output”. Separate "
         "columns by commas, semicolons or tabs, and name them in the first line."
     ]
 
@@ -233,7 +233,7 @@ def test_file_of_ratings_is_told_where_it_belongs() -> None:
     ]
 
 
-@pytest.mark.parametrize("sign", [";", ",", "\t"])
+@pytest.mark.parametrize("sign", [";", ",", "\t", "|"])
 def test_bad_33_line_that_declares_the_delimiter_is_no_part_of_the_table(sign: str) -> None:
     rows = ["review", "system", "output"], ["A, room; here", "alpha", "Thank you"]
     lines = [sign.join(f'"{cell}"' for cell in row) for row in rows]

@@ -8,11 +8,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping
 from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.columns import LEAVE_OUT
+from evalsite.imports.core import LEAVE_OUT
 from evalsite.imports.models import Upload
 from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Batch
@@ -236,7 +236,7 @@ def test_file_in_windows_1252_is_read_once_somebody_confirmed_its_preview() -> N
 
     assert codes(asked) == ["not_utf8"]
     assert decisions(asked) == {"encoding": False}
-    assert "hôtel" in asked.decisions[0].rows[0]
+    assert "hôtel" in asked.decisions[0].choices[0][2]
     assert codes(read) == []
     assert "hôtel" in read.items[1].outputs[1].text
     assert [note["code"] for note in read.import_notes] == ["windows_1252"]

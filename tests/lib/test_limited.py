@@ -18,7 +18,7 @@ from tests.support.soak import serve_ordinary_requests
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 ROOT = Path(__file__).resolve().parents[2]
 # ordinary code, which nobody waits for
-ORDINARY = (ROOT / "evalsite/data/tables/rows.py").read_text(encoding="utf-8")[:2_000]
+ORDINARY = (ROOT / "evalsite/data/tables/reader.py").read_text(encoding="utf-8")[:2_000]
 MOST_TIMES, MEBIBYTES = 20, 100
 
 

@@ -179,7 +179,7 @@ def test_what_names_people_is_gone_then_and_all_that_they_did_stays():
         ("", "", "")
     }
     expert = Expert.objects.get()
-    assert (expert.name, expert.email) == (f"Expert {expert.pk}", "")
+    assert (expert.name, expert.email) == (f"Person {expert.pk}", "")
     assert list(Annotation.objects.order_by("pk").values()) == answers
     assert Approval.objects.filter(state="approved").count() == 2
     check_invariants(study)

@@ -10,12 +10,11 @@ from django.urls import reverse
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import standing_at
 from evalsite.participants.models import Consent, Recruitment, Visit
-from evalsite.participants.recruiting import remove_code
 from evalsite.quality.pay_files import PayFile
 from evalsite.studies.models import Membership, TeamRole
 from tests.site.test_staff_pages import sign_in
 from tests.support.factories import make_user
-from tests.support.rounds import Person, make_round
+from tests.support.rounds import Person, make_round, panel_of, remove_code
 from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +39,7 @@ def screen_out(recruitment: Recruitment, *, seconds: int, number: int = 0) -> Pe
 def without_code(recruitment: Recruitment) -> Recruitment:
     Recruitment.objects.update(is_on=False)
     recruitment.refresh_from_db()
-    remove_code(recruitment=recruitment, outcome="screened_out")
+    remove_code(recruitment, "screened_out")
     Recruitment.objects.update(is_on=True)
     return recruitment
 
@@ -151,5 +150,5 @@ def test_ids_in_the_lines_are_for_those_who_may_see_identities(role):
     assert page.status_code == (200 if sees else 403)
     assert (person.visit.visit_id in page.text) == sees
     assert (person.visit.bonus_marked_at is not None) == sees
-    overview = client.get(url("study-recruitment", recruitment))
+    overview = client.get(panel_of(recruitment))
     assert person.visit.visit_id not in overview.text

@@ -18,16 +18,15 @@ from evalsite.participants.models import (
     Participant,
     ParticipantIdentity,
     ParticipantLink,
-    PersonalLink,
     Recruitment,
 )
 from evalsite.participants.random_codes import hash_token
-from evalsite.participants.recruiting import create_personal_links
 from evalsite.participants.services import instructions_hash, record_consent
 from evalsite.platforms import installed_platforms
 from evalsite.studies.models import Item, Study
 from tests.participants.test_own_questions import AGE
 from tests.support.annotators import read_fields
+from tests.support.experts import invite
 from tests.support.factories import launch, make_annotator, make_study, mint_link
 from tests.support.rounds import make_round
 from tests.support.sheet_pages import Sheet, answer, make_sheet
@@ -423,9 +422,8 @@ def test_start_pressed_twice_without_a_visit_opens_the_same_link_twice():
 
 def test_a_personal_link_opens_everything():
     study = launch(make_study(items=2, k=1, set_size=2))
-    recruitment = make_round(study, "personal")
-    create_personal_links(recruitment=recruitment, total=1, by=None)
-    link = PersonalLink.objects.get()
+    [expert] = invite(study, "Ana Costa")
+    link = expert.link
     use_personal_link(link)
 
     withdraw = Client().get(f"/p/{link.token}/withdraw/")

@@ -14,14 +14,14 @@ from evalsite.annotation.allocation.rounds import list_taken
 from evalsite.annotation.models import Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant, Recruitment, Visit
-from evalsite.participants.recruiting import create_recruitment, remove_code, turn_on
+from evalsite.participants.recruiting import create_recruitment, turn_on
 from evalsite.platforms import installed_platforms
 from evalsite.studies.models import Study
 from tests.support.arriving import P, join, open_link, prolific
-from tests.support.factories import make_user
+from tests.support.factories import make_study, make_user
 from tests.support.invariants import check_invariants
 from tests.support.races import at_once
-from tests.support.rounds import Person, codes_of, make_round
+from tests.support.rounds import Person, codes_of, make_round, panel_of, remove_code
 from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db
@@ -158,26 +158,34 @@ def test_unknown_rounds_and_platforms_that_are_gone_open_nothing():
 # --- the researcher's pages ---------------------------------------------------------------
 
 
-def test_a_round_is_begun_once_however_often_the_button_is_pressed(staff_client):
+def test_a_panel_is_set_up_once_however_often_the_button_is_pressed(staff_client):
     study = make_live()
-    page = staff_client.get(url("study-recruitments", study))
-    sent = {"platform": "prolific", "number": str(page.context["next_number"])}
+    first = url("study-panel", study, "prolific")
 
-    answers = [staff_client.post(url("recruitment-new", study), sent) for _ in range(2)]
+    early = staff_client.get(first)
+    answers = [staff_client.post(first, {"do": "begin"}) for _ in range(2)]
 
-    assert {answer.headers["Location"] for answer in answers} == {
-        url("study-recruitment", study, 1)
-    }
+    assert early.context["recruitment"] is None
+    assert {answer.headers["Location"] for answer in answers} == {first}
     recruitment = study.recruitments.get()
     assert not recruitment.is_on
-    assert len(codes_of(recruitment)) == 5
+    assert {*codes_of(recruitment)} == {"completed", "screened_out"}
+    again = url("study-panel-again", study, "prolific", 2)
+    for _ in range(2):
+        staff_client.post(again, {"do": "begin"})
+    assert study.recruitments.count() == 2
+    assert staff_client.get(again).context["name"] == "Prolific, second time"
+    skipped = [("prolific", 4), ("connect", 2), ("personal", 1), ("open_link", 1), ("gone", 1)]
+    for key, time in skipped:
+        address = url("study-panel-again", study, key, time)
+        assert staff_client.get(address).status_code == 404
 
 
 def test_the_link_to_copy_has_the_placeholders_as_the_platform_looks_for_them(staff_client):
     study = make_live()
     recruitment = make_round(study, "prolific")
 
-    page = staff_client.get(url("study-recruitment", study, recruitment.number))
+    page = staff_client.get(panel_of(recruitment))
 
     assert page.context["link"].endswith(
         f"/join/{study.pk}/1/?PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}"
@@ -187,9 +195,9 @@ def test_the_link_to_copy_has_the_placeholders_as_the_platform_looks_for_them(st
 
 def test_settings_of_a_round_are_saved_and_bad_ones_refused_beside_their_field(staff_client):
     study = make_live()
-    address = url("study-recruitment", study, make_round(study, "connect", is_on=False).number)
+    address = panel_of(make_round(study, "connect", is_on=False))
 
-    good = enter_values(staff_client, address, places="30", reward="1.80", minutes="10")
+    good = enter_values(staff_client, address, places="30", sets_per_person="2")
     bad = [
         enter_values(staff_client, address, places="0"),
         enter_values(staff_client, address, link_completed="javascript:alert(1)"),
@@ -199,7 +207,7 @@ def test_settings_of_a_round_are_saved_and_bad_ones_refused_beside_their_field(s
 
     assert good.status_code == 302
     recruitment = study.recruitments.get()
-    assert (recruitment.places, str(recruitment.reward), recruitment.minutes) == (30, "1.80", 10)
+    assert (recruitment.places, recruitment.sets_per_person) == (30, 2)
     assert [page.status_code for page in bad] == [422] * 4
     faulty = [[*page.context["form"].errors] for page in bad]
     assert faulty == [["places"], ["link_completed"], ["link_completed"], ["sets_per_person"]]
@@ -207,7 +215,7 @@ def test_settings_of_a_round_are_saved_and_bad_ones_refused_beside_their_field(s
 
 def test_sonas_link_must_have_room_for_the_survey_code(staff_client):
     study = make_live()
-    address = url("study-recruitment", study, make_round(study, "sona", is_on=False).number)
+    address = panel_of(make_round(study, "sona", is_on=False))
 
     page = enter_values(staff_client, address, link_completed="https://school.example/credit")
 
@@ -217,7 +225,7 @@ def test_sonas_link_must_have_room_for_the_survey_code(staff_client):
 @pytest.mark.parametrize(
     ("key", "fields", "code"),
     [
-        ("prolific", {"reward": Decimal("0.50"), "minutes": 10}, "low_pay"),
+        ("prolific", {"pay_per_set": Decimal("0.50"), "minutes_per_set": 10}, "low_pay"),
         ("prolific", {}, "no_reward"),
         ("connect", {}, "no_reward"),
         ("connect", {}, "no_way_back"),
@@ -225,12 +233,11 @@ def test_sonas_link_must_have_room_for_the_survey_code(staff_client):
     ],
 )
 def test_a_round_that_is_not_ready_is_not_turned_on(key, fields, code):
-    study = make_live()
+    settings = {name: fields[name] for name in fields if name == "settings"}
+    study = make_live(**{name: fields[name] for name in fields if name != "settings"})
     platform = installed_platforms()[key]
     recruitment = create_recruitment(study=study, platform=platform, by=make_user())
-    for name, value in fields.items():
-        setattr(recruitment, name, value)
-    recruitment.save()
+    Recruitment.objects.filter(pk=recruitment.pk).update(**settings)
     recruitment.refresh_from_db()
 
     with pytest.raises(ValidationError) as refused:
@@ -244,7 +251,7 @@ def test_a_round_that_is_not_ready_is_not_turned_on(key, fields, code):
 def test_screening_without_a_code_for_it_keeps_a_round_off_where_the_platform_wants_one():
     study = make_live()
     recruitment = make_round(study, "prolific", is_on=False)
-    remove_code(recruitment=recruitment, outcome="screened_out")
+    remove_code(recruitment, "screened_out")
 
     with pytest.raises(ValidationError) as refused:
         turn_on(recruitment=recruitment, by=make_user())
@@ -262,17 +269,17 @@ def test_counts_by_outcome_and_arrivals_are_on_the_rounds_page(staff_client):
     Person(recruitment, 1).start().choose("decline")
     Person(recruitment, 2).start()
 
-    page = staff_client.get(url("study-recruitment", study, 1))
+    page = staff_client.get(panel_of(recruitment))
 
-    counts = {row.outcome: row.arrivals for row in page.context["outcomes"] if row.arrivals}
-    assert counts == {"completed": 1, "no_consent": 1}
-    assert (page.context["arrived"], page.context["at_work"], page.context["taken"]) == (3, 1, 1)
+    counts = {"Finished": 1, "No consent": 1, "No outcome so far": 1}
+    assert dict(page.context["counts"]) == counts
+    assert (page.context["arrived"], page.context["taken"]) == (3, 1)
     assert P not in page.text  # ids are for those who may see identities
 
 
-def test_the_reward_of_the_round_is_what_its_people_read():
-    study = make_live(pay_per_set=Decimal(1), minutes_per_set=10)
-    recruitment = make_round(study, "prolific", reward=Decimal(2), minutes=12)
+def test_minutes_and_pay_are_those_of_the_study():
+    study = make_live(pay_per_set=Decimal(2), minutes_per_set=12)
+    recruitment = make_round(study, "prolific")
 
     page = Person(recruitment).look().text
 
@@ -280,6 +287,46 @@ def test_the_reward_of_the_round_is_what_its_people_read():
     assert "£10.00 an hour" in page
     assert "about 12 minutes" in page
     assert Participant.objects.count() == 0
+
+
+def test_outcomes_that_the_study_cant_come_to_have_no_row_and_no_field(staff_client):
+    study = make_live(is_eligibility_on=False, is_check_on=False, pay_per_set=Decimal(9))
+    recruitment = make_round(study, "prolific", is_on=False)
+
+    page = staff_client.get(panel_of(recruitment))
+
+    assert [row["outcome"] for row in page.context["codes"]] == ["completed"]
+    fields = {name for name in page.context["form"].fields if name.startswith("code_")}
+    assert fields == {"code_no_consent", "code_no_place"}
+    made = enter_values(staff_client, panel_of(recruitment), code_no_place="code")
+    assert made.status_code == 302
+    assert {"completed", "no_place"} <= {*codes_of(recruitment)}
+    enter_values(staff_client, panel_of(recruitment), code_no_place="")
+    assert "no_place" not in codes_of(recruitment)
+
+
+def test_turning_a_panel_on_saves_the_page_and_keeps_it_off_where_something_is_missing(
+    staff_client,
+):
+    study = make_study(items=4, k=3, set_size=2, has_notice=True)
+    address = url("study-panel", study, "prolific")
+    staff_client.post(address, {"do": "begin"})
+
+    refused = enter_values(staff_client, address, do="on", places="7")
+    assert refused.status_code == 422
+    assert study.recruitments.get().places is None
+    Study.objects.filter(pk=study.pk).update(pay_per_set=Decimal(9), minutes_per_set=10)
+    # 4 items x 3 answers in sets of 2
+    assert staff_client.get(address).context["form"]["places"].value() == 6
+    assert enter_values(staff_client, address, do="on").status_code == 302
+
+    recruitment = study.recruitments.get()
+    assert (recruitment.is_on, recruitment.places) == (True, 6)
+    study.refresh_from_db()
+    assert not study.has_notice
+    enter_values(staff_client, address, do="off")
+    recruitment.refresh_from_db()
+    assert not recruitment.is_on
 
 
 def test_list_of_rounds_takes_as_many_queries_for_few_people_as_for_many(
@@ -294,6 +341,6 @@ def test_list_of_rounds_takes_as_many_queries_for_few_people_as_for_many(
         )
 
     with django_assert_max_num_queries(14):
-        staff_client.get(url("study-recruitments", study))
+        staff_client.get(url("study-invite", study))
     with django_assert_max_num_queries(14):
-        staff_client.get(url("study-recruitment", study, 1))
+        staff_client.get(panel_of(recruitment))

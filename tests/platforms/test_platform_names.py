@@ -8,7 +8,7 @@ from tests.support.plugins import ROOT
 NAMES = re.compile(r"prolific(?!_)|cloudresearch|\bsona\b|mturk|mechanical turk", re.IGNORECASE)
 # columns of files from elsewhere and what is said of them, and migrations, which know the past
 EXEMPT = {
-    "evalsite/imports/columns.py",
+    "evalsite/imports/core.py",
     "evalsite/imports/ratings/importer.py",
     "evalsite/lib/rating_columns.py",
     "evalsite/lib/rating_guess.py",

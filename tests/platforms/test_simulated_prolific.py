@@ -18,7 +18,7 @@ from evalsite.quality.pay import ask_for_review
 from tests.quality.test_pay import BAD, GOOD, LONG, begin
 from tests.support.annotators import read_fields
 from tests.support.invariants import check_invariants
-from tests.support.rounds import Person, codes_of
+from tests.support.rounds import Person, codes_of, panel_of
 from tests.support.simulated_prolific import SimulatedProlific, Submission
 from tests.support.tabs import after_the_lease
 
@@ -77,10 +77,8 @@ class Sent(Person):
 
 def make_prolific(recruitment: Recruitment, client: Client) -> SimulatedProlific:
     """The researcher has copied the link and each code from the round's page."""
-    address = reverse("admin:study-recruitment", args=[recruitment.study_id, recruitment.number])
-    page = client.get(address)
-    actions = {row.stored.code: STATUSES[row.outcome] for row in page.context["outcomes"]
-               if row.stored and row.stored.code}  # fmt: skip
+    page = client.get(panel_of(recruitment))
+    actions = {row["code"]: STATUSES[row["outcome"]] for row in page.context["codes"]}
     return SimulatedProlific(page.context["link"], actions)
 
 

@@ -129,24 +129,17 @@ def test_a_person_at_work_is_due_nothing_yet_and_by_the_item_once_the_study_has_
     assert one.amount == Decimal("0.53")
 
 
-def test_a_reward_per_minute_is_the_rate_for_the_announced_minutes():
-    recruitment = begin(minutes=10, reward=Decimal("0.20"), is_paid_per_minute=True)
-    work(recruitment)
-
-    assert [one.amount for one in sets_of(recruitment.study)] == [Decimal("2.00")]
-
-
 @pytest.mark.both_databases
 def test_the_median_is_compared_with_what_was_promised():
     recruitment = begin()
     person = Person(recruitment).enter()
-    assert find_rate(recruitment.study, [recruitment]) is None
+    assert find_rate(recruitment.study) is None
     with after_the_lease(recruitment.study):
         person.client.post(f"{person.home}instructions/")
         person.client.post(f"{person.home}start/")
         person.finish()
 
-        rate = find_rate(recruitment.study, [recruitment])
+        rate = find_rate(recruitment.study)
 
     assert rate is not None
     assert rate.promised == Decimal("10.50")

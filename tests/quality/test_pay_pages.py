@@ -12,10 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.lib.clock import now
-from evalsite.participants.models import Recruitment
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import add_bonus, approve_sets, ask_for_review, mark_paid
-from evalsite.results.progress import activity_of
 from evalsite.studies.models import Study
 from tests.quality.test_pay import BAD, LONG, begin, files_of, ids, reject_one, work
 from tests.support.factories import make_user
@@ -151,23 +149,6 @@ def test_only_decisions_that_fit_the_listed_sets_are_offered(staff_client):
         ["approve", "reject"],
     )
     assert (approved[0]["acts"], approved[1]["pay_acts"]) == (["bonus", "mark"], [])
-
-
-def test_people_of_a_study_that_only_its_rounds_pay_show_their_pay(staff_client):
-    recruitment = begin()
-    Study.objects.update(pay_per_set=None)
-    Recruitment.objects.update(reward="3.50")
-    person = work(recruitment)
-    study = recruitment.study
-
-    people = staff_client.get(reverse("admin:study-people", args=[study.pk])).context
-    one = staff_client.get(reverse("admin:study-person", args=[study.pk, person.me.pseudonym]))
-
-    assert activity_of(study).to_approve == 1
-    assert people["pays"]
-    assert [pay for _, _, pay in people["people_and_work"]] == ["1 waiting"]
-    assert one.context["sets"] == [(1, "Waiting", "£3.50")]
-    assert dict(one.context["facts_of_person"])["Pay"] == "£3.50"
 
 
 def test_the_page_takes_as_many_queries_for_two_sets_as_for_twenty(

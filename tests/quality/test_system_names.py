@@ -73,7 +73,6 @@ def test_the_plan_names_the_same_system():
     study = make_live()
     AnalysisPlan.objects.create(
         study=study,
-        baseline="neural",
         hypotheses=[
             {"criterion": "x", "system": "template", "relation": "better", "other": "neural"}
         ],
@@ -82,7 +81,7 @@ def test_the_plan_names_the_same_system():
     rename(study, "GPT-4")
 
     plan = AnalysisPlan.objects.get()
-    assert plan.baseline == plan.hypotheses[0]["other"] == "GPT-4"
+    assert plan.hypotheses[0]["other"] == "GPT-4"
     assert plan.hypotheses[0]["system"] == "template"
 
 

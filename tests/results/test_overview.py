@@ -19,6 +19,7 @@ from evalsite.results.overview.pace import count_by_hour
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer, member, sign_in, url
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
+from tests.support.imported import load, rows_for
 from tests.support.planned import AT_LEAST_TWO, make_planned_study
 
 
@@ -93,8 +94,13 @@ def test_headline_is_the_first_that_matches(staff_client, fields, answers, key):
     assert overview(staff_client, study).context["headline"].key == key
 
 
-def test_headline_of_a_draft(staff_client):
-    assert overview(staff_client, make_study()).context["headline"].key == "draft"
+def test_a_draft_has_no_overview_until_answers_are_imported(staff_client):
+    study = make_study(items=2)
+    before = overview(staff_client, study)
+    load(study, rows_for(study, ["w1"], study.items.main()))
+
+    assert before.status_code == 404
+    assert overview(staff_client, study).context["headline"].key == "draft"
 
 
 def test_headline_says_when_answers_stopped_to_come(staff_client):

@@ -221,21 +221,9 @@ def test_launch_says_what_the_items_cannot_decide_and_is_not_blocked(staff_clien
 
     page = staff_client.get(url("study-launch", study))
 
-    remarks = [check.headline for check, _ in page.context["remarks"]]
+    remarks = [check.headline for check, _ in page.context["looks"]]
     assert "20 items can’t decide a factor of 1.05" in remarks
     assert page.context["setup"].problems == []
-
-
-def test_baseline_that_a_bundle_brought_is_said_and_goes_with_the_next_save(staff_client):
-    study = make_study(items=2)
-    AnalysisPlan.objects.create(study=study, baseline="neural")
-
-    page = read(staff_client, study)
-    save(staff_client, study, **BETTER)
-
-    assert "each system is compared with neural" in page
-    assert AnalysisPlan.objects.get().baseline == ""
-    assert "is compared with neural" not in read(staff_client, study)
 
 
 # --- the switch -----------------------------------------------------------------------------

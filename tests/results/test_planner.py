@@ -437,19 +437,6 @@ def test_a_design_that_the_plan_lacks_is_not_kept(staff_client):
     assert find_plan(study) is None
 
 
-def test_a_baseline_in_the_plan_lowers_the_number_of_comparisons(staff_client):
-    study = make_study(items=0)
-    AnalysisPlan.objects.create(study=study, baseline="a", primary="informativeness")
-
-    job = plan(staff_client, study)
-
-    assert (job.params["comparisons"], job.params["further_tests"]) == (2, 0)
-    assert (
-        "covers 2 comparisons with the baseline"
-        in staff_client.get(url("study-planner", study)).text
-    )
-
-
 def test_hypotheses_in_the_plan_lower_the_number_of_comparisons(staff_client):
     study = make_study(items=0)
     AnalysisPlan.objects.create(

@@ -79,7 +79,7 @@ def test_more_answers_and_items_than_are_counted_are_said_to_be_more(
     page = staff_client.get(reverse("admin:index")).text
 
     assert ">more than 3 of 4 answers<" in page
-    assert ">0 of more than 6 answers<" in page
+    assert "more than 3 items" in page
 
 
 def test_answers_of_a_study_with_more_than_are_counted_are_not_counted(
@@ -91,10 +91,10 @@ def test_answers_of_a_study_with_more_than_are_counted_are_not_counted(
     with CaptureQueriesContext(connection) as captured:
         outline_progress([study, small])
 
-    counting = [query["sql"] for query in captured if "COUNT(" in query["sql"]]
-    answers, items, places = [sql.replace("-", "") for sql in counting]
+    counting = [query["sql"] for query in captured if "GROUP BY" in query["sql"]]
+    answers, items = [sql.replace("-", "") for sql in counting]
     assert (study.pk.hex in answers, small.pk.hex in answers) == (False, True)
-    assert all(study.pk.hex in sql and small.pk.hex in sql for sql in (items, places))
+    assert (study.pk.hex in items, small.pk.hex in items) == (True, True)
 
 
 def test_as_many_answers_as_are_counted_are_not_said_to_be_more(

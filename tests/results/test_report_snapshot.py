@@ -55,7 +55,7 @@ def exclude_one(study: Study) -> None:
 
 def change_plan(study: Study) -> None:
     AnalysisPlan.objects.update_or_create(
-        study=study, defaults={"baseline": "neural", "baseline_changed_at": now()}
+        study=study, defaults={"exclusion_rule": "Too fast", "rule_changed_at": now()}
     )
 
 
@@ -130,7 +130,7 @@ def test_fingerprint_and_plan_of_a_report_are_those_of_its_data(study: Study) ->
 
     assert take_fingerprint(study) != before
     assert report.fingerprint == before
-    assert report.content["plan"]["baseline"] == ""
+    assert report.content["plan"]["exclusion_rule"] == ""
     assert report.content["exclusions"] == []
     assert report.content["kept"]["data"]["left_out"]["excluded"] == 0
 

@@ -46,7 +46,7 @@ def test_scores_of_contradictions_stand_as_the_criteria_do() -> None:
 
 def test_thresholds_are_told_as_the_plan_page_lists_them() -> None:
     own = {"top_share": 0.8, "gold": 0.7}
-    plan = {"baseline": "", "exclusion_rule": "", "moments": {}, "limits": ["top_share", "gold"]}
+    plan = {"exclusion_rule": "", "moments": {}, "limits": ["top_share", "gold"]}
 
     told = [dict(plan_in_words(plan | {"thresholds": one}, criteria=1)) for one in (own, turn(own))]
 

@@ -202,7 +202,7 @@ def run(rows: list[Row], *options: str, beside: list[Row] | None = None) -> dict
 def doubt(name: str, at: str = "2026-05-03T10:00:00+00:00") -> list[dict[str, Any]]:
     """The warnings of a plan of which this part was fixed after seven answers."""
     plan = {
-        "baseline": "A", "primary": "fit", "margins": [1], "exclusion_rule": "Too fast",
+        "primary": "fit", "margins": [1], "exclusion_rule": "Too fast",
         "moments": {name: {"at": at, "answers": 7}},
     }  # fmt: skip
     return warn_of_plan(plan, has_excluded=True)
@@ -244,12 +244,11 @@ def turn_findings(criterion: dict[str, Any]) -> dict[str, Any]:
 
 
 LOOK = Look(at=datetime(2026, 5, 12, 10, 42, tzinfo=UTC), answers=2, asked_later=0)
-PLAN = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
+PLAN = {"primary": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
 PLANNED_FACTS: dict[str, Any] = {
     "exclusion_rule": "",
-    "moments": PLAN | {"exclusion_rule": PLAN["baseline"]},
+    "moments": PLAN | {"exclusion_rule": PLAN["primary"]},
     "has_imported": False,
-    "baseline": "A",
 }
 SIZE = {"criterion": "fit", "words": "50 inputs: 80% power", "at": "2026-05-19T10:00:00+00:00"}
 CHAIN = [("A", "B", 0.6), ("B", "C", 0.6)]
@@ -865,7 +864,6 @@ STUDIES: dict[str, Callable[[], Any]] = {
         [[], []],
     ),
     # of the plan and of collection
-    "late baseline": lambda: doubt("baseline"),
     "late primary": lambda: doubt("primary"),
     "late margins": lambda: doubt("margins"),
     "late rule": lambda: doubt("exclusion_rule"),
@@ -1059,10 +1057,9 @@ CASES: dict[str, tuple[str, str]] = {
     "read_as_slider": ("file of a slider", "file"),
     "read_as_numbers": ("file of numbers", "file"),
     "read_as_decisions": ("file of decisions", "file"),
-    "late_baseline": ("late baseline", "late primary"),
     "late_primary": ("late primary", "late margins"),
     "late_margins": ("late margins", "late rule"),
-    "late_rule": ("late rule", "late baseline"),
+    "late_rule": ("late rule", "late primary"),
     "nested_raters": ("nested raters", "unlinked raters"),
     "one_rater": ("one rater", "always"),
     "one_item": ("one input", "five inputs"),
@@ -1247,7 +1244,6 @@ CASES |= {
     "means_of_model": ("methods of difference", "methods without a model"),
     "systems_tested": ("methods of difference", "methods of one rater"),
     "systems_untested": ("methods of one rater", "methods of difference"),
-    "baseline_chosen": ("methods, rule planned", "methods, no rule"),
     "tests_corrected": ("methods of difference", "methods of one rater"),
     "order_analysed": ("methods of magnitudes", "methods of difference"),
     "figures_given": ("methods of difference", "finished"),

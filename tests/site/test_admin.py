@@ -132,12 +132,18 @@ def test_stock_page_of_what_is_not_there_is_a_404(superuser_client):
     assert superuser_client.get(stock(Item, "change", 987654)).status_code == 404
 
 
-def test_stock_page_of_a_study_leads_to_its_overview(superuser_client):
-    study = make_study()
+def test_stock_page_of_a_study_leads_to_where_it_opens(superuser_client):
+    draft, live = make_study(items=2), launch(make_study(items=2, title="Another"))
 
-    response = superuser_client.get(stock(apps.get_model("studies.Study"), "change", study.pk))
+    urls = [
+        superuser_client.get(stock(apps.get_model("studies.Study"), "change", study.pk)).url
+        for study in (draft, live)
+    ]
 
-    assert response.url == reverse("admin:study-overview", args=[study.pk])
+    assert urls == [
+        reverse("admin:study-setup", args=[draft.pk]),
+        reverse("admin:study-overview", args=[live.pk]),
+    ]
 
 
 def test_log_names_studies_and_tells_the_time_as_all_other_pages_do(superuser_client):

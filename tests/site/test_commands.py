@@ -166,8 +166,8 @@ def test_a_password_for_nobody_is_refused():
 @pytest.mark.django_db(transaction=True)
 def test_demo_crowds_need_nothing_that_only_tests_have(database_url, tmp_path):
     """In a process of its own, where pages carry no context and nothing watches templates."""
-    # the protocol whose pages offer most, with a break now and then
-    study = make_study(protocol="rrgen", items=0, k=12, break_every=5, is_demo=True)
+    # the protocol whose pages offer most
+    study = make_study(protocol="rrgen", items=0, k=12, is_demo=True)
     import_example(study, by=make_user())
     launch(study)
 

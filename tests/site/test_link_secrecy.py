@@ -9,11 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.admin import collect_study_views
-from evalsite.annotation.running.experts import Assignment, Named, invite_experts
+from evalsite.annotation.running.invitations import Named, Terms, invite_people
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.joins import use_personal_link
 from evalsite.participants.models import PersonalLink
-from evalsite.participants.recruiting import create_personal_links, renew_personal_link
+from evalsite.participants.recruiting import renew_personal_link
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Study, TeamRole
 from tests.site.test_roles import PARAMETER, client_of, find_parts
@@ -24,27 +24,23 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 LOGGED = "links viewed"
 EXPERT, NAMELESS, COLLEAGUE = "ana@example.org", "ben@example.org", "eve@example.org"
 # pages that hold links
-HOLDERS = {
-    ("post", "personal-links-show"), ("post", "personal-links"),
-    ("post", "expert-links-show"), ("post", "expert-links"),
-}  # fmt: skip
+HOLDERS = {("get", "study-invite"), ("post", "study-invite"), ("post", "invited-links")}
 
 
 @pytest.fixture
 def study() -> Study:
-    """A study with links of every kind, used and not, and with people invited by an address."""
+    """A study with links that are used and not, and with people invited by an address."""
     study = launch(make_study(items=2, k=4))
     answer_item(make_annotator(study), study.items.main()[0])
-    people = [Named("Ana Costa", EXPERT), Named(NAMELESS, NAMELESS)]
-    invite_experts(
+    people = [Named("Ana Ruiz", EXPERT), Named(NAMELESS, NAMELESS)]
+    invite_people(
         study=study,
-        asked=Assignment(people=people, what="all"),
+        people=people,
+        terms=Terms(),
         site_address="https://eval.example.org/",
         by=make_user(),
     )
-    create_personal_links(recruitment=study.recruitments.get(), total=4, by=None)
     use_personal_link(PersonalLink.objects.order_by("number")[0])
-    use_personal_link(PersonalLink.objects.order_by("number")[2])
     invite_colleague(
         study=study, key=uuid4(), role=TeamRole.VIEWER, label=COLLEAGUE, by=make_user()
     )
@@ -54,7 +50,7 @@ def study() -> Study:
 def read_pages(client: Client, study: Study) -> dict[tuple[str, str], tuple[str, int]]:
     """What each page of the study answers by each method, and how often that was logged."""
     parts: dict[str, Any] = find_parts(study) | {"number": 1}
-    parts["expert_id"] = study.experts.get(email=NAMELESS).pk
+    parts["person_id"] = study.experts.get(email=NAMELESS).pk
     answers = {}
     for page in collect_study_views():
         captured = [parts[name] for name in PARAMETER.findall(page.path)]
@@ -88,7 +84,9 @@ def test_links_and_addresses_are_shown_to_those_who_may_see_them_and_each_look_i
     holders = HOLDERS if kind in ("editor-with-identities", "owner") else set()
     assert all(tokens)
     assert find_holders(pages, *tokens) == holders
-    assert {name for name, (_, looks) in pages.items() if looks} == holders
+    # the page shows them for good; each file is logged
+    files = {("post", "invited-links")} & holders
+    assert {name for name, (_, looks) in pages.items() if looks} == files
     assert {looks for _, looks in pages.values()} <= {0, 1}
     # addresses: to owners only
     holders = find_holders(pages, EXPERT, NAMELESS, COLLEAGUE)
@@ -97,39 +95,35 @@ def test_links_and_addresses_are_shown_to_those_who_may_see_them_and_each_look_i
     else:
         assert {
             ("get", "study-team"),
-            ("post", "expert-links"),
-            ("get", "study-experts"),
+            ("post", "invited-links"),
+            ("get", "study-invite"),
         } <= holders
 
 
 def test_an_editor_refused_the_links_is_told_so(study):
     client = client_of("editor", study)
-    arguments = {"personal-links": [1], "personal-links-show": [1], "personal-link-renew": [1]}
-    arguments["expert-renew"] = [study.experts.all()[0].pk]
+    sent = {"renew": f"{study.experts.first().pk}-1"}
 
     codes = {
-        name: client.post(
-            reverse(f"admin:{name}", args=[study.pk, *arguments.get(name, [])]),
-            {"link": "1-1", "generation": "1"},
-        ).status_code
-        for name in (*arguments, "expert-links", "expert-links-show")
+        client.post(reverse(f"admin:{name}", args=[study.pk]), sent).status_code
+        for name in ("invited-act", "invited-links")
     }
 
-    assert set(codes.values()) == {403}
+    assert codes == {403}
     assert {*PersonalLink.objects.values_list("generation", flat=True)} == {1}
 
 
 def test_an_editor_without_identities_invites_by_e_mail(study, settings):
     settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example.org", "eval@example.org"
     client = client_of("editor", study)
-    form = {"people": "Chen Li, chen@example.org", "what": "all", "do": "invite"}
+    form = {"names": "Chen Li <chen@example.org>", "rates": "all", "do": "add"}
 
-    response = client.post(reverse("admin:study-experts", args=[study.pk]), form)
+    response = client.post(reverse("admin:study-invite", args=[study.pk]), form)
 
     assert response.status_code == 302
     expert = study.experts.get(email="chen@example.org")
     assert expert.mails.count() == 1
-    page = client.get(reverse("admin:study-experts", args=[study.pk]))
+    page = client.get(reverse("admin:study-invite", args=[study.pk]))
     assert expert.link.token not in page.text
 
 

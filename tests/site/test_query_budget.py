@@ -1,6 +1,5 @@
 """Each page of a study asks the database at most 14 times, for 2 rows as for more."""
 
-from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -81,7 +80,7 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
         held = study.items.main().last()
         Item.objects.filter(pk=held.pk).update(held_at=now())
         parts["file_id"] = load(study, rows_for(study, [f"w{number}"], study.items.main()[:2])).pk
-    parts["expert_id"] = invite(study, *(f"Ana{n} Costa" for n in range(rows)), by=jane)[0].pk
+    parts["person_id"] = invite(study, *(f"Ana{n} Costa" for n in range(rows)), by=jane)[0].pk
     parts["report_id"] = keep_report(study).pk
     parts["upload_id"] = keep_upload(
         study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None
@@ -99,6 +98,8 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
         "name": "ethics",
         "kind": "html",
         "key": "variety",
+        "platform": "panel",
+        "time": rows,
     }
 
 
@@ -178,7 +179,7 @@ def test_every_page_of_a_study_takes_few_queries_however_many_rows_it_has(is_who
 def test_people_of_paid_rounds_take_few_queries_too():
     study = make_study(items=0, protocol="rrgen")
     client = sign_in(study.memberships.first().user)
-    round_of_ten = make_round(study, "prolific", is_on=False, reward=Decimal(10))
+    round_of_ten = make_round(study, "prolific", is_on=False)
     for number in range(3):
         me = make_annotator(study)
         Visit.objects.create(study=study, recruitment=round_of_ten, participant=me)

@@ -43,7 +43,7 @@ READ = {
     ALL: [
         "study-overview", "study-progress", "study-item", "study-design", "study-people",
         "study-person", "study-setup",
-        "study-exclusions", "study-results", "study-analysis-plan", "study-flag-limits",
+        "study-exclusions", "study-results", "setup-plan", "study-flag-limits",
         "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
@@ -58,15 +58,15 @@ READ = {
     ],
     EDITORS: [
         "study-places-kept",
-        "study-places-unanswered", "study-recruitments", "study-recruitment", "study-experts",
-        "expert-reassign", "study-pay", "pay-table", "pay-review", "pay-decide",
+        "study-places-unanswered", "study-invite", "study-panel", "study-panel-again",
+        "invited-change", "study-pay", "pay-table", "pay-review", "pay-decide",
         "person-stop", "study-people-act",
         "setup-read", "setup-work", "setup-quality",
         "setup-preview", "study-instrument", "check-new",
         "study-pilot", "study-launch", "study-held",
         "item-withdraw", "item-put-back",
         "study-questions", "study-question", "study-quotas", "study-earlier",
-        "background-question", "check-question",
+        "background-question", "check-question", "study-example",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-new", "upload-preview", "upload-faults", "ratings-undo-confirm",
         "metrics-undo-confirm",
@@ -84,20 +84,17 @@ POST = {
         "export-bundle-make", "export-bundle-file", "export-anonymous-make", "member-remove",
     ],
     EDITORS: [
-        "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
+        "study-places-take-back", "export-identities", "study-panel", "study-panel-again",
         "export-answers", "study-questions", "study-question", "study-quotas", "study-earlier",
-        "block-list", "background-question", "check-question",
-        "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
-        "personal-links", "personal-links-show", "expert-links-show",
+        "block-list", "background-question", "check-question", "study-example",
+        "study-invite", "study-open-link", "invited-act", "invited-links", "invited-change",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
         "person-stop",
-        "study-experts", "expert-reassign",
-        "expert-links", "expert-renew", "experts-due",
         "setup-read", "setup-work", "setup-quality",
         "check-new", "check-delete", "study-pilot-link", "study-pilot-use",
         "pilot-comment-settle",
         "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
-        "study-joining", "study-one-place", "study-unanswered-take-back",
+        "study-joining", "study-unanswered-take-back",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-people-act", "note-delete", "item-note", "item-withdraw", "item-put-back",
         "study-exclude", "exclusion-take-back", "exclusions-take-back",
@@ -110,7 +107,7 @@ POST = {
     OWNERS: [
         "study-rules", "study-results-reveal", "output-correct", "system-rename",
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
-        "study-unarchive", "study-delete", "study-analysis-plan", "study-flag-limits",
+        "study-unarchive", "study-delete", "setup-plan", "study-flag-limits",
         "study-hand-over",
         "team-invite", "invitation-renew", "invitation-revoke", "member-role", "person-erase",
     ],
@@ -123,14 +120,13 @@ IDENTITIES = {
     ("post", "export-answers"),
     ("post", "round-pay"), ("post", "round-pay-file"), ("post", "round-pay-mark"),
     ("post", "pay-decide"), ("get", "pay-decide"), ("post", "pay-review"), ("get", "pay-review"),
-    ("post", "personal-links"), ("post", "personal-links-show"), ("post", "personal-link-renew"),
-    ("post", "expert-links"), ("post", "expert-links-show"), ("post", "expert-renew"),
+    ("post", "invited-links"),
 }  # fmt: skip
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
 # Parameters that name a row of the study.
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
-    "exclusion_id", "member_id", "invitation_id", "expert_id",
+    "exclusion_id", "member_id", "invitation_id", "person_id",
     "approval_id", "note_id", "comment_id", "system_id",
 }  # fmt: skip
 KINDS = (
@@ -185,7 +181,9 @@ def find_parts(study: Study) -> dict[str, Any]:
         "comment_id": PilotComment.objects.create(
             study=study, participant=person, kind="text", subject="consent", text="Why?"
         ).pk,
-        "expert_id": invite(study, "Ana Costa", by=jane)[0].pk,
+        "platform": "prolific",
+        "time": 1,
+        "person_id": invite(study, "Ana Costa", by=jane)[0].pk,
     }
 
 
@@ -329,7 +327,7 @@ def test_editors_change_the_plan_until_the_launch(kind):
     client = sign_in(user)
 
     given = [
-        client.post(reverse("admin:study-analysis-plan", args=[study.pk])).status_code
+        client.post(reverse("admin:setup-plan", args=[study.pk])).status_code
         for study in (draft, live)
     ]
 

@@ -4,16 +4,17 @@ import pytest
 from django.urls import reverse
 
 from evalsite.quality.models import AnalysisPlan
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.models import Output, Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_all_looks, follow, press_tab_to
 from tests.support.checks import add_checks
 from tests.support.factories import launch, make_study, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 # of the plan of the pages: words a tenth more at most, and one field more in sight at most
-MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "study-analysis-plan": (226, 6)}
+MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "setup-plan": (226, 6)}
 # words in sight in main without table bodies and previews; fields in sight, a choice counted once
 COUNT = """() => {
   const main = document.querySelector("main").cloneNode(true);
@@ -38,6 +39,7 @@ def make_full(user, **fields) -> Study:
     study = make_study(protocol="fluency", items=40, k=3, title="News summaries", by=user, **given)
     study.items.main().update(inputs={})
     Output.objects.filter(item__kind="main").update(text="word " * 326)
+    count_words(study)
     add_checks(study, 2, kind="attention", outputs=1)
     return study
 
@@ -123,7 +125,7 @@ def test_plan_is_written_by_keyboard_and_its_line_follows(page, live_server):
     sign_in(page, live_server, user)
     study = make_study(protocol="pairwise", items=20, k=5, by=user)
     names = list(study.systems.order_by("name").values_list("name", flat=True))
-    go_to(page, live_server, "study-analysis-plan", study)
+    go_to(page, live_server, "setup-plan", study)
 
     page.focus("#id_question-0-system")
     for key in (names[1], "Tab", "is not", "Tab", names[0], "Tab", "Tab", "30"):
@@ -156,7 +158,7 @@ def test_plan_without_scripts(browser, live_server):
     sign_in(page, live_server, user)
     study = make_study(protocol="pairwise", items=20, k=5, by=user)
     names = list(study.systems.order_by("name").values_list("name", flat=True))
-    go_to(page, live_server, "study-analysis-plan", study)
+    go_to(page, live_server, "setup-plan", study)
 
     page.select_option("#id_question-0-system", names[0])
     page.select_option("#id_question-0-other", names[1])
@@ -190,3 +192,76 @@ def test_options_of_a_protocol_are_changed_below_what_people_are_asked(page, liv
     study.refresh_from_db()
     assert faults == []
     assert study.options["standard_score"] == 250
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_systems_are_renamed_by_keyboard(browser, live_server, has_scripts):
+    context = browser.new_context(java_script_enabled=has_scripts)
+    page = context.new_page()
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_study(protocol="fluency", items=2, by=user)
+    system = study.systems.order_by("name").first()
+    go_to(page, live_server, "batch-list", study)
+
+    press_tab_to(page, f"#id_system-{system.pk}", most=80)
+    page.keyboard.press("Control+a")
+    page.keyboard.type("renamed")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    system.refresh_from_db()
+    assert system.name == "renamed"
+    context.close()
+
+
+def test_screening_question_is_added_by_keyboard(page, live_server):
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_full(user)
+    go_to(page, live_server, "setup-quality", study)
+
+    press_tab_to(page, "summary:has-text('Add a question')", most=80)
+    page.keyboard.press("Enter")
+    for field, text in (("label", "Which?"), ("choices", "one\ntwo"), ("answers", "one")):
+        press_tab_to(page, f"#question_{field}")
+        page.keyboard.type(text)
+    press_tab_to(page, "button:text-is('Add')")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    study.refresh_from_db()
+    (question,) = study.config.eligibility.questions
+    assert (question.label, [choice.value for choice in question.choices]) == (
+        "Which?", ["one", "two"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_example_is_written_by_keyboard_on_an_accessible_page(browser, live_server, has_scripts):
+    context = browser.new_context(java_script_enabled=has_scripts)
+    page = context.new_page()
+    user = make_user("jane", is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_study(protocol="fluency", by=user)
+    count = len(study.config.examples)
+    go_to(page, live_server, "setup-read", study)
+    press_tab_to(page, "summary:has-text('Instructions')", most=80)
+    page.keyboard.press("Enter")
+    with page.expect_navigation():
+        page.click("text=Add an example…")
+    faults = find_faults_in_all_looks(page) if has_scripts else []
+
+    fields = page.locator("main textarea, main input[type=text]").all()
+    for field in fields:
+        press_tab_to(page, f"#{field.get_attribute('id')}", most=80)
+        is_answer = "ratings" in str(field.get_attribute("id"))
+        page.keyboard.type("4" if is_answer else "A: Good morning.")
+    press_tab_to(page, "button:text-is('Save example')")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    assert faults == []
+    study.refresh_from_db()
+    assert len(study.config.examples) == count + 1
+    context.close()

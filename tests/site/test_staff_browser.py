@@ -21,7 +21,7 @@ from tests.support.browsing import (
     read_clipboard,
 )
 from tests.support.factories import add_batch, launch, make_study, make_user
-from tests.support.rounds import make_round
+from tests.support.rounds import make_round, panel_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,7 +44,7 @@ LIVE = (
     "study-progress",
     "study-setup",
     "setup-read",
-    "study-recruitments",
+    "study-invite",
     "study-close-confirm",
     "study-design",
 )
@@ -87,8 +87,9 @@ def walk(page, live_server):
     addresses += [reverse("admin:team-invitation", args=[draft.pk, invitation.pk])]
     addresses += [reverse("invitation", args=[invitation.token])]
     for platform in installed_platforms().values():
-        number = make_round(live, platform.key, is_on=False).number
-        addresses += [reverse("admin:study-recruitment", args=[live.pk, number])]
+        round_ = make_round(live, platform.key, is_on=False)
+        if platform.hands_back:
+            addresses += [panel_of(round_)]
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address
@@ -143,7 +144,7 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     sign_in(page, live_server, user)
     study = launch(make_study(by=user))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{live_server}{reverse('admin:study-recruitments', args=[study.pk])}")
+    page.goto(f"{live_server}{reverse('admin:study-invite', args=[study.pk])}")
 
     page.click("text=Copy")
     page.wait_for_selector("text=Copied.")

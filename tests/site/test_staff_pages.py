@@ -19,13 +19,13 @@ MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 # page -> what an owner, an editor, a viewer get; a stranger always gets 404
 PAGES = {
-    "study-overview": (200, 200, 200),
+    "study-overview": (404, 404, 404),
     "study-progress": (200, 200, 200),
     "study-people": (200, 200, 200),
     "study-design": (200, 200, 200),
     "study-exclusions": (200, 200, 200),
     "study-exclude": (200, 200, 403),
-    "study-analysis-plan": (200, 200, 200),
+    "setup-plan": (200, 200, 200),
     "setup-work": (200, 200, 403),
     "study-pilot": (200, 200, 403),
     "study-launch": (200, 200, 403),
@@ -35,7 +35,7 @@ PAGES = {
     "study-delete-confirm": (200, 403, 403),
 }
 POSTS = {
-    "study-analysis-plan": (422, 422, 403),
+    "setup-plan": (422, 422, 403),
     "setup-work": (422, 422, 403),
     "study-pilot-take": (303, 303, 403),
     "study-launch-start": (302, 403, 403),
@@ -336,15 +336,6 @@ def test_progress_takes_a_broken_filter_for_none(staff_client):
 
     assert page.status_code == 200
     assert len(page.context["items"]) == 2
-
-
-def test_next_step_of_an_empty_study_is_its_items(staff_client):
-    study = make_study(items=0)
-
-    page = staff_client.get(url("study-overview", study))
-
-    assert "There are no items yet." in page.text
-    assert [task.key for task in page.context["tasks"]] == ["items"]
 
 
 # --- pilot --------------------------------------------------------------------------------

@@ -11,7 +11,12 @@ from evalsite.admin import ARCHIVED, collect_study_views
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.running.launch import archive_study, close_study, unarchive_study
+from evalsite.annotation.running.launch import (
+    archive_study,
+    close_study,
+    launch_study,
+    unarchive_study,
+)
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now, standing_at
 from evalsite.studies.models import Membership, Study
@@ -68,13 +73,13 @@ def test_archived_study_stands_on_a_list_of_its_own(staff_client, archived, rese
 
     assert archived.title not in home.text
     assert other.title in home.text
-    assert 'href="?state=archived">1 archived study</a>' in home.text
+    assert 'href="?archived=">1 archived study</a>' in home.text
     assert archived.title in archive.text
     assert other.title not in archive.text
 
 
 def test_empty_list_of_archived_studies_says_how_to_archive(staff_client, closed):
-    assert "To archive a closed study" in staff_client.get(HOME, {"archived": ""}).text
+    assert "To archive a draft or a closed study" in staff_client.get(HOME, {"archived": ""}).text
 
 
 def test_strangers_see_no_archived_study(client, archived):
@@ -83,7 +88,7 @@ def test_strangers_see_no_archived_study(client, archived):
     page = client.get(HOME, {"archived": ""})
 
     assert archived.title not in page.text
-    assert "There are no studies here yet" in page.text
+    assert "0 archived studies" in page.text
 
 
 # --- nothing of it changes ------------------------------------------------------------------
@@ -120,11 +125,11 @@ def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
 
 
 def test_analysis_plan_of_an_archived_study_is_told_without_its_form(staff_client, closed):
-    assert "<select" in staff_client.get(url("study-analysis-plan", closed)).text
+    assert "<select" in staff_client.get(url("setup-plan", closed)).text
 
     staff_client.post(url("study-archive", closed))
 
-    page = staff_client.get(url("study-analysis-plan", closed))
+    page = staff_client.get(url("setup-plan", closed))
     assert "<select" not in page.text
     assert "How they are decided" in page.text
 
@@ -189,3 +194,46 @@ def test_only_owners_archive(closed, service):
 
     with pytest.raises(PermissionDenied):
         service(study=closed, by=editor)
+
+
+# --- drafts ------------------------------------------------------------------------------------
+
+
+def test_draft_is_archived_from_its_header_and_is_a_draft_again(staff_client, researcher):
+    draft = make_study(items=2, by=researcher)
+    page = staff_client.get(url("setup-work", draft)).text
+
+    archived = staff_client.post(url("study-archive", draft), follow=True)
+
+    assert f'action="{url("study-archive", draft)}"' in page
+    assert state_of(draft) == "archived"
+    assert [place.label for place in archived.context["frame"].places] == ["Set up", "Invite"]
+    assert archived.context["frame"].setup is None
+    assert url("study-launch", draft) not in archived.text.partition("</header>")[0]
+    assert find_breaches(Study.objects.get(pk=draft.pk)) == []
+
+    staff_client.post(url("study-unarchive", draft))
+
+    assert state_of(draft) == "draft"
+
+
+def test_archived_draft_is_neither_changed_nor_tried_nor_launched(staff_client, researcher):
+    draft = make_study(items=2, by=researcher)
+    archive_study(study=draft, by=researcher)
+
+    for name in ("setup-work", "study-launch-start", "study-pilot-take"):
+        assert staff_client.post(url(name, draft)).url == url("study-setup", draft), name
+    launch_page = staff_client.get(url("study-launch", draft)).text
+
+    assert f'action="{url("study-launch-start", draft)}"' not in launch_page
+    assert not draft.participants.exists()
+
+
+def test_draft_is_not_archived_while_it_is_launched(researcher):
+    draft = make_study(items=2, by=researcher)
+    launch_study(study=draft, by=researcher)
+
+    with pytest.raises(ValidationError, match="being launched"):
+        archive_study(study=draft, by=researcher)
+
+    assert state_of(draft) == "draft"

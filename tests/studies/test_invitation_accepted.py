@@ -47,7 +47,7 @@ def test_whoever_is_signed_in_accepts_with_their_account(study, role):
 
     response = client.post(path(invitation), {"do": "accept"})
 
-    assert response.url == url("study-overview", study)
+    assert response.url == url("study-setup", study)
     assert roles(study) == {"jane": "owner", "ann": role.value}
     accepted = Invitation.objects.get()
     assert (accepted.state, accepted.accepted_by.username) == ("accepted", "ann")
@@ -63,8 +63,8 @@ def test_whoever_has_no_account_makes_one_that_may_sign_in_and_no_more(study):
         path(invitation), account(is_superuser="on", is_staff="on", email="Ann@example.org")
     )
 
-    assert response.url == url("study-overview", study)
-    assert client.get(response.url).status_code == 200
+    assert response.url == url("study-setup", study)
+    assert client.get(response.url, follow=True).status_code == 200
     ann = User.objects.get(username="ann")
     assert (ann.is_staff, ann.is_superuser, ann.is_active, ann.email) == (
         True,
@@ -149,7 +149,7 @@ def test_accepting_twice_changes_nothing(study):
 
     given = [client.post(path(invitation), {"do": "accept"}).url for _ in range(2)]
 
-    assert given == [url("study-overview", study)] * 2
+    assert given == [url("study-setup", study)] * 2
     assert AuditEntry.objects.filter(action="invitation accepted").count() == 1
 
 

@@ -361,7 +361,7 @@ def test_sum_of_a_study_without_pay_ends_with_its_hours(db):
 
 
 def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
-    study = make_study(items=0, k=3, set_size=500)
+    study = make_study(items=0, k=3, set_size=200)
 
     set_of_all = make_study(items=0, k=3, set_size=100)
 

@@ -7,6 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.instruments.schema import Design
+from evalsite.participants.models import Recruitment
+from evalsite.participants.views import study_facts
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import minutes_per_set
 from tests.support.factories import launch, make_study
@@ -45,8 +47,27 @@ def test_a_part_of_a_minute_counts_as_a_minute(each, size, minutes):
     config = SimpleNamespace(minutes_per_item=each, design=Design())
     # a row of the model looks its protocol up by name
     study = SimpleNamespace(
-        minutes_per_set=None, set_size=size, config=config,
+        minutes_per_set=None, set_size=size, config=config, words_per_page=0,
         checks_per_person=0, repeat_percent=0, max_sets=None, max_items=None,
     )  # fmt: skip
 
     assert minutes_per_set(study) == minutes
+
+
+@pytest.mark.parametrize(("items", "shown"), [(3, "3"), (8, "8"), (12, "8"), (0, "8")])
+def test_first_page_counts_no_more_items_than_the_study_has(db, items, shown):
+    study = make_study(items=items, set_size=8)
+    if items:
+        launch(study)
+
+    facts = study_facts(study, Recruitment.objects.open_link(study))
+
+    assert dict(fact[:2] for fact in facts)[study.config.item.names] == shown
+
+
+def test_first_page_counts_the_check_of_a_small_set(db):
+    study = make_study(items=4, set_size=8, checks_per_person=1)
+
+    facts = study_facts(study, Recruitment.objects.open_link(study))
+
+    assert dict(fact[:2] for fact in facts)[study.config.item.names] == "5"

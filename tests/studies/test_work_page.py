@@ -3,8 +3,8 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.running.checklist import count_words
 from evalsite.annotation.running.work_page import find_mend
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.models import Output, Study
 from tests.studies.test_staff_settings import address, entries, save
 from tests.support.experts import invite
@@ -20,13 +20,14 @@ def make_long(**fields) -> Study:
     study.items.main().update(inputs={})
     Output.objects.filter(item__kind="main").update(text="word " * 326)
     study.refresh_from_db()
+    count_words(study)
     return study
 
 
 def test_reading_time_is_that_of_the_words_of_a_set(staff_client):
     study = make_long(minutes_per_set=15, pay_per_set="2.25")
 
-    mend = find_mend(study, count_words(study))
+    mend = find_mend(study)
 
     # 9 pages of 978 words at 238 words a minute are 36.98 minutes; in 15 minutes 3 can be read
     assert (mend.minutes, mend.told, mend.pay, mend.hourly) == (37, 15, "£5.55", "£3.65")

@@ -92,14 +92,14 @@ def make_full_study(protocol: str, **fields: Any) -> Study:
 
 
 def write_plan(study: Study) -> AnalysisPlan:
-    """A plan with hostile words: its baseline chosen before any answer, its rule after some."""
+    """A plan with hostile words: its question chosen before any answer, its rule after some."""
     answers = Annotation.objects.filter(study=study, item__kind="main").exclude(status="pilot")
     given = sorted(answers.values_list("submitted_at", flat=True))
     middle = given[len(given) // 2] + timedelta(microseconds=1)
     return AnalysisPlan.objects.create(
         study=study,
-        baseline=study.systems.order_by("id")[0].name,
-        baseline_changed_at=given[0],
+        primary=study.config.criteria[0].key,
+        primary_changed_at=given[0],
         thresholds={"gold": 0.7, "rho": -0.1},
         thresholds_changed_at=given[0] - timedelta(days=1),
         exclusion_rule=RULE,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Limits
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems

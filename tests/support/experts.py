@@ -2,7 +2,7 @@
 
 import re
 
-from evalsite.annotation.running.experts import Assignment, Named, invite_experts
+from evalsite.annotation.running.invitations import Named, Terms, invite_people
 from evalsite.participants.models import Expert
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
@@ -18,13 +18,11 @@ def address_of(name: str) -> str:
     return f"{name.split()[0].lower()}@example.org"
 
 
-def invite(study: Study, *names: str, what: str = "all", by=None, **fields) -> list[Expert]:
+def invite(study: Study, *names: str, by=None, **terms) -> list[Expert]:
+    """Invite these people; return everybody who is invited to the study."""
     people = [Named(name, address_of(name)) for name in names or NAMES]
-    invite_experts(
-        study=study,
-        asked=Assignment(people=people, what=what, **fields),
-        site_address=HOST,
-        by=by or make_user(),
+    invite_people(
+        study=study, people=people, terms=Terms(**terms), site_address=HOST, by=by or make_user()
     )
     return list(study.experts.order_by("pk"))
 

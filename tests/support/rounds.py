@@ -6,10 +6,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.test import Client
+from django.urls import reverse
 
 from evalsite.participants.models import Participant, Recruitment, Visit
 from evalsite.participants.random_codes import hash_token
-from evalsite.participants.recruiting import create_recruitment, promised_pay, turn_on
+from evalsite.participants.recruiting import create_recruitment, turn_on
 from evalsite.platforms import Outcome, Platform, installed_platforms
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
@@ -40,8 +41,9 @@ def make_round(study: Study, key: str, *, is_on: bool = True, **fields: Any) -> 
     }
     for name, value in fields.items():
         setattr(recruitment, name, value)
-    if platform.least_pay and promised_pay(recruitment) is None:
-        recruitment.reward = Decimal(10)
+    if platform.least_pay and study.pay_per_set is None:
+        study.pay_per_set = Decimal(10)
+        study.save(update_fields=["pay_per_set"])
     recruitment.save()
     for outcome, leaves in platform.exits.items():
         if leaves.takes_link:
@@ -52,6 +54,21 @@ def make_round(study: Study, key: str, *, is_on: bool = True, **fields: Any) -> 
         turn_on(recruitment=recruitment, by=make_user())
     recruitment.is_on = is_on
     return recruitment
+
+
+def panel_of(recruitment: Recruitment) -> str:
+    """The address of the researcher's page of this panel."""
+    earlier = recruitment.study.recruitments.filter(
+        platform=recruitment.platform, number__lt=recruitment.number
+    )
+    time, more = earlier.count() + 1, [recruitment.study_id, recruitment.platform]
+    if time == 1:
+        return reverse("admin:study-panel", args=more)
+    return reverse("admin:study-panel-again", args=[*more, time])
+
+
+def remove_code(recruitment: Recruitment, outcome: str) -> None:
+    recruitment.codes.filter(outcome=outcome).update(code="")
 
 
 def list_ids(platform: Platform, recruitment: Recruitment) -> list[str]:

@@ -285,9 +285,9 @@ def kept_items(sets: Sequence[ItemSet]) -> list[int]:
 # --- gold and attention items -------------------------------------------------------------
 
 
-def open_checks(study: Study) -> QuerySet[Item]:
-    """Return the gold and attention items that may be dealt, in the study's seeded order."""
-    checks = Item.objects.filter(study=study, kind__in=CHECKS, held_at__isnull=True)
+def _list_checks(study: Study) -> QuerySet[Item]:
+    """Return the gold and attention items of batches that are open, in the study's seeded order."""
+    checks = Item.objects.filter(study=study, kind__in=CHECKS)
     if study.is_launched:
         checks = checks.filter(batch__opened_at__isnull=False)
     return checks.order_by("shuffle_key", "id")
@@ -302,11 +302,13 @@ def pick_checks(
     Where a person meets a group once, none that shares its group with what they have been dealt.
     """
     met = {item_id for item_set in past for item_id in item_set.item_ids}
-    checks = list(open_checks(study).values_list("pk", "group"))
+    known = list(_list_checks(study).values_list("pk", "group", "held_at"))
+    checks = [(item_id, group) for item_id, group, held_at in known if held_at is None]
     if not count or not checks:
         return []
     if not study.config.design.checks_take_places:
-        met_checks = sum(item_id in met for item_id, _ in checks)
+        # also those that were held since
+        met_checks = sum(item_id in met for item_id, *_ in known)
         count = min(count, max(0, study.checks_per_person - met_checks))
     sets = ItemSet.objects.filter(study=study).count()
     start = derive_number(study.seed, "checks") + sets * count

@@ -30,7 +30,9 @@ from evalsite.studies.versions import hash_content
 
 def state_against_the_launch(study: Study) -> Iterable[str]:
     """Find a state against the launch: a launched study has a version and a launched state."""
-    is_draft = study.state == Study.State.DRAFT
+    is_draft = study.state == Study.State.DRAFT or (
+        study.state == Study.State.ARCHIVED and study.version_id is None
+    )
     if study.is_launched and is_draft:
         yield f"the state is {study.state}, but it was launched"
     if not study.is_launched and not is_draft:
@@ -39,7 +41,7 @@ def state_against_the_launch(study: Study) -> Iterable[str]:
         yield f"the state is {study.state}, but there is no version"
     if study.version is not None and study.version.study_id != study.pk:
         yield "its version belongs to another study"
-    if study.has_ended and study.closed_at is None:
+    if study.has_ended and not is_draft and study.closed_at is None:
         yield "it is closed, but the time of closing is missing"
 
 

@@ -10,7 +10,7 @@ from evalsite.annotation.pages.ignored_items import ignore_item, reason_of, undo
 from evalsite.annotation.pages.rating_views import address_for_consent
 from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved, Submission
 from evalsite.annotation.pages.screens import Screen
-from evalsite.annotation.pages.sets import group_place, unanswered_places
+from evalsite.annotation.pages.sets import BREAK_EVERY, group_place, unanswered_places
 from evalsite.annotation.pages.shown_screens import Shown, circumstances, load_place, load_shown
 from evalsite.participants.access import (
     address,
@@ -96,8 +96,7 @@ def _address_after(request: HttpRequest, me: Participant, item_set: ItemSet, pla
     later = [number for number in unanswered_places(item_set) if number > place]
     if not later:
         return address(request, "set-review", item_set.number)
-    every = me.study.break_every
-    is_break_due = every and any(number % every == 0 for number in range(place, later[0]))
+    is_break_due = any(number % BREAK_EVERY == 0 for number in range(place, later[0]))
     name = "set-break" if is_break_due else "rating-page"
     return address(request, name, item_set.number, later[0])
 

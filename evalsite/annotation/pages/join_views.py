@@ -49,7 +49,6 @@ from evalsite.participants.models import (
 )
 from evalsite.participants.networks import LimitReached
 from evalsite.participants.random_codes import hash_token
-from evalsite.participants.recruiting import promised_pay
 from evalsite.participants.views import (
     describe_opening,
     opens_later,
@@ -153,7 +152,7 @@ def _describe_assigned(link: PersonalLink) -> dict[str, Any]:
     facts = [(study.config.item.names, str(_count_assigned(link)), "")]
     if expert.due_on is not None:
         facts.append((_("Please finish by"), date_format(expert.due_on, "j F Y"), ""))
-    pay = promised_pay(link.recruitment)
+    pay = study.pay_per_set
     if pay is not None:
         a_set = _("for a set of %(count)s") % {"count": items_per_set(study)}
         facts.append((_("Pay"), format_money(pay, study.currency), a_set))
@@ -338,7 +337,7 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
         "texts": shown_content(study)["texts"],
         "facts": study_facts(study, recruitment),
         "content_warning": get_content_warning(study),
-        "is_paid": promised_pay(recruitment) is not None,
+        "is_paid": study.pay_per_set is not None,
         "cap": cap_in_words(study),
         # elsewhere it would be known before it is asked about
         "eligibility_rule": eligibility.rule if eligibility and platform else "",

@@ -43,6 +43,7 @@ from evalsite.annotation.pages.saving import (
 )
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.sets import (
+    BREAK_EVERY,
     find_set,
     group_place,
     kept_until,
@@ -496,8 +497,8 @@ def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
     following = place_after(me, shown)
     if following is None:
         return address(request, "set-review", shown.set_number)
-    every = 0 if has_sheet(me.study) else me.study.break_every
-    if every and shown.place % every == 0 and following == shown.place + 1:
+    is_due = shown.place % BREAK_EVERY == 0 and not has_sheet(me.study)
+    if is_due and following == shown.place + 1:
         return address(request, "set-break", shown.set_number, following)
     return _place_address(request, shown, following)
 

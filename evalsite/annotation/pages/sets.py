@@ -23,6 +23,9 @@ from evalsite.participants.services import has_agreed
 from evalsite.participants.visits import complete_visit
 from evalsite.studies.models import Item, Study
 
+# pages after which people are told that they may take a break
+BREAK_EVERY = 20
+
 _set_of = Prepared(
     lambda participant, number: ItemSet.objects.filter(
         participant=participant, number=number

@@ -1,9 +1,8 @@
 """What a study must have before people can be let in."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil
+from decimal import Decimal
 
 from django.db.models import Subquery
 
@@ -23,23 +22,24 @@ from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.item_counts import MainItems, count_records, measure_groups
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK
 from evalsite.studies.set_size import (
     FEWEST,
     PAGES_PER_CHECK,
+    WORDS_A_MINUTE,
     checks_in,
+    estimate_reading,
     items_per_set,
     mains_per_set,
     most_items,
 )
 from evalsite.studies.settings import name_page
-from evalsite.studies.summary_lines import count_of, minutes_per_set, name_unit
+from evalsite.studies.summary_lines import count_of, format_money, minutes_per_set, name_unit
 from evalsite.studies.versions import protocol_instructions
 
 _NO_END = 10**9
-_READ, WORDS_A_MINUTE = 30, 238
 # answers and attention checks of a person from which flags can find careless work
 _FEWEST_TO_JUDGE, _FEWEST_PAGES, _CHECKS_TO_JUDGE = 12, 4, 2
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
@@ -58,6 +58,7 @@ class Check:
     remark: str = ""
     url_name: str = "setup-work"
     field: str = ""  # of that page, where one mends it
+    action: str = "Open"  # what the link to that page says
     offers: tuple[Offer, ...] = ()
 
     @property
@@ -83,10 +84,12 @@ class Counts:
     by_kind: dict[str, int]
     records: int  # of the researcher's data
     systems: int
-    answers: int  # that count: a draft has them if some were imported
-    members: int
-    pilots: int
-    plans: int  # 1 if anything is planned
+    # what a list of studies doesn't count
+    answers: int = 0  # that count: a draft has them if some were imported
+    members: int = 0
+    pilots: int = 0
+    comments: int = 0  # of pilots, that are open
+    plans: int = 0  # 1 if anything is planned
 
     @property
     def items(self) -> int:
@@ -121,12 +124,12 @@ def count_kinds(study: Study) -> Counts:
         answers=Annotation.objects.counted().filter(study=study),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
+        comments=study.pilot_comments.filter(resolved_at=None),
         # whose parts are all empty plans nothing
         plans=Study.objects.filter(pk=study.pk, analysis_plan__isnull=False).exclude(
             analysis_plan__hypotheses=[],
             analysis_plan__margins=[],
             analysis_plan__primary="",
-            analysis_plan__baseline="",
             analysis_plan__exclusion_rule="",
         ),
     )
@@ -139,6 +142,7 @@ def count_kinds(study: Study) -> Counts:
         answers=counts["answers"],
         members=counts["members"],
         pilots=counts["pilots"],
+        comments=counts["comments"],
         plans=counts["plans"],
     )
 
@@ -190,44 +194,51 @@ def _check_consent(study: Study) -> Check:
     )
 
 
-def count_words(study: Study) -> float:
-    """Return how many words people read on a page, by the first items."""
-    first = study.items.main().order_by("pk")[:_READ]
-    outputs = Output.objects.filter(item__in=first.values("pk")).select_related("item")
-    inputs = {output.item_id: output.item.inputs for output in outputs}
-    texts = [
-        *(output.text for output in outputs),
-        *(str(value) for values in inputs.values() for value in values.values()),
-    ]
-    return sum(len(text.split()) for text in texts) / max(len(inputs), 1)
-
-
-def estimate_reading(study: Study, words: float) -> int:
-    """Return how many minutes it takes to read a set, with so many words on a page.
-
-    At 238 words a minute: the mean of silent reading in English (Brysbaert 2019, Journal of Memory
-    and Language 109).
-    """
-    return ceil(words * items_per_set(study) / WORDS_A_MINUTE)
-
-
-# what rooms above have to say before a launch; it never prevents one
-WORTH_A_LOOK: list[Callable[[Study], Check]] = []
-
-
 def check_reading_time(study: Study) -> Check:
     """People are told of as much time as reading alone takes; a remark if it is less."""
     minutes = minutes_per_set(study)
-    takes = estimate_reading(study, count_words(study))
+    takes = estimate_reading(study)
     remark = (
-        f"People are told less time than reading takes. At {WORDS_A_MINUTE} words a minute, the "
-        f"texts of a set take about {count_of(takes, 'minute')}; people are told about "
-        f"{minutes:,}. Enter the minutes of a set, or make sets smaller."
+        f"The texts of one set take about {count_of(takes, 'minute')}. You tell people "
+        f"{minutes:,}; that is at {WORDS_A_MINUTE} words a minute."
     )
     return Check(
         label="There is time to read the texts",
         remark=remark if takes > minutes else "",
         url_name=name_page("minutes_per_set"),
+        action="Decide",
+    )
+
+
+def check_pay(study: Study, hourly: Decimal | None) -> Check:
+    """An hour pays as much as the team aims at; a remark if it is less."""
+    target = study.pay_target
+    is_low = target is not None and hourly is not None and hourly < target
+    remark = ""
+    if is_low and target is not None and hourly is not None:
+        remark = (
+            f"Pay is under your target. It comes to {format_money(hourly, study.currency)} an "
+            f"hour, and you aim at {format_money(target, study.currency)}."
+        )
+    return Check(
+        label="Pay", remark=remark, url_name=name_page("pay_per_set"), action="Change the pay"
+    )
+
+
+def check_trial(counts: Counts) -> Check:
+    """Somebody has tried the study, and what they wrote is settled; else a remark."""
+    if not counts.pilots:
+        remark = "Nobody has tried it yet. Mistakes in the texts are cheap to fix now."
+        return Check(label="Try it", remark=remark, url_name="study-pilot", action="Try it")
+    remark = (
+        f"{count_of(counts.comments, 'comment')} of people who tried it "
+        f"{'is' if counts.comments == 1 else 'are'} open. Settle what they wrote first."
+    )
+    return Check(
+        label="Comments of a trial",
+        remark=remark if counts.comments else "",
+        url_name="study-pilot",
+        action="Read them" if counts.comments > 1 else "Read it",
     )
 
 
@@ -455,14 +466,17 @@ def _check_limits(
 
 
 def check_people(study: Study, work: Workload | None = None, expected: int | None = None) -> Check:
-    """Whether the people invited or wanted can finish the design; if not, what they could."""
+    """Whether the people invited or wanted can finish the design; if not, what they could.
+
+    `expected`: how many they are, as known; 0 where nobody is invited, or anyone may come.
+    """
     work = work or measure_work(study)
     limits = _check_limits(study, work=work)
     if limits.problem:
         return limits
-    expected = expected or count_expected(study)
+    expected = count_expected(study) if expected is None else expected
     needed, why = people_needed(study, work)
-    if expected is None or expected >= needed:
+    if not expected or expected >= needed:
         return Check(
             label=f"The design can be finished: it takes {count_of(needed, 'person', 'people')} "
             "or more"

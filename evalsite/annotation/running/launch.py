@@ -1,6 +1,6 @@
 """Letting people in: launch, pause, resume, close; and putting away what is closed."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,14 +13,17 @@ from evalsite.accounts.time_zones import format_local
 from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
-from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.checklist import check_launch, counts_of
+from evalsite.annotation.running.shares import find_problems, place_people
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
+from evalsite.participants.models import Expert
 from evalsite.studies.models import Batch, Membership, Study
+from evalsite.studies.setting_changes import name_last_change
 from evalsite.studies.summary_lines import count_of
-from evalsite.studies.versions import make_version
+from evalsite.studies.versions import hash_content, make_version
 
 KIND = "launch"
 # what apps above this one do as a study is launched, with the study and who launches it
@@ -28,60 +31,101 @@ AT_LAUNCH: list["AtLaunch"] = []
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frozen:
-    """What is about to be frozen, as the launch page shows it; `mark` changes with it."""
-
-    mark: str
-    facts: list[tuple[str, str]]
-    changed: str  # who changed it last, and when
-
-
-@dataclass(frozen=True, kw_only=True)
 class AtLaunch:
     """What another part freezes when a study is launched.
 
-    `finish` runs in the job, just before the study opens.
+    `mark` returns a digest of it, `name_last` who changed it last. `finish` runs in the job, just
+    before the study opens.
     """
 
-    describe: Callable[[Study], Frozen]
+    name: str
+    mark: Callable[[Study], str]
+    name_last: Callable[[Study], str]
     freeze: Callable[[Study, Any], object]
     finish: Callable[[Study], object]
 
 
-def describe_frozen(study: Study) -> list[Frozen]:
-    """Return what the launch would freeze now, beside the texts."""
-    return [one.describe(study) for one in AT_LAUNCH]
+def mark_frozen(study: Study, known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a short digest of each part that the launch would freeze now; some may be known."""
+    counts, known = counts_of(study), known or {}
+    items = [counts.main.number, counts.main.newest, counts.main.changes, counts.by_kind]
+    parts = {
+        "settings": study.revision,
+        "items": [items, sorted(system.name for system in study.systems.all())],
+        "questions": study.config.to_data(),
+        "people": known.get("people") or mark_people(study.experts.all()),
+        **{part.name: known.get(part.name) or part.mark(study) for part in AT_LAUNCH},
+    }
+    return {name: hash_content(part)[:16] for name, part in parts.items()}
+
+
+def mark_people(people: Iterable[Expert]) -> str:
+    """Return a text that is equal as long as the same people are invited to the same work."""
+    rows = [[person.pk, person.email, person.rates, person.selection] for person in people]
+    return hash_content(sorted(rows))
+
+
+def describe_changes(study: Study, seen: Mapping[str, str], reader: Any) -> list[str]:
+    """Return what has changed in a draft since somebody saw these digests of its parts."""
+    changed = {name for name, mark in mark_frozen(study).items() if seen.get(name) != mark}
+    sentences = []
+    if "settings" in changed:
+        sentences.append(f"The settings were changed by {name_last_change(study, reader)}.")
+    if "items" in changed:
+        number = count_of(counts_of(study).records, "item")
+        systems = count_of(counts_of(study).systems, "system")
+        sentences.append(f"The items were changed: now {number} and {systems}.")
+    if "people" in changed:
+        number = count_of(study.experts.count(), "person is", "people are")
+        sentences.append(f"The people invited were changed: now {number} invited by name.")
+    if "questions" in changed:
+        sentences.append("The instrument was changed.")
+    for part in AT_LAUNCH:
+        if part.name in changed:
+            who = part.name_last(study)
+            sentences.append(f"The {part.name} was changed{f' by {who}' if who else ''}.")
+    return sentences
 
 
 @transaction.atomic
 def launch_study(
-    *, study: Study, by: Any, seen: Collection[str] | None = None, may_lack: Collection[str] = ()
+    *,
+    study: Study,
+    by: Any,
+    seen: Mapping[str, str] | None = None,
+    may_lack: Collection[str] = (),
 ) -> Job:
     """Freeze the texts as version 1, and start the job that makes the slots and opens the study.
 
-    `seen`: the marks of what else is frozen, as the owner saw it. `may_lack`: fields that the
-    checklist asks for and this study can do without.
+    Whoever launches while a launch is under way gets its job. `seen`: the digests of what is
+    frozen, as the owner saw it. `may_lack`: fields that the checklist asks for and this study can
+    do without.
     """
     insist_on_owner(study, by)
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.is_launched:
         raise ValidationError("This study has been launched already.")
+    if study.version_id is not None and (job := newest_launch(study)) is not None:
+        return job
     _check_at_rest(study)
     problems = [
         check.problem
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
+    problems += [
+        problem.messages[0] for problem in find_problems(study, list(study.experts.order_by("pk")))
+    ]
     if problems:
         raise ValidationError(problems)
-    changes = (
-        [] if seen is None else [one for one in describe_frozen(study) if one.mark not in seen]
-    )
-    if changes:
-        raise ValidationError([f"{one.changed} Read it, then launch." for one in changes])
+    if seen is not None and (changes := describe_changes(study, seen, by)):
+        raise ValidationError(
+            [*changes, "Nothing was launched. Look at the page again, then launch."],
+            code="changed",
+        )
     version = make_version(study, by=by)
-    for one in AT_LAUNCH:
-        one.freeze(study, by)
+    for part in AT_LAUNCH:
+        part.freeze(study, by)
     # who still has the settings open must not save over what is being launched
     Study.objects.filter(pk=study.pk).update(revision=F("revision") + 1)
     AuditEntry.objects.record(
@@ -159,6 +203,9 @@ def run_launch(job: Job) -> dict[str, Any]:
             state=Study.State.LIVE, launched_at=now()
         )
         if opened:
+            study = Study.objects.get(pk=study.pk)
+            invited = study.experts.select_related("link__participant").order_by("pk")
+            place_people(study, list(invited), job.started_by)
             AuditEntry.objects.record(
                 "study launched", by=job.started_by, study_id=study.pk, slots=slots
             )
@@ -210,7 +257,10 @@ def archive_study(*, study: Study, by: Any) -> None:
     """
     insist_on_owner(study, by)
     # first, so that no place is taken between the check and the change
-    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
+    of = [Study.State.CLOSED if study.is_launched else Study.State.DRAFT]
+    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=of)
+    if Study.objects.filter(pk=study.pk, launched_at=None, version__isnull=False).exists():
+        raise ValidationError("The study is being launched, so it can’t be archived now.")
     if held := count_held(study):
         raise ValidationError(
             f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
@@ -240,10 +290,10 @@ def count_held(study: Study) -> Held | None:
 
 @transaction.atomic
 def unarchive_study(*, study: Study, by: Any) -> None:
-    """The study is closed as before, and may be changed as far as a closed one may."""
+    """The study is closed, or a draft, as before, and may be changed as far as such a one may."""
     insist_on_owner(study, by)
-    archived = [Study.State.ARCHIVED]
-    _move(study, by=by, action="study brought back", to=Study.State.CLOSED, of=archived)
+    before = Study.State.CLOSED if study.is_launched else Study.State.DRAFT
+    _move(study, by=by, action="study brought back", to=before, of=[Study.State.ARCHIVED])
 
 
 def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:

@@ -20,6 +20,7 @@ from evalsite.annotation.allocation.change_k import (
 )
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.running.launch import insist_on_editor
+from evalsite.annotation.running.shares import place_new_items
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
@@ -129,6 +130,8 @@ def fit_places(job: Job) -> dict[str, Any]:
         before = count_places(study, batches)
         after = make_slots(study, batches, lambda done, total: report_progress(job, done, total))
         note(Fit(added=after - before))
+        with transaction.atomic():
+            place_new_items(study, batches, job.started_by)
     remove_places(study, note)
     count_waiting(study, note)
     result = {name: value for name, value in vars(done).items() if value}

@@ -85,7 +85,7 @@ def settle_comment(*, comment: PilotComment, is_resolved: bool, by: Any) -> None
 def start_pilot(*, study: Study, by: Any) -> str:
     """Return the token of a new pilot participant, whose answers never count."""
     if study.has_ended:
-        raise ValidationError("The study is closed, so it can't be tried any more.")
+        raise ValidationError(f"The study is {study.state}, so it can’t be tried.")
     if not Item.objects.main().filter(study=study).exists():
         raise ValidationError("There are no items to try yet. Upload a batch first.")
     participant = Participant.objects.create(study=study, is_pilot=True)

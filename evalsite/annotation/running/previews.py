@@ -43,8 +43,8 @@ def is_preview(key: str) -> bool:
 
 
 def _frame(study: Study) -> dict[str, Any]:
-    names = (*Study.TEXTS, "contact_name")
-    return {"texts": {name: getattr(study, name) for name in names}, "is_still": True}
+    names = {"title": study.title, "contact_name": study.contact_name}
+    return {"texts": study.texts | names, "is_still": True}
 
 
 def _make_landing(study: Study) -> str:

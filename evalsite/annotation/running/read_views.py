@@ -21,14 +21,13 @@ from evalsite.studies.consent_sentences import count_sentences, write_consent
 from evalsite.studies.languages import list_languages, name_language
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.questions import list_background
+from evalsite.studies.set_size import WORDS_A_MINUTE
 from evalsite.studies.settings import CONSENT, FIRST_PAGE, INSTRUCTIONS, PAGES
 from evalsite.studies.setup_forms import ReadForm, SettingsForm
 from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import protocol_instructions
 
-# of silent reading in English, as the reading time of a set is reckoned
-_WORDS_A_MINUTE = 238
 _WORD = re.compile(r"\w[\w’'-]*")
 # by the field that a problem is mended in
 _MISSING = {
@@ -71,7 +70,7 @@ def show_read(request: HttpRequest, study: Study) -> HttpResponseBase:
         ),
         "questions": list_background(shown),
         "own_instructions": protocol_instructions(study),
-        "examples": len(shown.config.instruction_examples),
+        "examples": shown.config.examples,
         "named_systems": _list_named_systems(shown),
         "languages": list_languages(),
         "previews": make_previews(shown, ["landing", "consent", "instructions"]),
@@ -91,19 +90,20 @@ def _choose_headline(study: Study, lacking: list[Any]) -> str:
         return str(lacking[0].headline)
     if _has_item_as_example(study):
         return "An example is also one of your items"
-    words = _count_words_read(study)
+    words = count_words_read(study)
     noun = study.config.item.name.lower()
     return f"People read {count_of(words, 'word')} before the first {noun}"
 
 
 def _describe_reading(study: Study) -> str:
-    minutes = _count_words_read(study) / _WORDS_A_MINUTE
+    minutes = count_words_read(study) / WORDS_A_MINUTE
     if minutes <= 0.75:
         return "About half a minute."
     return f"About {count_of(ceil(minutes), 'minute')}."
 
 
-def _count_words_read(study: Study) -> int:
+def count_words_read(study: Study) -> int:
+    """Return how many words people read before the first item."""
     texts = (
         study.title,
         study.summary,

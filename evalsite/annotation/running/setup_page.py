@@ -20,7 +20,7 @@ from evalsite.studies.summary_lines import list_of
 INVALID = 422
 CONFLICT = 409
 PREVIEW, CONTINUE, INVITE = "preview", "continue", "invite"
-INVITE_PAGE = "study-recruitments"
+INVITE_PAGE = "study-invite"
 
 
 def make_form(kind: type[SettingsForm], request: HttpRequest, study: Study) -> SettingsForm:

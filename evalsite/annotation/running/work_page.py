@@ -10,12 +10,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.running.checklist import (
-    WORDS_A_MINUTE,
-    check_people,
-    count_words,
-    estimate_reading,
-)
+from evalsite.annotation.running.checklist import check_people
 from evalsite.annotation.running.invited_people import count_expected
 from evalsite.annotation.running.setup import Setup, describe_dates, describe_setup
 from evalsite.annotation.running.setup_page import (
@@ -26,6 +21,7 @@ from evalsite.annotation.running.setup_page import (
     save_settings,
 )
 from evalsite.studies.models import Membership, Study
+from evalsite.studies.set_size import WORDS_A_MINUTE, estimate_reading
 from evalsite.studies.settings import PAGES
 from evalsite.studies.setup_forms import SettingsForm, WorkForm
 from evalsite.studies.staff_pages import study_page
@@ -64,37 +60,37 @@ class Mend:
 def show_work(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the settings of the work with what they add up to; a button may fill in some."""
     form = make_form(WorkForm, request, study)
-    words = count_words(study)
     if form.action in (LONGER, SMALLER):
-        form = _fill_in(form, study, words)
+        form = _fill_in(form, study)
     saved = save_settings(request, form)
     if saved is not None:
         return saved
     context = describe_page(study, form)
     setup, shown = describe_setup(study), context["shown"]
-    context |= _add_up(shown, setup)
-    mend = find_mend(shown, words)
+    expected = count_expected(shown)
+    context |= _add_up(shown, setup, expected)
+    mend = find_mend(shown)
     context |= {
         "unit": setup.unit,
         "dates": describe_dates(shown, form.zone),
         "mend": mend,
         "words_a_minute": WORDS_A_MINUTE,
         "costs": [] if form.is_frozen else _list_costs(shown, setup, mend),
-        "people_check": check_people(shown, setup.measure(shown), context["expected"]),
+        "people_check": check_people(shown, setup.measure(shown), expected or 0),
     }
     status = choose_status(context)
     return TemplateResponse(request, "studies/setup_work.html", context, status=status)
 
 
-def find_mend(study: Study, words: float) -> Mend | None:
+def find_mend(study: Study) -> Mend | None:
     """Return what would help where a set takes longer to read than people are told; else None."""
-    minutes, told = estimate_reading(study, words), minutes_per_set(study)
+    minutes, told = estimate_reading(study), minutes_per_set(study)
     if minutes <= told:
         return None
     smaller = copy(study)
     sizes = []
     for smaller.set_size in range(study.set_size - 1, 0, -1):
-        if estimate_reading(smaller, words) <= minutes_per_set(smaller):
+        if estimate_reading(smaller) <= minutes_per_set(smaller):
             sizes.append(smaller.set_size)
             break
     pay = study.pay_per_set
@@ -113,9 +109,9 @@ def find_mend(study: Study, words: float) -> Mend | None:
     )
 
 
-def _fill_in(form: SettingsForm, study: Study, words: float) -> SettingsForm:
+def _fill_in(form: SettingsForm, study: Study) -> SettingsForm:
     """Return the form with what the pressed button fills in; it isn't saved yet."""
-    mend = find_mend(form.instance, words) if form.is_valid() else None
+    mend = find_mend(form.instance) if form.is_valid() else None
     changes = {} if mend is None else mend.changes[form.action]
     data = {name: form.data[name] for name in form.data} | changes | {"do": PREVIEW}
     return WorkForm(data, instance=copy(study), zone=form.zone)
@@ -127,15 +123,14 @@ def count_people(study: Study, sets: int) -> int:
     return max(study.k, ceil(sets / (study.max_sets or 1))) if sets else 0
 
 
-def _add_up(study: Study, setup: Setup) -> dict[str, object]:
+def _add_up(study: Study, setup: Setup, expected: int | None) -> dict[str, object]:
     """Return what these settings add up to, for the headline and the line below the fields."""
     total = estimate_work(study, setup.work.items, setup.find_groups(study))
-    expected = count_expected(study)
     return {
         "total": total,
         "sets_note": describe_sets(study, total.items, setup.find_groups(study)),
         "set_size": min(study.set_size, max(total.items, 1)),
-        "minutes": minutes_per_set(study),
+        "minutes": minutes_per_set(study, total.items or None),
         "cost": "" if total.cost is None else format_money(total.cost, study.currency),
         "pay": "" if study.pay_per_set is None else format_money(study.pay_per_set, study.currency),
         "hourly": "" if total.hourly is None else format_money(total.hourly, study.currency),

@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 from evalsite.data.tables import lines
 from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
-from evalsite.data.tables.faults import Refused, name_plainly, name_some, quote
+from evalsite.data.tables.faults import Question, Refused, name_plainly, name_some, quote
 from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, name_apart, unpack
-from evalsite.data.tables.formats import FOLDER, Format, load_formats
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
 from evalsite.data.tables.plain import find_other_kind
 from evalsite.data.tables.roles import (
@@ -24,21 +23,24 @@ from evalsite.data.tables.roles import (
     find_uses,
     set_role,
 )
-from evalsite.data.tables.rows import (
+from evalsite.data.tables.shared_ids import add_shared_ids
+from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table
+from evalsite.data.tables.texts import write_turns
+from evalsite.data.tables.tools import (
+    FOLDER,
+    Format,
     Recognised,
+    get_chosen,
     is_json_lines,
     is_zip_of_a_tool,
+    load_formats,
     read_first,
     recognise,
 )
-from evalsite.data.tables.shared_ids import add_shared_ids
-from evalsite.data.tables.table import Limits
-from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table, get_chosen
-from evalsite.data.tables.texts import write_turns
 from evalsite.lib.words import count_of
 
 _REFERENCE = "reference"
-_OUTPUTS = {"output", "output_of_this_system"}
 
 
 @dataclass
@@ -51,6 +53,7 @@ class Batch:
     summary: str
     # what was decided, by the key of the question, in a sentence
     made: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, Question] = field(default_factory=dict)
     # how the files are joined, and why so
     joined: str = ""
     files: list[FileUse] = field(default_factory=list)
@@ -102,7 +105,7 @@ def convert(
     recognised = {
         file.name: replace(tool, format=_choose(tool, chosen))
         for file in files_in
-        if (tool := _recognise(file, known, chosen))
+        if (tool := recognise(file, known, chosen))
     }
     sources: dict[str, str] = {}
     tables = [file for file in files_in if file.name not in recognised and len(files_in) > 1]
@@ -125,16 +128,6 @@ def convert(
         raise
     batch.files, batch.sources = uses, sources
     return batch
-
-
-def _recognise(
-    file: SourceFile, formats: Sequence[Format], chosen: Mapping[str, str]
-) -> Recognised | None:
-    """Return what a tool wrote; None also where a person chose other outputs than the tool's."""
-    known = recognise(file, formats)
-    if known is None or not known.format.row.outputs:
-        return known
-    return None if _OUTPUTS & {*get_chosen(known.file, chosen).values()} else known
 
 
 def _choose(known: Recognised, chosen: Mapping[str, str]) -> Format:
@@ -178,12 +171,12 @@ def _convert_used(
         known
         and not is_by_line
         and len(texts) < 2
-        and all(_is_reference(file, roles) for file in texts)
+        and all(roles[file.name].role == REFERENCE and lines.is_text(file) for file in texts)
     ):
         known = [set_role(file_known, names.get(file_known.file.name, "")) for file_known in known]
         return _convert_formats(known, texts, roles, wishes)
     if len(files_in) > 1 and (is_by_line or _are_lines(used, names)):
-        return _convert_lines(used, roles, names)
+        return _convert_lines(used, roles, names, wishes[1])
     if any(file.name in names for file in texts):
         _refuse_columns(sorted(used, key=lambda file: names.get(file.name) != INPUTS))
     if len(files_in) == 1:
@@ -228,10 +221,6 @@ def _call_apart(used: Sequence[Recognised]) -> list[Recognised]:
         replace(known, called=label) if (label := labels.get(known.file.name)) else known
         for known in used
     ]
-
-
-def _is_reference(file: SourceFile, roles: Mapping[str, FileUse]) -> bool:
-    return roles[file.name].role == REFERENCE and lines.is_text(file)
 
 
 def _are_lines(used: Sequence[SourceFile], names: Mapping[str, str]) -> bool:
@@ -289,18 +278,6 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
             return SourceFile(file.name, open_as_lines(opened, most_bytes))
     except Refused as fault:
         raise Refused(fault.code, fault.message, file=file.name) from None
-
-
-def find_tool(file: SourceFile, chosen: Mapping[str, str]) -> str:
-    """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
-    known = _recognise(file, load_formats(), chosen)
-    if known is None:
-        return ""
-    row = known.format.row
-    paths = [*row.output, *(use["output"] for use in row.outputs)]
-    is_nested = any({".", "["} & {*path} for path in paths)
-    is_tool = is_nested or row.begins_alike or known.shape.rows or known.format.trace is not None
-    return known.format.title if is_tool else ""
 
 
 # --- what tools write ---------------------------------------------------------------------
@@ -366,8 +343,14 @@ def _convert_formats(
         f"{titles[0]}: {count_of(len(collection.systems), 'system')}, "
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
+        decisions.answered,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
-        fields=_list_chosen(used, paths, header),
+        fields={
+            path: use
+            for known in used
+            for path, use in get_chosen(known.file, paths).items()
+            if path in header
+        },
         failures={
             (item.id, system): output.error
             for item in chosen
@@ -381,13 +364,6 @@ def _convert_formats(
             *_describe_traces(used, collection.rows),
         ],
     )
-
-
-def _list_chosen(
-    used: Sequence[Recognised], chosen: Mapping[str, str], header: Sequence[str]
-) -> dict[str, str]:
-    pairs = (pair for known in used for pair in get_chosen(known.file, chosen).items())
-    return {path: use for path, use in pairs if path in header}
 
 
 def _list_candidates(used: Sequence[Recognised], inputs: Sequence[str]) -> list[str]:
@@ -483,7 +459,10 @@ def _list_rows(
 
 
 def _convert_lines(
-    used: Sequence[SourceFile], roles: Mapping[str, FileUse], names: Mapping[str, str]
+    used: Sequence[SourceFile],
+    roles: Mapping[str, FileUse],
+    names: Mapping[str, str],
+    answers: Mapping[str, str],
 ) -> Batch:
     words = {"inputs": lines.INPUTS, "reference": lines.REFERENCE}
     guesses = lines.guess_roles(file for file in used if not names.get(file.name))
@@ -496,12 +475,15 @@ def _convert_lines(
             raise Refused("system_twice", message, file=file.name)
         parts[part] = file
     for file in used:
-        roles[file.name].size = count_of(lines.count_lines(file), "line")
-    number, systems = lines.check_lines(parts)
-    reason = f"{count_of(number, 'line')} in each of {len(parts)} files"
+        roles[file.name].size = str(lines.count_lines(file))
+    joined = lines.join_lines(parts, answers)
+    number = joined.number - len(joined.left_out)
+    reason = f"{count_of(joined.number, 'line')} in each of {len(parts)} files"
     return Batch(
-        lines.write_header(parts),
-        lines.read_items(parts, systems),
-        f"Text files: {count_of(len(systems), 'system')}, {count_of(number, 'input')}",
+        lines.write_header(parts, joined),
+        lines.read_items(parts, joined),
+        f"Text files: {count_of(len(joined.systems), 'system')}, {count_of(number, 'input')}",
+        joined.made,
         joined=f"Joined by line number: {reason}.",
+        remarks=joined.remarks,
     )

@@ -9,18 +9,25 @@ from typing import Any
 
 from evalsite.data.tables.faults import Refused, find_difference, name_some, quote
 from evalsite.data.tables.files import SourceFile, name_apart
-from evalsite.data.tables.formats import RowPaths
 from evalsite.data.tables.paths import find, find_first, last_name, open_json
 from evalsite.data.tables.roles import is_settings
-from evalsite.data.tables.rows import Recognised, Row, read_rows, read_settings, replace_in_name
 from evalsite.data.tables.texts import (
     check_samples,
     is_messages,
     read_input,
     read_output,
+    read_reasoning,
     read_transcript,
     write_turns,
     write_value,
+)
+from evalsite.data.tables.tools import (
+    Recognised,
+    Row,
+    RowPaths,
+    read_rows,
+    read_settings,
+    replace_in_name,
 )
 from evalsite.lib.words import count_of
 
@@ -82,6 +89,8 @@ class Collection:
         self._unnamed: dict[str, str] = {}
         # by file and service: agents that traces name, if nothing else says which system they are
         self.agents: dict[tuple[str, str], dict[str, None]] = {}
+        # what outputs of one system differ by, in a word
+        self.variant = ""
         self._by_inputs = False
         self._id = ""
 
@@ -106,6 +115,7 @@ class Collection:
         for known in ordered:
             if is_settings(known):
                 continue
+            self.variant = self.variant or known.format.row.variant_name
             named, arguments = settings.get(known.file.folder, ("", {}))
             rows = 0
             for row in read_rows(known):
@@ -182,6 +192,9 @@ class Collection:
             texts = [value]
         number = find_first(data, paths.sample)
         first = int(number) if isinstance(number, int | float) and isfinite(number) else 1
+        metadata = item.metadata | self._read_metadata(row, paths)
+        if reasoning := read_reasoning(find_first(data, paths.reasoning) or value):
+            metadata = {"reasoning": reasoning} | metadata
         outputs = item.outputs.setdefault(system, [])
         for sample, text in enumerate(texts, start=first):
             outputs.append(
@@ -189,7 +202,7 @@ class Collection:
                     read_output(text),
                     write_value(find_first(data, paths.variant)),
                     sample,
-                    item.metadata | self._read_metadata(row, paths),
+                    metadata,
                     error,
                     known.file.name,
                 )
@@ -244,14 +257,15 @@ class Collection:
 
     def settle_loose(self) -> str:
         """Show other inputs where one differs between outputs of an id; return which it was."""
-        columns = [name for name in self._differing if self._can_miss(name)]
+        columns = [
+            name
+            for name in self._differing
+            if all(item.inputs.keys() - {name} for item in self.items.values())
+        ]
         for item in self.items.values():
             for name in columns:
                 item.inputs.pop(name, None)
         return " and ".join(columns)
-
-    def _can_miss(self, name: str) -> bool:
-        return all(item.inputs.keys() - {name} for item in self.items.values())
 
     def add_references(self, texts: Sequence[str], file: SourceFile) -> None:
         """Take a reference for each input, in the order of the inputs."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import PurePosixPath
 from random import Random
@@ -14,6 +14,8 @@ from evalsite.lib.words import count_of
 EACH, FIRST, ALL, RANDOM, JOINED = "each", "first", "all", "random", "joined"
 _MOST_NAMED = 1_000
 LEAVE_OUT = "leave-out"
+# what tells outputs of one model apart, if it is a system of its own
+PROMPT = "prompt"
 
 
 TURNS = {FIRST: "Only the first turn is taken", JOINED: "All turns are shown as one text"}
@@ -38,16 +40,29 @@ class Decisions:
     seed: str = ""
     # by key
     made: dict[str, str] = field(default_factory=dict)
+    # questions that are still open, and those that were answered, by key
     questions: list[Question] = field(default_factory=list)
+    answered: dict[str, Question] = field(default_factory=dict)
 
-    def ask(self, key: str, text: str, answers: Mapping[str, str], ids: Sequence[str] = ()) -> str:
+    def ask(
+        self,
+        key: str,
+        text: str,
+        answers: Mapping[str, str],
+        ids: Sequence[str] = (),
+        meanings: Mapping[str, str] | None = None,
+    ) -> str:
         """Return the answer; "" if it isn't given yet. Refused if there is no such answer.
 
         `ids` are those of the inputs that would be left out.
         """
         answer = self.answers.get(key, "")
+        choices = tuple(
+            (value, words, (meanings or {}).get(value, "")) for value, words in answers.items()
+        )
+        question = Question(key, text, choices, tuple(ids))
         if not answer:
-            self.questions.append(Question(key, text, tuple(answers.items()), tuple(ids)))
+            self.questions.append(question)
         elif answer not in answers:
             message = f"{quote(answer)} is no answer. {text} Choose one of: {', '.join(answers)}."
             raise Refused("no_answer", message)
@@ -56,6 +71,7 @@ class Decisions:
                 f" Left out: {name_some(ids, _MOST_NAMED)}." if ids and answer == LEAVE_OUT else ""
             )
             self.made[key] = f"{text} {answers[answer]}.{left_out}"
+            self.answered[key] = question
         return answer
 
     def finish(self) -> None:
@@ -106,37 +122,74 @@ def _choose_agents(collection: Collection, decisions: Decisions) -> None:
 
 
 def _choose_variant(items: list[Item], collection: Collection, decisions: Decisions) -> None:
+    """Ask what the systems are: the prompts (or filters), or the models with one or all of them."""
     by_system: dict[str, set[str]] = {}
+    numbers: Counter[str] = Counter()
     for item in items:
         for system, outputs in item.outputs.items():
             by_system.setdefault(system, set()).update(output.variant for output in outputs)
+            numbers.update(output.variant for output in outputs)
     # one prompt for each system distinguishes nothing
     if all(len(of_system) == 1 for of_system in by_system.values()):
         return
-    variants = sorted(set().union(*by_system.values()))
+    labels = _shorten_labels(sorted(set().union(*by_system.values())))
+    noun = collection.variant or "prompt or filter"
+    models = len(by_system)
+    total = sum(map(len, by_system.values()))
+    each = f"the {noun}s" if models == 1 else f"each {noun} with each model"
+    nothing = " There would be nothing to compare." if models == 1 else ""
+    answers = {EACH: each}
+    meanings = {EACH: _count_outputs(total, numbers.total())}
+    for variant, name in labels.items():
+        answers[name] = f"the model{'s' if models > 1 else ''}, with {quote(name)} only"
+        with_it = sum(variant in of_system for of_system in by_system.values())
+        meanings[name] = f"{_count_outputs(with_it, numbers[variant])}{nothing}"
     answer = decisions.ask(
         "variant",
-        f"The systems have outputs of {count_of(len(variants), 'variant')} (prompts or filters).",
-        {name: f"Only {quote(name)} is taken" for name in variants}
-        | {EACH: "Each is a system of its own"},
-    )
+        f"There are outputs for {count_of(len(labels), noun)}. The systems are:",
+        answers, meanings=meanings,
+    )  # fmt: skip
     if not answer:
+        if noun == PROMPT:
+            # filters often find the same text
+            decisions.questions[-1] = replace(decisions.questions[-1], proposed=EACH)
         return
     for item in items:
-        item.outputs = _split_outputs(item, answer)
+        item.outputs = _split_outputs(item, answer, labels, is_alone=models == 1 and noun == PROMPT)
     collection.systems = {
         system: collection.systems.get(system, "") for item in items for system in item.outputs
     }
 
 
-def _split_outputs(item: Item, answer: str) -> dict[str, list[Output]]:
-    """Return the outputs of one variant, or those of each under a name of its own."""
+def _count_outputs(systems: int, outputs: int) -> str:
+    if systems == 1:
+        return f"1 system with {count_of(outputs, 'output')}."
+    each = " each" if outputs % systems == 0 else " in all"
+    number = outputs // systems if outputs % systems == 0 else outputs
+    return f"{systems:,} systems with {count_of(number, 'output')}{each}."
+
+
+def _shorten_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Return what comes before a colon, as promptfoo writes names before texts, if that differs."""
+    short = {label: label.partition(": ")[0] for label in labels}
+    return short if len({*short.values()}) == len(labels) else {label: label for label in labels}
+
+
+def _split_outputs(
+    item: Item, answer: str, labels: Mapping[str, str], *, is_alone: bool
+) -> dict[str, list[Output]]:
+    """Return the outputs of one variant, or those of each under a name of its own.
+
+    Prompts of a model that `is_alone` are named by themselves.
+    """
     split: dict[str, list[Output]] = {}
     for system, outputs in item.outputs.items():
         for output in outputs:
             if answer == EACH:
-                split.setdefault(f"{system} ({output.variant})", []).append(output)
-            elif output.variant == answer:
+                label = labels[output.variant]
+                name = label if is_alone else f"{system} ({label})"
+                split.setdefault(name, []).append(output)
+            elif labels[output.variant] == answer:
                 split.setdefault(system, []).append(output)
     return split
 

@@ -3,15 +3,45 @@
 import codecs
 import io
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from evalsite.data.tables.faults import EncodingPreview, OddPlace, Refused
 from evalsite.data.tables.table import Limits
 
 WINDOWS_1252 = "windows-1252"
+# what a text may be in that isn't UTF-8, as it is called, and where; Python's name if it differs
+ENCODINGS = {
+    WINDOWS_1252: ("Windows-1252", "Western Europe"),
+    "windows-1250": ("Windows-1250", "Central Europe"),
+    "windows-1251": ("Windows-1251", "Cyrillic"),
+    "windows-1253": ("Windows-1253", "Greek"),
+    "windows-1254": ("Windows-1254", "Turkish"),
+    "windows-1255": ("Windows-1255", "Hebrew"),
+    "windows-1256": ("Windows-1256", "Arabic"),
+    "windows-1257": ("Windows-1257", "Baltic"),
+    "iso-8859-2": ("ISO 8859-2", "Central Europe"),
+    "iso-8859-15": ("ISO 8859-15", "Western Europe"),
+    "koi8-r": ("KOI8-R", "Russian"),
+    "mac-roman": ("Mac Roman", "Western Europe"),
+    "cp850": ("DOS 850", "Western Europe"),
+    "shift-jis": ("Shift-JIS", "Japanese"),
+    "euc-jp": ("EUC-JP", "Japanese"),
+    "gb18030": ("GB 18030", "Chinese"),
+    "big5": ("Big5", "Chinese, traditional"),
+    "euc-kr": ("EUC-KR", "Korean"),
+    "utf-16-le": ("UTF-16LE", "without a byte order mark"),
+    "utf-16-be": ("UTF-16BE", "without a byte order mark"),
+}
+_CODECS = {WINDOWS_1252: "cp1252", "shift-jis": "cp932", "euc-kr": "cp949", "big5": "cp950"}
+_MOST_READINGS, _MOST_WORDS, _LONGEST_WORD = 8, 3, 24
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
+_WORDS = re.compile(r"[^\s,;:?|\"'“”()\[\]{}]*[^\x00-\x7f“”–—][^\s,;:?|\"'“”()\[\]{}]*")
+_CASES = re.compile(r"[^\W\d_]+")
 _CHUNK = 64 * 1024
 _ENCODINGS = (
     (codecs.BOM_UTF8, "utf-8", "UTF-8 with a byte order mark"),
@@ -83,18 +113,116 @@ def open_text(
 ) -> TextFile:
     """Return the file as text of a known encoding; Refused shows where it isn't any.
 
-    What isn't UTF-8 is read as Windows-1252 only if `options` say that the researcher confirmed it.
+    What isn't UTF-8 is read in another encoding only if `options` say that a person chose it.
     """
     limits.check_text(source.seek(0, io.SEEK_END))
-    codec, encoding, skip = _find_encoding(source)
+    chosen = str((options or {}).get("encoding") or "")
     try:
+        codec, encoding, skip = _find_encoding(source)
         _check_encoding(source, codec, skip)
     except Refused as error:
         preview = error.fault.preview
-        if preview is None or (options or {}).get("encoding") != WINDOWS_1252:
+        if preview is not None and chosen == WINDOWS_1252:
+            return _open_windows_1252(source, preview)
+        if error.code != "not_utf8" or _has_mark(source):
             raise
-        return _open_windows_1252(source, preview)
+        if chosen in ENCODINGS and chosen != WINDOWS_1252:
+            return _open_chosen(source, chosen)
+        error.fault = replace(error.fault, readings=tuple(_list_readings(source)))
+        raise
     return TextFile(source, codec, encoding, skip)
+
+
+def _has_mark(source: BinaryIO) -> bool:
+    source.seek(0)
+    head = source.read(8)
+    return any(head.startswith(mark) for mark, *_ in _ENCODINGS)
+
+
+def _open_chosen(source: BinaryIO, chosen: str) -> TextFile:
+    """Return the file in an encoding that a person chose; Refused if it isn't in that one."""
+    name, _ = ENCODINGS[chosen]
+    codec = _CODECS.get(chosen, chosen)
+    source.seek(0)
+    decoder = codecs.getincrementaldecoder(codec)("strict")
+    line, tail = 1, ""
+    while True:
+        chunk = source.read(_CHUNK)
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            good = error.object[: error.start].decode(codec, "ignore")
+            line += _count_breaks(good, tail.endswith("\r"))
+            before = _show_before(re.split("[\r\n]", tail + good)[-1])
+            message = f"The file isn't {name} {before}. Choose others in which it is written."
+            refused = Refused("encoding_differs", message, line=line)
+            refused.fault = replace(refused.fault, readings=tuple(_list_readings(source)))
+            raise refused from None
+        if not chunk:
+            break
+        line += _count_breaks(text, tail.endswith("\r"))
+        tail = (tail + text)[-_BEFORE:]
+    return TextFile(source, codec, name, remark=f"The file was read as {name}, as chosen")
+
+
+def _list_readings(source: BinaryIO) -> Iterator[tuple[str, str]]:
+    """Yield encodings that the first odd lines may be in, with words as they would then be read.
+
+    Those in which words look like words come first.
+    """
+    source.seek(0)
+    unmarked = _find_unmarked(source.read(8))
+    start = _read_odd(source)
+    texts: dict[str, str] = {}
+    for name in ENCODINGS:
+        if ENCODINGS[name][0] != unmarked and (unmarked or name.startswith("utf-16")):
+            continue
+        decoder = codecs.getincrementaldecoder(_CODECS.get(name, name))("strict")
+        with suppress(UnicodeDecodeError):
+            text = decoder.decode(start)
+            if not _CONTROLS.search(text):
+                # of encodings that read the same, the first
+                texts.setdefault(text, name)
+    rated = sorted(texts, key=lambda text: -_rate_words(text))
+    for text in rated[:_MOST_READINGS]:
+        words = dict.fromkeys(_WORDS.findall(text) or text.split())
+        yield texts[text], ", ".join(f"“{word[:_LONGEST_WORD]}”" for word in [*words][:_MOST_WORDS])
+
+
+def _read_odd(source: BinaryIO) -> bytes:
+    """Return lines from the first on that isn't ASCII; from the start if there is none."""
+    source.seek(0)
+    at = 0
+    while chunk := source.read(_CHUNK):
+        if b"\0" in chunk:
+            # two bytes a character
+            break
+        if not chunk.isascii():
+            odd = next(number for number, byte in enumerate(chunk) if byte > 127)
+            source.seek(at + chunk.rfind(b"\n", 0, odd) + 1)
+            return source.read(_CHUNK)
+        at += len(chunk)
+    source.seek(0)
+    return source.read(_CHUNK)
+
+
+def _rate_words(text: str) -> float:
+    """Return the share of words with odd characters that are of one script, in usual case."""
+    words = _WORDS.findall(text)[:200]
+    good = 0
+    for word in words:
+        parts = _CASES.findall(word)
+        letters = "".join(parts)
+        scripts = {_find_script(letter) for letter in letters}
+        is_usual = all(part in (part.lower(), part.upper(), part.capitalize()) for part in parts)
+        has_signs = any(unicodedata.category(sign)[0] == "S" for sign in word if not sign.isascii())
+        good += bool(letters) and len(scripts) == 1 and is_usual and not has_signs
+    return round(good / len(words), 1) if words else 0
+
+
+def _find_script(letter: str) -> str:
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    return "CJK" if script in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA") else script
 
 
 def _find_encoding(source: BinaryIO) -> tuple[str, str, int]:
@@ -103,10 +231,14 @@ def _find_encoding(source: BinaryIO) -> tuple[str, str, int]:
     for mark, codec, name in _ENCODINGS:
         if head.startswith(mark):
             return codec, name, len(mark)
-    if unmarked := _UNMARKED.get(tuple(int(byte == 0) for byte in head)):
+    if unmarked := _find_unmarked(head):
         message = f"The file is {unmarked} without a byte order mark. {_advise(unmarked)}."
         raise Refused("not_utf8", message, line=1)
     return "utf-8", "UTF-8", 0
+
+
+def _find_unmarked(head: bytes) -> str:
+    return _UNMARKED.get(tuple(int(byte == 0) for byte in head), "")
 
 
 def _check_encoding(source: BinaryIO, codec: str, skip: int) -> None:

@@ -65,6 +65,8 @@ class Fault:
     record: int | None = None
     preview: EncodingPreview | None = field(default=None, compare=False, repr=False)
     unit: str = field(default="line", compare=False, repr=False)
+    # encodings that the file may be in, with words as they would then be read
+    readings: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -114,13 +116,18 @@ def _name_places(faults: list[Fault]) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A decision that only a person can make, with its answers, each under a key."""
+    """A decision that only a person can make, with its answers: key, words, perhaps a meaning."""
 
     key: str
     text: str
-    choices: tuple[tuple[str, str], ...]
+    choices: tuple[tuple[str, ...], ...]
     # ids of all inputs that it is about
     examples: tuple[str, ...] = ()
+    # or lines of two files: number, both texts, whether it is about this line and the second text
+    around: tuple[tuple[int, str, str, bool, bool], ...] = ()
+    columns: tuple[str, ...] = ()
+    # the answer that a page begins with, where the others would leave something out
+    proposed: str = ""
 
 
 class Refused(Exception):
@@ -182,6 +189,12 @@ class Remark:
         if not self.count:
             return f"{self.message}."
         return f"{self.message} ({self.count:,} found). First: {'; '.join(self.places)}"
+
+
+def describe_above(place: str, texts: Sequence[str]) -> str:
+    """Say that titles above the names of columns, which are at this place, aren't read."""
+    named = name_plainly(texts)
+    return f"Above the names of columns, in {place}, there is other text, which isn't read: {named}"
 
 
 class Remarks:

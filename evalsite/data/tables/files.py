@@ -1,13 +1,17 @@
-"""The files that were given: alone, in folders or in zip files; nothing is unpacked to disk."""
+"""The files that were given: alone, in folders, in zip files or compressed."""
 
+import gzip
 import io
+import re
 import stat
+import unicodedata
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from evalsite.data.tables.faults import Refused, quote
@@ -20,8 +24,10 @@ MOST_ENTRIES = 1_000_000
 MOST_BYTES = 8 * 1024**3
 # an entry is held in memory as a whole
 MOST_IN_RECORD = 64 * 1024**2
-_ZIP = b"PK\x03\x04"
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_CHUNK = 64 * 1024
 _DEPTH = 20
+_MAX_NAME = 200
 # how the names of parts of office documents begin
 _OFFICE = ("[content_types]", "xl/", "word/", "ppt/", "index.zip", "index/document.iwa")
 
@@ -79,19 +85,14 @@ def name_apart(files: Iterable[str]) -> dict[str, str]:
     """Name files by their names without endings; by those of their folders if they share one."""
     paths = {file: PurePosixPath(file) for file in files}
     labels = {file: path.stem for file, path in paths.items()}
-    for name in (_name_folder, _name_whole):
+    for name in (
+        lambda path: path.parent.name or path.stem,
+        lambda path: path.with_suffix("").as_posix(),
+    ):
         numbers = Counter(labels.values())
         shared = [file for file, label in labels.items() if numbers[label] > 1]
         labels |= {file: name(paths[file]) for file in shared}
     return labels
-
-
-def _name_folder(path: PurePosixPath) -> str:
-    return path.parent.name or path.stem
-
-
-def _name_whole(path: PurePosixPath) -> str:
-    return path.with_suffix("").as_posix()
 
 
 def is_document(file: SourceFile) -> bool:
@@ -123,11 +124,37 @@ def unpack(
             # logs that are zips themselves
             zips = [list_entries(log, most_bytes) for log in inside if log.is_zip]
             _check_bytes(sum(map(_sum_sizes, zips)), most_bytes, file.name)
-            files += inside
+            left = most_bytes
+            for entry in inside:
+                if entry.read_start(len(_GZIP)) == _GZIP:
+                    entry, size = _unpack_gzip(entry, left)
+                    left -= size
+                files.append(entry)
         else:
             files.append(file)
         _check_number(len(files), "")
     return sorted(files, key=lambda file: file.name)
+
+
+def _unpack_gzip(file: SourceFile, most_bytes: int) -> tuple[SourceFile, int]:
+    """Return what a compressed file holds, kept on disk while it is used, and its size."""
+    kept, size = NamedTemporaryFile(), 0  # noqa: SIM115 (it is deleted with the function below)
+    try:
+        with file.open() as opened:
+            packed = opened.seek(0, io.SEEK_END)
+            opened.seek(0)
+            with gzip.GzipFile(fileobj=opened) as unpacked:
+                while chunk := unpacked.read(_CHUNK):
+                    size += len(chunk)
+                    check_unpacked(size, packed, most_bytes)
+                    kept.write(chunk)
+    except TooMuch as error:
+        raise Refused("too_large", str(error), file=file.name) from None
+    except (*BROKEN_ZIP, gzip.BadGzipFile):
+        message = "This compressed file is damaged. Compress it again, or upload the file itself."
+        raise Refused("archive_unreadable", message, file=file.name) from None
+    kept.flush()
+    return SourceFile(file.name.removesuffix(".gz"), lambda: Path(kept.name).open("rb")), size
 
 
 def _walk(folder: Path) -> Iterator[SourceFile]:
@@ -325,9 +352,35 @@ def add_answers(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("decisions, asked for where they are needed")
     for key, meaning in _ANSWERS.items():
         group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
+    group.add_argument(
+        "--lines",
+        metavar="FILE:ANSWER",
+        action="append",
+        default=[],
+        help="missing lines of a text file: a.txt:empty:23 puts an empty one in at 23, "
+        "a.txt:leave-out:23 leaves out item 23, or a line that is too many; give it once for each",
+    )
     group.add_argument("--seed", default="", help="of --samples random, instead of the study's own")
 
 
 def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
     answers = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
+    for pair in arguments.get("lines", ()):
+        file, _, answer = pair.partition(":")
+        answers[f"lines:{file}"] = answer
     return {key: answer for key, answer in answers.items() if answer}
+
+
+def clean_file_name(name: str) -> str:
+    """Return a name to show to staff: without folders and invisible characters."""
+    base = re.split(r"[/\\]", name)[-1]
+    seen = "".join(
+        sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "
+    )
+    return seen.strip(" .")[-_MAX_NAME:] or "batch.csv"
+
+
+def clean_path(path: str) -> str:
+    """Return the path of a file in a folder, each part of it cleaned as a name is."""
+    parts = [part for part in re.split(r"[/\\]", path) if part.strip(" .")]
+    return "/".join(map(clean_file_name, parts)) or clean_file_name("")

@@ -18,7 +18,7 @@ from evalsite.data.tables.decoding import Lines, TextFile
 from evalsite.data.tables.documents import read_events, read_items
 from evalsite.data.tables.faults import Question, Refused, Remarks, find_surrogate, show
 from evalsite.data.tables.paths import MISSING, Literal, parse_path, write_cell, write_step
-from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells, load_names
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50
@@ -363,7 +363,9 @@ class Columns:
                     f"{len(known.systems):,} columns, one for each system"
                 )
                 if known.left_out:
-                    sentence += f". Left out of its objects: {_join(known.left_out)}"
+                    names = sorted(known.left_out)[:_MOST_SHOWN]
+                    listed = ", ".join(f"“{show(name)}”" for name in names)
+                    sentence += f". Left out of its objects: {listed}"
                 yield "outputs_split", sentence
             elif known.systems and known.differs_in:
                 yield (
@@ -406,11 +408,6 @@ def _find_keys(entry: dict[str, Any]) -> tuple[str, ...]:
     system = next((key for key in _SYSTEM_KEYS if isinstance(entry.get(key), str)), None)
     text = next((key for key in _TEXT_KEYS if key in entry), None)
     return (system, text) if system and text and entry[system].strip() else ()
-
-
-def _join(names: Iterable[str]) -> str:
-    first = sorted(names)[:_MOST_SHOWN]
-    return ", ".join(f"“{show(name)}”" for name in first)
 
 
 # --- pieces ---------------------------------------------------------------------
@@ -655,7 +652,7 @@ _Frame = tuple[list[str], list[list[Any]]]
 _STARTS = re.compile(
     r"\s*\[\s*\["
     # beside others, such as the name of a table
-    r'|\s*\{[^\[\]{}]{0,1000}"columns"\s*:\s*\[\s*"'
+    r'|\s*\{[^\[\]]{0,1000}"columns"\s*:\s*\[\s*"'
     r'|\s*\{\s*"(?:columns"\s*:\s*\[|schema"\s*:\s*\{\s*"fields"|(?:[^"\\]|\\.)*"\s*:\s*\{\s*")'
 )
 
@@ -696,7 +693,13 @@ def _read_values(value: Any) -> _Frame | None:
     if not isinstance(value, list) or not value or not all(isinstance(row, list) for row in value):
         return None
     width = len(value[0])
-    return ([""] * width, value) if all(len(row) == width for row in value) else None
+    if not all(len(row) == width for row in value):
+        return None
+    known = {name for names in load_names().values() for name in names}
+    names = [name.strip() for name in value[0] if isinstance(name, str)]
+    if len(names) == width and len(known & {name.casefold() for name in names}) > 1:
+        return names, value[1:]
+    return [""] * width, value
 
 
 def _read_split(value: Any) -> _Frame | None:
@@ -710,6 +713,18 @@ def _read_split(value: Any) -> _Frame | None:
     index = value.get("index")
     labels = [str(label) for label in index] if isinstance(index, list) else []
     return _add_index([str(column) for column in columns], data, labels)
+
+
+def _read_inner(value: Any) -> _Frame | None:
+    """Return the only frame of this form in an object, below whatever keys."""
+    frames, objects = [], [value]
+    while objects:
+        inner = objects.pop()
+        if frame := _read_split(inner):
+            frames.append(frame)
+        elif isinstance(inner, dict):
+            objects += inner.values()
+    return frames[0] if len(frames) == 1 else None
 
 
 def _read_table(value: Any) -> _Frame | None:
@@ -760,7 +775,7 @@ def _add_index(columns: list[str], rows: list[list[Any]], labels: Sequence[str])
 
 _ORIENTS: tuple[Callable[[Any], _Frame | None], ...] = (
     _read_values,
-    _read_split,
+    _read_inner,
     _read_table,
     _read_columns,
 )

@@ -8,9 +8,8 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile, TemporaryFile
@@ -66,15 +65,11 @@ def write_lines(source: IO[bytes], target: IO[bytes], most_bytes: int) -> None:
         raise Refused(code, message.format(quote(column)))
 
 
-def open_as_lines(source: IO[bytes], most_bytes: int) -> partial[IO[bytes]]:
+def open_as_lines(source: IO[bytes], most_bytes: int) -> Callable[[], IO[bytes]]:
     """Return what opens the rows of a Parquet file, as JSON lines, as often as needed."""
     kept = NamedTemporaryFile()  # noqa: SIM115 (it is deleted with the function)
     write_lines(source, kept, most_bytes)
-    return partial(_open, kept)
-
-
-def _open(kept: Any) -> IO[bytes]:
-    return Path(kept.name).open("rb")
+    return lambda: Path(kept.name).open("rb")
 
 
 # --- in a process of its own ----------------------------------------------------------

@@ -306,16 +306,16 @@ def join_matches(patterns: Sequence[Sequence[Match]]) -> list[tuple[dict[str, st
     for matches in sorted(patterns, key=lambda group: -max(len(fit.bound) for fit in group)):
         joined = []
         for bound, columns in rows:
-            fits = [match for match in matches if _agree(bound, match.bound)]
+            fits = [
+                match
+                for match in matches
+                if all(bound.get(field, value) == value for field, value in match.bound.items())
+            ]
             joined += [({**bound, **match.bound}, [*columns, match]) for match in fits]
             if not fits:
                 joined.append((bound, columns))
         rows = joined
     return rows
-
-
-def _agree(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
-    return all(first.get(field, value) == value for field, value in second.items())
 
 
 def is_chosen(cell: str) -> bool:
@@ -365,7 +365,8 @@ class PathColumns:
         patterns = [matches[0].pattern for matches in self._patterns]
         self.spread = [*patterns, *(path for path in self.paths if is_spread(path))]
         # what names and keys say, by field
-        self.bound = list(dict.fromkeys(name for path in self.spread for name in _list_bound(path)))
+        bound = dict.fromkeys(name for path in self.spread for name in _BOUND.findall(path))
+        self.bound = [name for name in bound if name not in (f"{{{NUMBER}}}", f"{{{POINT}}}")]
         self.names = [*self.paths, *patterns, *self.bound]
         if self.names:
             table.header += self.names
@@ -488,11 +489,6 @@ class PathColumns:
             values = zip(self.names, self.read(row.cells, self.names), strict=True)
             samples |= {name: cell for name, cell in values if cell and name not in samples}
         return samples
-
-
-def _list_bound(path: str) -> list[str]:
-    """Return the fields that names and keys say, as names of columns."""
-    return [name for name in _BOUND.findall(path) if name not in (f"{{{NUMBER}}}", f"{{{POINT}}}")]
 
 
 def _is_path(text: str) -> bool:

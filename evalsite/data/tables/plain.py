@@ -4,8 +4,9 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from itertools import dropwhile, islice
 from pathlib import PurePosixPath
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
@@ -13,15 +14,18 @@ from typing import Any, BinaryIO, cast
 from evalsite.data.tables import parquet
 from evalsite.data.tables.archives import BROKEN, Archive, check_size, refuse_locked
 from evalsite.data.tables.decoding import Lines, TextFile, open_text
-from evalsite.data.tables.faults import Refused, Remarks
+from evalsite.data.tables.faults import Refused, Remarks, describe_above
 from evalsite.data.tables.json_tables import open_frame, open_json
 from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
-from evalsite.data.tables.table import Limits, Row, Table, number_rows
+from evalsite.data.tables.table import Limits, Row, Table, check_cells, number_rows
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
-_DECLARED = re.compile(r"sep=([,;\t])[\r\n]*", re.IGNORECASE)
+_PIPE = "pipe"
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": _PIPE}
+_DECLARED = re.compile(r"sep=([,;\t|])[\r\n]*", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*"')
+# records among which the names of columns are looked for, and the fewest columns below titles
+_ROWS_ABOVE, _LEAST_COLUMNS = 20, 3
 
 
 def open_delimited(text: TextFile, limits: Limits, separator: str = "") -> Table:
@@ -29,23 +33,58 @@ def open_delimited(text: TextFile, limits: Limits, separator: str = "") -> Table
 
     `separator`: what separates columns in words, if a person said so.
     """
-    delimiter, is_declared = _find_delimiter(text, limits)
-    delimiter = next((sign for sign, name in SEPARATORS.items() if name == separator), delimiter)
     # process-wide in Python, so it is set to the same number each time
     csv.field_size_limit(limits.cell)
+    delimiter, is_declared = _find_delimiter(text, limits)
+    chosen = [sign for sign, name in SEPARATORS.items() if name == separator]
+    titles = 0
+    if not is_declared:
+        delimiter, titles = _find_titles(text, chosen or [delimiter, *SEPARATORS], limits)
+    delimiter = chosen[0] if chosen else delimiter
     quotes, remark = _find_quotes(text, delimiter, limits)
     remarks = Remarks()
     if remark:
         remarks.tell(*remark)
     records = _read_records(Lines(text, limits), delimiter, limits, quotes)
+    above: list[str] = []
     for line, cells in records:
         if is_declared:
             is_declared = False
+        elif titles:
+            titles -= 1
+            above += filter(None, map(str.strip, cells))
         elif any(cell.strip() for cell in cells):
+            if above:
+                remarks.tell("rows_above", describe_above(f"line {line:,}", above))
             limits.check_width(len(cells), line)
             rows = number_rows(records, limits)
             return Table(text.encoding, SEPARATORS[delimiter], cells, line, rows, remarks)
     raise Refused("empty_file", "The file has no rows: it is empty.")
+
+
+def _find_titles(text: TextFile, delimiters: Sequence[str], limits: Limits) -> tuple[str, int]:
+    """Return what separates columns, and how many records above their names are titles.
+
+    A title fills the first cell alone, and all records below it have the same width. The first
+    line may be a title, so another delimiter than it suggests may be right.
+    """
+    for delimiter in delimiters:
+        records = _read_records(Lines(text, limits), delimiter, limits, _TWICE)
+        try:
+            with closing(records):
+                first = [cells for _, cells in islice(records, _ROWS_ABOVE)]
+        except Refused:
+            continue
+        table = [*dropwhile(lambda cells: not any(map(str.strip, cells[1:])), first)]
+        widths = set(map(len, table))
+        titles = len(first) - len(table)
+        if not titles and delimiter == delimiters[0] and len(widths) == 1:
+            break
+        if titles and len(table) > 1 and len(widths) == 1:
+            width, names = len(table[0]), {*filter(None, map(str.strip, table[0]))}
+            if width >= _LEAST_COLUMNS and len(names) >= width - 1:
+                return delimiter, titles
+    return delimiters[0], 0
 
 
 # how quotes are written inside of cells: twice, behind a backslash, or as any other character
@@ -115,7 +154,7 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
 
 def _read_records(
     lines: Lines, delimiter: str, limits: Limits, quotes: str
-) -> Iterator[tuple[int, list[str]]]:
+) -> Generator[tuple[int, list[str]], None, None]:
     """Yield line and cells of each record, the header too, but no empty lines."""
     source: Iterable[str] = lines
     if quotes == _BACKSLASH:
@@ -178,6 +217,63 @@ def _find_open_quote(record: list[str], first: int, delimiter: str) -> int | Non
             else:
                 at_start, after_quote = char == delimiter, False
     return opened if is_quoted else None
+
+
+# --- Markdown ---------------------------------------------------------------------------
+
+
+# titles, the names of columns, and the line of dashes below them
+_MARKDOWN = re.compile(
+    r"(?P<above>(?:(?:#[^\r\n]*|(?!#)[^\r\n,;\t|\"]*)\r?\n){0,20})"
+    r"(?P<header>[^\r\n]*\|[^\r\n]*)\r?\n"
+    r"(?=[^\r\n]*-)[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*(?::?-+:?[ \t]*)?\r?(?:\n|$)"
+)
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def open_markdown(text: TextFile, start: str, limits: Limits) -> Table | None:
+    """Read a table as Markdown has it; None if the file is something else."""
+    match = _MARKDOWN.match(start)
+    if match is None:
+        return None
+    remarks = Remarks()
+    line = match["above"].count("\n") + 1
+    if above := [*filter(None, (part.strip(" #\r") for part in match["above"].split("\n")))]:
+        remarks.tell("rows_above", describe_above(f"line {line:,}", above))
+    header = _split_bars(match["header"])
+    limits.check_width(len(header), line)
+    return Table(text.encoding, _PIPE, header, line, _read_markdown(text, line, limits), remarks)
+
+
+def _read_markdown(text: TextFile, header_line: int, limits: Limits) -> Iterator[Row]:
+    for row in number_rows(_read_bars(Lines(text, limits), header_line + 1, limits), limits):
+        row.problems = tuple(check_cells(row.cells, limits))
+        yield row
+
+
+def _read_bars(
+    lines: Lines, passed: int, limits: Limits
+) -> Generator[tuple[int, list[str]], None, None]:
+    """Yield line and cells of each line below these, the empty ones too."""
+    try:
+        lines.start_record()
+        for line in lines:
+            if line.count("|") > VALUES_IN_TEXT:
+                limits.check_width(VALUES_IN_TEXT + 1, lines.number)
+            if lines.number > passed:
+                yield lines.number, _split_bars(line)
+            lines.start_record()
+    finally:
+        lines.close()
+
+
+def _split_bars(line: str) -> list[str]:
+    """Return the cells of a line, which may have a bar at both ends."""
+    first, *cells = _BAR.split(line.strip())
+    cells = [*filter(None, [first]), *cells]
+    if cells and not cells[-1]:
+        cells.pop()
+    return [cell.strip().replace("\\|", "|") for cell in cells]
 
 
 # --- any format -------------------------------------------------------------------------
@@ -268,13 +364,18 @@ def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[s
             "This is a YAML file. Upload the data as JSON, JSON lines or CSV, which tools that "
             "write YAML can write as well.",
         )
-    table = (
-        open_frame(text, start, limits)
-        or open_json(text, start, limits, str(options.get("rows", "")))
-        or open_delimited(text, limits, str(options.get("separator", "")))
-    )
+    table = None
+    # a single value has one line
+    if start.lstrip().startswith(("[", "{")) or "\n" not in start.strip():
+        table = open_frame(text, start, limits)
+        table = table or open_json(text, start, limits, str(options.get("rows", "")))
+    separator = str(options.get("separator", ""))
+    if separator in ("", _PIPE):
+        table = table or open_markdown(text, start, limits)
+    table = table or open_delimited(text, limits, separator)
     if text.remark:
-        table.remarks.tell("windows_1252", text.remark)
+        code = "windows_1252" if text.codec == "cp1252" else "encoding_chosen"
+        table.remarks.tell(code, text.remark)
     return table
 
 

@@ -128,6 +128,70 @@ def _list_qualities(column: str) -> Iterator[str]:
         yield from (part for part in (parts[0], parts[-1]) if fold(part) in QUALITIES)
 
 
+# --- people or items as columns -----------------------------------------------------------
+
+# what has a column for each, and the field that their names then are
+TURNS = {"people": "participant", "items": "item"}
+
+
+def list_rated(table: Table, known: Known, fields: Mapping[str, str], use: str) -> list[int]:
+    """Return the columns whose names are people or items, as `use` says, and hold ratings.
+
+    `fields` are those of other columns; of items only those that are `known` are taken, if any is.
+    """
+    points = {name.casefold() for name in known.get("point", ())}
+    items = {*known.get("item", ())} & {*table.header} if use == "items" else set()
+    rows, rated = peek(table), []
+    for number, name in enumerate(table.header):
+        if fields.get(name) or number in table.unnamed or (items and name not in items):
+            continue
+        cells = _list_column(rows, number, len(table.header))
+        filled = [_WHOLE.sub("", cell) for cell in cells if cell not in _MISSING]
+        # a point that isn't on the scale is a fault of its row, not of the column
+        fitting = [
+            cell for cell in filled if (cell in points if points else _NUMBER.fullmatch(cell))
+        ]
+        if len(fitting) > len(filled) / 2:
+            rated.append(number)
+    return rated
+
+
+def turn_table(table: Table, columns: Sequence[int], name: str) -> None:
+    """Make a row of each of these cells that isn't empty; what names their columns has this name.
+
+    The fields of both new columns are known.
+    """
+    names = [table.header[number] for number in columns]
+    kept = [number for number in range(len(table.header)) if number not in columns]
+    width = len(table.header)
+    added = {}
+    for use in (name, "value"):
+        column = use
+        while column in table.header:
+            column += "_"
+        added[column] = use
+    table.unnamed = {at for at, number in enumerate(kept) if number in table.unnamed}
+    table.repeated = {
+        at: table.repeated[number] for at, number in enumerate(kept) if number in table.repeated
+    }
+    table.header = [*(table.header[number] for number in kept), *added]
+    table.fields = {**table.fields, **added}
+    table.rows = _turn_rows(table.rows, width, kept, dict(zip(columns, names, strict=True)))
+
+
+def _turn_rows(
+    rows: Iterator[Row], width: int, kept: Sequence[int], names: Mapping[int, str]
+) -> Iterator[Row]:
+    for row in rows:
+        if len(row.cells) != width or row.problems:
+            yield row
+            continue
+        shared = [row.cells[number] for number in kept]
+        for number, name in names.items():
+            if row.cells[number].strip():
+                yield Row(row.line, row.record, [*shared, name, row.cells[number]])
+
+
 # --- inside of records --------------------------------------------------------------------
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, Literal, cast
+
+from pydantic import BaseModel, ConfigDict
 
 from evalsite.data.tables.archives import Archive
-from evalsite.data.tables.batch import Batch, convert, find_tool
+from evalsite.data.tables.batch import Batch, convert
 from evalsite.data.tables.faults import Refused, Remarks, quote, show
 from evalsite.data.tables.files import FileUse, SourceFile, is_document, unpack
 from evalsite.data.tables.plain import (
@@ -22,9 +24,10 @@ from evalsite.data.tables.plain import (
     open_plain,
     unpack_gzip,
 )
-from evalsite.data.tables.roles import LEAVE_OUT
+from evalsite.data.tables.roles import LEAVE_OUT, OUTPUTS, WORDS
 from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.tools import find_tool
 from evalsite.lib.words import count_of
 
 # --- one table after another ------------------------------------------------------------
@@ -64,7 +67,10 @@ def open_appended(
         if names.get(file.name) != LEAVE_OUT
     ]
     parts = list(_list_parts(used, limits, options, is_chosen=is_chosen))
-    if not parts or (not is_chosen and not _are_alike(parts, used)):
+    are_alike = (
+        len(parts) == len(used) > 1 and len({frozenset(part.columns) for part in parts}) == 1
+    )
+    if not parts or not (is_chosen or are_alike):
         return None
     header = list(dict.fromkeys(name for part in parts for name in part.columns))
     added = [name for name in PLACES if name not in header]
@@ -110,10 +116,6 @@ def _list_parts(
             if is_chosen:
                 message = f"{fault.message} Leave this file out, or correct it."
                 raise Refused(fault.code, message, file=file.name) from None
-
-
-def _are_alike(parts: Sequence[_Part], files: Sequence[SourceFile]) -> bool:
-    return len(parts) == len(files) > 1 and len({frozenset(part.columns) for part in parts}) == 1
 
 
 def _read_parts(
@@ -203,9 +205,12 @@ def open_outputs(
         )
     except Refused as fault:
         if fault.questions:
+            is_asked = fault.code == "decision_needed"
             raise Refused(
-                "decision_needed",
-                "Something has to be decided before these files can be read.",
+                fault.code,
+                "Something has to be decided before these files can be read."
+                if is_asked
+                else fault.message,
                 questions=[
                     replace(question, key=f"{PREFIX}{question.key}") for question in fault.questions
                 ],
@@ -244,12 +249,14 @@ def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
 def _make_table(batch: Batch, limits: Limits) -> Table:
     limits.check_width(len(batch.header), 1)
     decided = {f"{PREFIX}{key}": text for key, text in batch.made.items()}
+    answered = {f"{PREFIX}{key}": question for key, question in batch.answered.items()}
     remarks = Remarks()
     for sentence in batch.remarks:
         remarks.tell("files_joined", sentence)
     return Table(
         "UTF-8", "", batch.header, 1, _read_joined(batch.rows, limits), remarks,
-        decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
+        decided=decided, answered=answered, files=batch.files,
+        joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
         failures=batch.failures, fields=batch.fields, inputs=batch.inputs,
     )  # fmt: skip
@@ -320,10 +327,14 @@ def open_table(
     several files are for.
     """
     limits = limits or Limits()
-    options = {**(options or {}), FILE_NAME: file_name}
+    options = {**(options or {}), FILE_NAME: file_name.removesuffix(".gz")}
+    # files are called as they are once they are unpacked
+    names, chosen = options.get(NAMES) or {}, options.get(CHOSEN) or {}
+    options[NAMES] = {name.removesuffix(".gz"): use for name, use in names.items()}
+    chosen = {path.replace(".gz:", ":", 1): use for path, use in chosen.items()}
+    options[CHOSEN] = chosen
     source.seek(0)
     head = source.read(8)
-    chosen = options.get(CHOSEN) or {}
     if head.startswith(ZIP):
         if appended := _open_appended(source, limits, options):
             return appended
@@ -340,10 +351,8 @@ def open_table(
             raise
         return open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(GZIP):
-        names = {name.removesuffix(".gz"): use for name, use in (options.get(NAMES) or {}).items()}
-        inside = {**options, NAMES: names, FILE_NAME: file_name.removesuffix(".gz")}
         table = open_packed(
-            lambda target: unpack_gzip(source, target, limits), limits, inside, _open_single
+            lambda target: unpack_gzip(source, target, limits), limits, options, _open_single
         )
     else:
         table = _open_single(source, head, limits, options)
@@ -382,8 +391,12 @@ def _open_single(
 def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
     """Return the name of the only table in an archive that isn't left out."""
     roles = options.get(NAMES) or {}
-    tables = [name for name in archive.names if _is_table(name) and roles.get(name) != LEAVE_OUT]
-    packed = [name for name in archive.names if _is_packed(name)]
+    names = [name for name in archive.names if not _is_hidden(name)]
+    packed = [name for name in names if name.lower().endswith(_PACKED)]
+    # by the name: what else is packed with a table is often text, too
+    tables = [
+        name for name in names if name.lower().endswith(TABLES) and roles.get(name) != LEAVE_OUT
+    ]
     if packed and roles.get(packed[0]) != LEAVE_OUT:
         message = (
             f"“{show(packed[0], 60)}” in this zip file is packed itself, and isn't opened. Unpack "
@@ -394,24 +407,79 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
         message = f"This zip file holds no table ({', '.join(TABLES)}). {UNPACK}"
         raise Refused("archive_unreadable", message)
     if len(tables) > 1:
-        names = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
+        listed = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
         raise Refused(
             "archive_several_tables",
-            f"There are {len(tables):,} tables: {names}{' and more' if len(tables) > 5 else ''}. "
+            f"There are {len(tables):,} tables: {listed}{' and more' if len(tables) > 5 else ''}. "
             "They can't be joined as they are. Leave out all but one, or upload that one alone.",
         )
     return tables[0]
 
 
-def _is_table(name: str) -> bool:
-    """Go by the name: what else is packed with a table is often text, too."""
-    return not _is_hidden(name) and name.lower().endswith(TABLES)
-
-
-def _is_packed(name: str) -> bool:
-    return not _is_hidden(name) and name.lower().endswith(_PACKED)
-
-
 def _is_hidden(name: str) -> bool:
     parts = name.replace("\\", "/").split("/")
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+# --- what a person says of files --------------------------------------------------------
+
+
+# what systems are called instead, by their names in the file
+SYSTEM_NAMES = "system_names"
+
+
+class _Choice(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FileChoice(_Choice):
+    """What one of several files is for, and what its only system is called."""
+
+    name: str
+    role: Literal["inputs", "outputs", "reference", "settings", "-"]
+    system: str = ""
+
+
+class FileMapping(_Choice):
+    """What files are for, the field of each path, and the answer to each question.
+
+    It beats whatever is guessed. It is kept with an upload, remembered for the next file with the
+    same columns, and made of the options of a command. `options` are the same for readers.
+    """
+
+    files: tuple[FileChoice, ...] = ()
+    fields: dict[str, str] = {}
+    decisions: dict[str, bool | int | str | list[str] | None] = {}
+    # new names of systems by those in the file
+    systems: dict[str, str] = {}
+    # the earlier file with the same columns whose fields these are
+    copied_from: str = ""
+
+    @classmethod
+    def read(
+        cls, fields: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+    ) -> "FileMapping":
+        """Return the mapping with these fields and options."""
+        options = dict(options or {})
+        names, systems = options.pop(NAMES, None) or {}, options.pop(SYSTEM_NAMES, None) or {}
+        return cls(
+            files=tuple(
+                FileChoice(name=name, role=word) if word in WORDS
+                else FileChoice(name=name, role=OUTPUTS, system=word)
+                for name, word in names.items()
+            ),
+            fields=dict(fields or {}), decisions=options, systems=systems,
+        )  # fmt: skip
+
+    @property
+    def options(self) -> dict[str, Any]:
+        names = {file.name: file.system or file.role for file in self.files}
+        return {
+            **self.decisions,
+            **({NAMES: names} if names else {}),
+            **({SYSTEM_NAMES: self.systems} if self.systems else {}),
+        }
+
+    def change(self, **parts: Any) -> "FileMapping":
+        """Return it with these parts in place of its own, which are checked."""
+        return FileMapping.model_validate({**dict(self), **parts})

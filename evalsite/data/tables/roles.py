@@ -6,7 +6,7 @@ from dataclasses import replace
 from evalsite.data.tables import lines
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import FileUse, SourceFile
-from evalsite.data.tables.rows import Recognised, read_run
+from evalsite.data.tables.tools import Recognised, read_run
 
 # what a file may be called instead of its system
 INPUTS, REFERENCE, SETTINGS, LEAVE_OUT = "inputs", "reference", "settings", "-"

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import BinaryIO, cast
 
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.formats import Format
 from evalsite.data.tables.paths import last_name, write_step
 from evalsite.data.tables.plain import open_any
-from evalsite.data.tables.rows import Recognised
 from evalsite.data.tables.table_roles import TABLE
+from evalsite.data.tables.tools import Recognised
 
 _LEAST = 2  # values in common
 _MOST_OTHERS = 0.5
@@ -30,13 +29,12 @@ def add_shared_ids(files: Sequence[Recognised]) -> dict[str, Recognised]:
         # said when the rows are read
         return {}
     return {
-        known.file.name: replace(known, format=_set_id(known.format, column))
+        known.file.name: replace(
+            known,
+            format=replace(known.format, row=replace(known.format.row, id=[write_step(column)])),
+        )
         for known, column in zip(files, columns, strict=False)
     }
-
-
-def _set_id(form: Format, column: str) -> Format:
-    return replace(form, row=replace(form.row, id=[write_step(column)]))
 
 
 def _find_columns(tables: Sequence[dict[str, set[str]]]) -> list[str]:

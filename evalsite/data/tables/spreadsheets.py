@@ -26,7 +26,7 @@ from python_calamine import (
 )
 
 from evalsite.data.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, name_plainly, show
+from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, describe_above, show
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576
@@ -203,11 +203,7 @@ def _join_rows(sheets: Sequence[_Sheet], limits: Limits, remarks: Remarks) -> It
 def _describe_sheet(sheet: _Sheet, left: Sequence[str], archive: Archive) -> Iterator[Remark]:
     facts = sheet.facts
     if sheet.above:
-        yield Remark(
-            "rows_above",
-            f"Above the names of columns, in row {sheet.line:,}, there is other text, which isn't "
-            f"read: {name_plainly(sheet.above)}",
-        )
+        yield Remark("rows_above", describe_above(f"row {sheet.line:,}", sheet.above))
     if left:
         names = ", ".join(f"“{show(name, 60)}”" for name in left[:10])
         more = " and more" if len(left) > 10 else ""

@@ -2,14 +2,17 @@
 
 import re
 import sys
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain, islice
+from pathlib import Path
 from typing import NoReturn, Self
 
-from evalsite.data.tables.faults import Fault, Refused, Remarks, find_surrogate
+from evalsite.data.tables.faults import Fault, Question, Refused, Remarks, find_surrogate
 from evalsite.data.tables.files import FileUse
 from evalsite.lib.limited import BLANK_LINES, VALUES_IN_FILE
 from evalsite.limits import (
@@ -67,6 +70,8 @@ class Table:
     systems: Collection[int] = ()
     # what was decided about the files that it was joined from, by option, in a sentence
     decided: Mapping[str, str] = field(default_factory=dict)
+    # and what was asked
+    answered: Mapping[str, Question] = field(default_factory=dict)
     # these files, and how they are joined
     files: Sequence[FileUse] = ()
     joined: str = ""
@@ -206,6 +211,16 @@ def _make_free(name: str, taken: set[str]) -> str:
         name += "'"
     taken.add(_fold(name))
     return name
+
+
+@cache
+def load_names() -> dict[str, list[str]]:
+    """Return by field what columns are called in tables that scripts write."""
+    text = Path(__file__).with_name("columns.toml").read_text(encoding="utf-8")
+    return {
+        field: [name.strip().casefold() for name in names]
+        for field, names in tomllib.loads(text).items()
+    }
 
 
 def number_rows(rows: Iterable[tuple[int, list[str]]], limits: "Limits") -> Iterator[Row]:

@@ -3,19 +3,16 @@
 Its columns are known by their names (`columns.toml`); what a person chose wins.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile
-from evalsite.data.tables.formats import Format, RowPaths, Shape
 from evalsite.data.tables.paths import has, write_step
 from evalsite.data.tables.plain import open_any
-from evalsite.data.tables.table import Limits, peek
+from evalsite.data.tables.table import Limits, load_names, peek
+from evalsite.data.tables.tools import Format, RowPaths, Shape, get_chosen
 
 TITLE = "One table for each system"
 TABLE = "table"
@@ -33,28 +30,8 @@ class TableColumns:
     format: Format | None = None
 
 
-@cache
-def _load_names() -> dict[str, list[str]]:
-    text = Path(__file__).with_name("columns.toml").read_text(encoding="utf-8")
-    return {key: [_fold(name) for name in names] for key, names in tomllib.loads(text).items()}
-
-
 def _fold(name: str) -> str:
     return name.strip().casefold()
-
-
-def get_chosen(file: SourceFile, chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return what was chosen for the columns of this file: for all files, or for it by name."""
-    paths: dict[str, str] = {}
-    for path, use in chosen.items():
-        name, colon, rest = path.partition(":")
-        if not colon or name not in (file.name, PurePosixPath(file.name).name):
-            paths.setdefault(path, use)
-    for path, use in chosen.items():
-        name, colon, rest = path.partition(":")
-        if colon and name in (file.name, PurePosixPath(file.name).name):
-            paths[rest] = use
-    return paths
 
 
 def describe_table(
@@ -82,7 +59,7 @@ def _find_paths(
 ) -> RowPaths:
     known = {path: use for path, use in chosen.items() if path in header or has_path(data, path)}
     free = {_fold(name): name for name in reversed(header) if name not in known}
-    names = _load_names()
+    names = load_names()
 
     def find(use: str, key: str) -> list[str]:
         if paths := [_quote(path, header) for path, name in known.items() if name == use]:

@@ -28,6 +28,8 @@ _NO_TEXT = (
 )
 _MOST_DEEP = 50
 _TEXT_PARTS = {"text", "input_text", "output_text"}
+# parts that nobody sees as the answer
+_SILENT_PARTS = {"reasoning", "thinking", "redacted_thinking", "refusal"}
 
 
 def read_transcript(value: Any) -> Any:
@@ -110,7 +112,7 @@ def _join_parts(parts: list[Any]) -> str:
     """Join the texts of a message in parts; refuse pictures and sounds, which nobody would see."""
     for part in parts:
         kind = str(part.get("type", "text")) if isinstance(part, dict) else ""
-        if kind in {"reasoning", "refusal"}:
+        if kind in _SILENT_PARTS:
             continue
         if kind not in _TEXT_PARTS:
             raise Refused(
@@ -118,7 +120,42 @@ def _join_parts(parts: list[Any]) -> str:
                 "It holds pictures, sounds or other parts that aren't text, which can't be rated "
                 "here. Nothing was taken.",
             )
-    return "\n".join(write_value(part.get("text")) for part in parts if "text" in part)
+    return "\n".join(
+        write_value(part.get("text"))
+        for part in parts
+        if "text" in part and not part.get("thought") and part.get("type") not in _SILENT_PARTS
+    )
+
+
+def read_reasoning(value: Any) -> str:
+    """Return the reasoning in the parts of a message, as far as it can be read."""
+    if not isinstance(value, list):
+        return ""
+    texts = (_read_thought(part) for part in value if isinstance(part, dict))
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def _read_thought(part: Mapping[str, Any]) -> str:
+    """Return the reasoning in a part of Gemini, Anthropic, Inspect or OpenAI; "" if it has none."""
+    if part.get("thought") is True:
+        return write_value(part.get("text"))
+    if part.get("type") == "thinking":
+        return write_value(part.get("thinking"))
+    if part.get("type") != "reasoning":
+        return ""
+    # encrypted, unless there is a summary
+    hidden = "summary" if part.get("redacted") else "reasoning"
+    values = (part.get(name) for name in (hidden, "content", "summary"))
+    texts = (
+        value
+        if isinstance(value, str)
+        else "\n\n".join(
+            write_value(entry.get("text")) for entry in value or () if isinstance(entry, dict)
+        )
+        for value in values
+        if isinstance(value, str | list)
+    )
+    return next((check_text(text) for text in texts if text.strip()), "")
 
 
 def write_value(value: Any) -> str:

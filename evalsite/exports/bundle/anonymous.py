@@ -67,7 +67,7 @@ _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Item: ("extra", "gold"),
     Answer: ("value",),
     Exclusion: ("reason",),
-    AnalysisPlan: ("baseline", "margins", "hypotheses", "exclusion_rule"),
+    AnalysisPlan: ("margins", "hypotheses", "exclusion_rule"),
     PlanEvent: ("reason",),
 }  # fmt: skip
 # the same, with a hash of it beside it

@@ -102,21 +102,21 @@ STUDY_FIELDS = (
     "protocol", "options", "state", "is_demo", "seed", "title", "organisation",
     "contact_email", "summary", "consent", "instructions", "language", "k", "set_size",
     "max_sets", "max_items", "groups", "item_order", "lease_minutes", "checks_per_person",
-    "repeat_percent", "break_every", "is_practice_on",
-    "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+    "repeat_percent", "is_practice_on", "is_qualification_on", "pass_mark", "is_eligibility_on",
+    "is_aided",
     "minutes_per_set", "pay_per_set", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
     "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"
@@ -162,9 +162,8 @@ EMPTY_RATING_FIELDS = (0, "", None, "", None, None, None, None)
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
 ANALYSIS_PLAN_FIELDS = (
-    "baseline", "thresholds", "exclusion_rule", "baseline_changed_at", "thresholds_changed_at",
-    "rule_changed_at", "changed_at", "primary", "margins", "primary_changed_at",
-    "margins_changed_at",
+    "thresholds", "exclusion_rule", "thresholds_changed_at", "rule_changed_at", "changed_at",
+    "primary", "margins", "primary_changed_at", "margins_changed_at",
 )  # fmt: skip
 # of the plan, what bundles written before lack
 LATER_PLAN_FIELDS: dict[str, Any] = {

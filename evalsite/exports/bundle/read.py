@@ -65,7 +65,7 @@ from evalsite.lib.limited import (
 from evalsite.studies.instruments import find_faults
 from evalsite.studies.item_numbers import are_unused_numbers
 from evalsite.studies.models import Batch, Study, StudyVersion
-from evalsite.studies.questions import check_own_questions
+from evalsite.studies.questions import check_own_examples, check_own_questions
 
 Plain = dict[str, Any]
 _T = TypeVar("_T")
@@ -85,7 +85,6 @@ _ENCRYPTED = 0x1
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_FAULTS = 3
 _LONGEST = 60
-_MOST_CHECKS = 500
 _ALWAYS = {CHECKSUMS, STUDY, CODEBOOK, DATAPACKAGE, ANALYSIS_PLAN, PLAN, ITEM_ROWS}
 _WITH_DATA = {PEOPLE_ROWS, ANNOTATION_ROWS, EXCLUSION_ROWS, METRIC_ROWS} | {
     name_data(name) for name in ("ratings", "annotations", "participants", "exclusions")
@@ -391,9 +390,6 @@ def _check_about(about: Plain) -> None:
 
 def _check_study(study: Plain) -> None:
     read_fields(Study, ("id", *STUDY_FIELDS), study)
-    # more than any page offers: older studies had up to one for each item of a set
-    if study["checks_per_person"] > _MOST_CHECKS:
-        raise Misshapen(f"checks_per_person can't be {study['checks_per_person']}")
     if not are_unused_numbers(study["unused_numbers"]):
         raise Misshapen("unused_numbers aren't pairs of whole numbers in order")
     if faults := check_own_questions(study["questions"]):
@@ -445,6 +441,8 @@ def check_instrument_of(data: Mapping[str, Any], plain: Mapping[str, Any]) -> No
             "instrument_foreign",
             f"The instrument is that of “{instrument.key[:_LONGEST]}”, not of “{protocol}”.",
         )
+    if faults := check_own_examples(instrument, plain["questions"]):
+        raise BadBundle("instrument_invalid", f"An example of the study isn't valid: {faults[0]}.")
     is_built = plain[BUILT] is not None
     allowed = frozenset[str]() if is_built else find_folder(protocol).instrument.hook_names
     if unknown := instrument.hook_names - allowed:

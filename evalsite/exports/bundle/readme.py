@@ -277,7 +277,7 @@ def _describe_scripts() -> Iterator[str]:
     )
     yield describe_methods()
     yield (
-        f"`{ANALYSIS_PLAN}` names the primary criterion, the baseline, hypotheses, margins, and "
+        f"`{ANALYSIS_PLAN}` names the primary criterion, hypotheses, margins, and "
         "whether each pair has its own error. `notes.txt` beside the tables lists the model of "
         "each criterion, the number of comparisons, and pairs without a row, which the report "
         "compares in another way."

@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import chain, count, zip_longest
 from typing import Any
 
+from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import (
     PLACES,
     Fault,
@@ -33,14 +34,16 @@ from evalsite.imports.batches.items import (
     CheckedItem,
     DraftItem,
     DraftOutput,
+    Items,
     is_made_group,
 )
-from evalsite.imports.columns import fold_system, join_names
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target
+from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target, fold_system, join_names
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import parse_dialogue
+from evalsite.lib.seeds import make_random
+from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
 # So limited, an id is safe in every spreadsheet, address and file that it may end up in.
@@ -175,6 +178,17 @@ def find_known(target: Target) -> tuple[set[str], list[str]]:
     return keys, list(study.systems.values_list("name", flat=True))
 
 
+def find_former_names(study: Study) -> dict[str, str]:
+    """Return what systems of the study are called now, by what they were called before."""
+    names: dict[str, str] = {}
+    log = AuditEntry.objects.filter(study_id=study.pk, action="system renamed").order_by("pk")
+    for before, after in log.values_list("detail__before", "detail__after"):
+        names = {old: after if new == before else new for old, new in names.items()}
+        names[before] = after
+    systems = {*study.systems.values_list("name", flat=True)} if names else set()
+    return {old: new for old, new in names.items() if new in systems and old not in systems}
+
+
 def find_last_row_number(keys: Iterable[str]) -> int:
     """The highest number of the keys that were made for rows without an id; 0 without any."""
     return max((int(found[1]) for key in keys if (found := ROW_KEY.fullmatch(key))), default=0)
@@ -192,6 +206,7 @@ _MOST_LEFT_OUT = 1_000
 _LISTED = 100
 
 TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS = "take_once", "empty_outputs", "clusters"
+RANDOM_PART = "random_part"
 # answers about outputs without a text, beside “show”
 LEAVE_OUT, NONE = "leave-out", "none"
 
@@ -503,6 +518,67 @@ class Clusters:
             text = f"{clusters} are used as clusters of items."
         code = "clusters_used" if self.are_used else "clusters_not_used"
         return [{"code": code, "text": text, "rows": [], "facts": facts}]
+
+
+class RandomPart:
+    """A random part of the items, if a number was chosen: inputs with all of their outputs.
+
+    Of clusters as many each as can be. What people don't rate for themselves always stays.
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, seed: str) -> None:
+        self._number: int = options.get(RANDOM_PART) or 0
+        self._seed = seed
+        self.drawn_of = 0  # 0: all are taken
+
+    def draw(self, items: Items) -> Items:
+        """Return the part of these items; all of them where no fewer were chosen."""
+        clusters: dict[str, str] = {}
+        if self._number:
+            mains = (item for item in items if item.kind == "main")
+            clusters = {_name_whole(item): item.cluster for item in mains}
+        if len(clusters) <= self._number:
+            return items
+        self.drawn_of = len(clusters)
+        drawn = self._choose(clusters)
+        part = Items(
+            lambda: (item for item in items if item.kind != "main" or _name_whole(item) in drawn)
+        )
+        records: dict[tuple[str, str], None] = {}  # each output once, in the order of the file
+        for item in part:
+            part.count(item)
+            records |= {(item.record_key, output.system): None for output in item.outputs}
+        part.records = len({key for key, _ in records})
+        part.of_systems.update(system for _, system in records)
+        return part
+
+    def _choose(self, clusters: Mapping[str, str]) -> set[str]:
+        by_cluster: dict[str, list[str]] = {}
+        for name, cluster in clusters.items():
+            by_cluster.setdefault(cluster, []).append(name)
+        piles = [*by_cluster.values()]
+        random = make_random(self._seed, RANDOM_PART)
+        for pile in piles:
+            random.shuffle(pile)
+        random.shuffle(piles)
+        in_turn = chain.from_iterable(zip_longest(*piles))
+        return {*[name for name in in_turn if name is not None][: self._number]}
+
+    def list_notes(self) -> list[dict[str, Any]]:
+        if not self.drawn_of:
+            return []
+        text = (
+            f"People rate a random {self._number:,} of the {count_of(self.drawn_of, 'item')} in "
+            f"the file, drawn with the seed {self._seed}. The other "
+            f"{self.drawn_of - self._number:,} aren't in the study."
+        )
+        return [{"code": RANDOM_PART, "text": text, "rows": []}]
+
+
+def _name_whole(item: CheckedItem) -> str:
+    """Return the name of what is drawn or not as a whole: whatever shares the item's input."""
+    is_of_record = is_made_group(item.group) and len(item.outputs) > 1
+    return item.record_key if is_of_record else item.group
 
 
 def _name_input(item: CheckedItem) -> str:

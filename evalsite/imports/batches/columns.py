@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from evalsite.data.tables.faults import Fault, show
 from evalsite.data.tables.table import Table
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, fold, is_personal, join_names
+from evalsite.imports.core import LEAVE_OUT, Field, check_fields, fold, is_personal, join_names
 from evalsite.instruments.schema import Instrument
 
 EMPTY_FLAG = "output_is_empty"
@@ -35,7 +35,10 @@ _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "kind": ("Kind of item", ("item_kind",)),
     "system": (
         "System",
-        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method", "sheet"),
+        (
+            "system_id", "system_name", "sys", "sys_id", "sys_name", "mt_system", "mt_engine",
+            "engine", "team", "model", "model_name", "llm", "algorithm", "method", "sheet",
+        ),
     ),
     "output": (
         "Output",

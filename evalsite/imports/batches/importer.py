@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
-from evalsite.data.tables.reader import NAMES
+from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
-from evalsite.imports.batches.choices import SOURCE_ID
+from evalsite.imports.batches.choices import SOURCE_ID, find_former_names
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -36,8 +35,17 @@ from evalsite.imports.batches.open_inputs import (
     summarise_open,
 )
 from evalsite.imports.batches.store import import_batch, undo_batch
-from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Target, Tell, import_path, make_open_instrument
+from evalsite.imports.core import (
+    Field,
+    Importer,
+    Source,
+    Target,
+    Tell,
+    describe_personal,
+    import_path,
+    is_personal,
+    make_open_instrument,
+)
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import register
 from evalsite.studies.models import Batch, Study
@@ -148,6 +156,7 @@ class ItemImporter(Importer):
         counts = checked.items.of_systems
         summary: dict[str, Any] = {
             "left_out": checked.left_out,
+            "drawn_of": checked.drawn_of,
             "paired": find_note(checked.import_notes, PAIRED),
             "items": len(checked.items),
             "outputs": checked.outputs,
@@ -219,6 +228,7 @@ class ItemImporter(Importer):
             sha256=source.sha256,
             by=by,
             upload_key=source.upload_key,
+            tell=tell,
         )
 
     def undo(self, record: Batch, *, by: Any) -> None:
@@ -261,9 +271,13 @@ class ItemReader:
 
     def __init__(self, checked: CheckedItems, target: Target, options: Mapping[str, Any]) -> None:
         self._checked = checked
-        checked.renamed = names = options.get(SYSTEM_NAMES) or {}
+        chosen = options.get(SYSTEM_NAMES) or {}
+        former = {} if target.is_draft else find_former_names(target.study)
+        self._former = {old: name for old, name in former.items() if old not in chosen}
+        names = self._former | chosen
         plan = make_plan(checked, target.instrument)
-        self._builder = ItemBuilder(target, checked.header, plan, options)
+        self._builder = ItemBuilder(target, checked.header, plan, {**options, SYSTEM_NAMES: names})
+        checked.renamed = self._builder.splitter.renamed
         self._builder.empty.reasons = {
             (item, names.get(system, system)): reason
             for (item, system), reason in checked.failures.items()
@@ -286,6 +300,7 @@ class ItemReader:
     def finish(self) -> None:
         checked, found = self._checked, len(self._builder.faults)
         checked.items = self._builder.finish()
+        checked.drawn_of = self._builder.part.drawn_of
         checked.left_out = self._builder.left_out
         checked.notes |= self._describe_values()
         checked.decisions += self._builder.list_decisions()
@@ -298,6 +313,13 @@ class ItemReader:
             if self._builder.has_joined:
                 message = "The study has all of these outputs already. There is nothing to import."
             checked.faults.append(Fault("nothing_left", message))
+        for old, new in checked.renamed.items():
+            if old in self._former:
+                self._builder.remarks.tell(
+                    "system_renamed",
+                    f"“{old}” was renamed to “{new}” in this study, so its outputs are counted as "
+                    f"those of “{new}”. If another system wrote them, give that one another name",
+                )
         checked.remarks = self._builder.remarks.listed()
 
     def _describe_values(self) -> dict[str, str]:

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks, find_difference
-from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.paths import MISSING
+from evalsite.data.tables.reader import SYSTEM_NAMES
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (
@@ -21,6 +21,7 @@ from evalsite.imports.batches.choices import (
     EmptyOutputs,
     FaultyRows,
     Names,
+    RandomPart,
     Repeats,
     ShortIds,
     Texts,
@@ -44,8 +45,7 @@ from evalsite.imports.batches.items import (
 )
 from evalsite.imports.batches.joins import EarlierInputs, Join, Joins
 from evalsite.imports.batches.preflight import Context, Preflight
-from evalsite.imports.columns import check_cells, check_system
-from evalsite.imports.core import Decision, Target
+from evalsite.imports.core import Decision, Target, check_cells, check_system
 from evalsite.instruments.schema import Column, Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
@@ -504,8 +504,9 @@ class Splitter:
         *,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        # what systems are called instead, by their names in the file
+        # what systems are called instead, by their names in the file; and those that it has
         self._names = names or {}
+        self.renamed: dict[str, str] = {}
         self._item = plan.item
         self._is_wide = plan.is_wide
         self._shared = tuple(plan.shared.items())
@@ -520,7 +521,7 @@ class Splitter:
             extra = {name: cells[number] for name, number in self._extra if cells[number]}
         outputs = [
             DraftOutput(
-                self._names.get(name, name) if self._names else name,
+                name,
                 cells[columns.output],
                 row.line,
                 row.record,
@@ -544,6 +545,10 @@ class Splitter:
                 or output.text.strip()
                 or output.flag.strip()
             ]
+        for output in outputs if self._names else ():
+            if name := self._names.get(output.system):
+                self.renamed[output.system] = name
+                output.system = name
         key = "" if self._item is None else cells[self._item]
         return DraftItem(key, row.line, row.record, shared, outputs, False, extra)
 
@@ -600,15 +605,12 @@ class ItemBuilder:
         self.repeats = Repeats(options or {})
         self.faulty = FaultyRows(options or {})
         self.clusters = Clusters(options or {})
+        self.part = RandomPart(options or {}, seed=target.study.seed)
         self.config = target.instrument
         self.is_launched = target.study.is_launched
         self.header = header
         self.plan = plan
-        self._splitter = Splitter(
-            plan,
-            header,
-            names=(options or {}).get(SYSTEM_NAMES, {}),
-        )
+        self.splitter = Splitter(plan, header, names=(options or {}).get(SYSTEM_NAMES, {}))
         self._made = MadeRows(header)
         self.faults: list[Fault] = []
         self.remarks = Remarks()
@@ -654,7 +656,7 @@ class ItemBuilder:
             for fault in faults:
                 self._tell(fault, key)
             return
-        values = self._splitter.split(row)
+        values = self.splitter.split(row)
         if what := self._made.describe(row, values):
             self.left_out += 1
             self.remarks.add("made_rows_left_out", what, row.line, row.record)
@@ -923,7 +925,7 @@ class ItemBuilder:
         preflight.finish()
         if "cluster" not in self.plan.shared:
             self.clusters.find(items, self.plan.extra)
-        return items
+        return self.part.draw(items)
 
     def _settle_repeats(self) -> None:
         if fault := self.repeats.find_fault():
@@ -968,6 +970,7 @@ class ItemBuilder:
     def list_notes(self) -> list[dict[str, Any]]:
         choices = (
             self.repeats, self.empty, self.faulty, self.clusters, self._joins, self.texts,
+            self.part,
         )  # fmt: skip
         return [note for choice in choices for note in choice.list_notes()]
 

@@ -170,6 +170,8 @@ class CheckedItems(Checked):
 
     # of the rows: those that the site makes itself, and those left out by choice
     left_out: int = 0
+    # the items of the file, if people rate a random part of them
+    drawn_of: int = 0
     items: Items = field(default_factory=Items)
     # what systems are called instead, by their names in the file
     renamed: dict[str, str] = field(default_factory=dict)

@@ -8,7 +8,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.annotation.models import Annotation
+from evalsite.audit.models import AuditEntry
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.columns import INPUT
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
@@ -24,6 +26,7 @@ from evalsite.imports.uploads import (
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.participants.models import Consent
 from evalsite.studies.models import InstrumentVersion, Study
 from evalsite.studies.services import create_study
 from evalsite.studies.version_cache import read_built
@@ -48,7 +51,10 @@ def create_study_from(
     if version := fields.pop("instrument", None):
         fields["instrument"] = str(version.pk)
     kind = str(ITEMS.create_kind)
-    start_job(kind, study_id=None, by=by, subject=str(upload.pk), inputs=inputs, fields=fields)
+    start_job(
+        kind, study_id=None, by=by, subject=str(upload.pk), inputs=inputs, fields=fields,
+        mapping=upload.mapping.model_dump(mode="json"),
+    )  # fmt: skip
     return None
 
 
@@ -95,7 +101,7 @@ def _create(
             options=mapping.options,
             upload_key=upload.pk,
         )
-        ITEMS.store(checked, source, by=by)
+        ITEMS.store(checked, source, by=by, tell=tell)
     forget_bytes(upload)
     return study
 
@@ -110,6 +116,9 @@ def _attach(
             waiting = Upload.objects.filter(pk=upload.pk, study=None)
             if not waiting.update(study=study, mapping=mapping):
                 raise _NotTheFirst
+            # the pages of the study show how far it is
+            jobs = Job.objects.filter(kind=ITEMS.create_kind, subject=str(upload.pk))
+            jobs.filter(study_id=None).update(study_id=study.pk)
     except _NotTheFirst:
         return None
     return study
@@ -131,6 +140,15 @@ def _run_create(job: Job) -> dict[str, Any]:
     upload = Upload.objects.select_related("study").filter(pk=job.subject).first()
     if upload is None:
         raise ValidationError(_GONE)
+    try:
+        return {"study": str(_finish(job, upload).pk)}
+    except ValidationError:
+        _take_back(job)
+        raise
+
+
+def _finish(job: Job, upload: Upload) -> Study:
+    """Make the study with all of its items, or go on where an earlier worker was killed."""
     tell = partial(report_progress, job)
     if upload.study is None:
         insist_on_bytes(upload)
@@ -138,9 +156,36 @@ def _run_create(job: Job) -> dict[str, Any]:
         if key := fields.get("instrument"):
             fields["instrument"] = InstrumentVersion.objects.get(pk=key)
         inputs = job.params["inputs"]
-        study = _create(upload, by=job.started_by, inputs=inputs, fields=fields, tell=tell)
-        return {"study": str(study.pk)}
+        return _create(upload, by=job.started_by, inputs=inputs, fields=fields, tell=tell)
     if not is_imported(upload):
-        # an earlier worker was killed before it had stored everything
         import_upload(upload, by=job.started_by, tell=tell)
-    return {"study": str(upload.study.pk)}
+    return upload.study
+
+
+@transaction.atomic
+def _take_back(job: Job) -> None:
+    """The study was never there, but for the log; its file waits as before."""
+    upload = Upload.objects.select_related("study").filter(pk=job.subject, batch=None).first()
+    if upload is None or upload.study is None:
+        return
+    mapping = FileMapping.model_validate(job.params["mapping"])
+    Upload.objects.filter(pk=upload.pk).update(study=None, mapping=mapping)
+    Job.objects.filter(pk=job.pk).update(study_id=None)
+    remove_study(upload.study, by=job.started_by)
+
+
+def remove_study(current: Study, *, by: Any) -> None:
+    """Delete a draft without items; inside a transaction."""
+    # without batches these are answers of pilots to practice items; they protect what they name
+    Annotation.objects.filter(study=current).delete()
+    Consent.objects.filter(study=current).delete()
+    Study.objects.filter(pk=current.pk).update(version=None)
+    Job.objects.filter(study_id=current.pk).delete()
+    AuditEntry.objects.record(
+        "study deleted",
+        by=by,
+        study_id=current.pk,
+        title=current.title,
+        protocol=current.protocol,
+    )
+    Study.objects.get(pk=current.pk).delete()

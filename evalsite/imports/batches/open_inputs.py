@@ -21,8 +21,7 @@ from evalsite.imports.batches.columns import (
     name_fields,
 )
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.columns import fold, is_personal
-from evalsite.imports.core import make_open_instrument
+from evalsite.imports.core import fold, is_personal, make_open_instrument
 from evalsite.instruments.schema import InputColumn
 from evalsite.lib.conversations import read_list, read_turns
 

@@ -5,7 +5,7 @@ shows the batch (`Batch.stored_at`); one update shows all of them. An undo is th
 backwards. What a killed process leaves behind is deleted by the worker, or by the next import.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -19,16 +19,16 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
+from evalsite.data.tables.files import clean_file_name
 from evalsite.imports.batches.items import CheckedItem, CheckedItems
-from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS
+from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Tell, insert_rows
 from evalsite.imports.models import MetricFile, MetricScore, Upload
-from evalsite.imports.uploads import clean_file_name
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
-from evalsite.lib.row_insert import insert_rows
 from evalsite.participants.recruiting import set_default_checks
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
@@ -60,8 +60,12 @@ def import_batch(
     sha256: str,
     by: Any,
     upload_key: UUID | None = None,
+    tell: Tell | None = None,
 ) -> Batch:
-    """Import the file as a batch of the study; sent again, return the batch it became."""
+    """Import the file as a batch of the study; sent again, return the batch it became.
+
+    `tell` hears how many items of how many are stored.
+    """
     if same := find_same_file(study, sha256):
         return same
     if not checked.is_importable:
@@ -83,7 +87,7 @@ def import_batch(
     try:
         # a short file in one transaction, for which the second of two clicks waits
         with transaction.atomic() if is_short else nullcontext():
-            _write(batch, checked)
+            _write(batch, checked, tell)
             return _show(batch, checked, by=by, upload_key=upload_key)
     except (IntegrityError, _Overtaken):
         # the other of two clicks, or another file with the same ids, was quicker
@@ -96,8 +100,9 @@ def import_batch(
         raise
 
 
-def _write(batch: Batch, checked: CheckedItems) -> None:
+def _write(batch: Batch, checked: CheckedItems, tell: Tell | None) -> None:
     """Store all items, which nothing shows yet."""
+    stored, total = 0, len(checked.items)
     with transaction.atomic():
         _lock(batch.study_id)
         batch.save(force_insert=True)
@@ -115,7 +120,15 @@ def _write(batch: Batch, checked: CheckedItems) -> None:
                     for item in items
                 ],
             )
-            insert_rows(Output, _OUTPUT_FIELDS, _list_outputs(whose[0], ids, items, systems))
+            outputs = (
+                (whose[0], pk, systems[output.system], position, output.text)
+                for pk, item in zip(ids, items, strict=True)
+                for position, output in enumerate(item.outputs)
+            )
+            insert_rows(Output, _OUTPUT_FIELDS, outputs)
+        stored += len(items)
+        if tell is not None:
+            tell(stored, total)
 
 
 def _list_portions(items: Iterable[CheckedItem]) -> Iterator[list[CheckedItem]]:
@@ -131,14 +144,6 @@ def _list_portions(items: Iterable[CheckedItem]) -> Iterator[list[CheckedItem]]:
             portion, characters = [], 0
     if portion:
         yield portion
-
-
-def _list_outputs(
-    study_id: str, ids: Sequence[int], items: Sequence[CheckedItem], systems: Mapping[str, int]
-) -> Iterator[tuple[object, ...]]:
-    for pk, item in zip(ids, items, strict=True):
-        for position, output in enumerate(item.outputs):
-            yield study_id, pk, systems[output.system], position, output.text
 
 
 def _make_systems(study: Study, names: Iterable[str]) -> dict[str, int]:
@@ -181,6 +186,7 @@ def _show(batch: Batch, checked: CheckedItems, *, by: Any, upload_key: UUID | No
         items=len(checked.items),
         sha256=batch.sha256,
     )
+    count_words(study)
     set_default_checks(study, by=by)
     return batch
 
@@ -211,6 +217,7 @@ def _hide(batch: Batch, *, by: Any) -> None:
     Batch.objects.filter(pk=batch.pk).update(stored_at=None)
     is_shown = Exists(Output.objects.stored().filter(system=OuterRef("pk")))
     System.objects.filter(~is_shown, study=study).update(is_stored=False)
+    count_words(study)
     AuditEntry.objects.record(
         "batch undone",
         by=by,
@@ -224,7 +231,7 @@ def _hide(batch: Batch, *, by: Any) -> None:
 
 def takes_items(study: Study) -> bool:
     """Whether batches may be added: until the study is closed. Later ones wait to be opened."""
-    return not study.is_launched or study.state in (Study.State.LIVE, Study.State.PAUSED)
+    return study.state in (Study.State.DRAFT, Study.State.LIVE, Study.State.PAUSED)
 
 
 def check_open_for_items(study: Study) -> None:
@@ -232,7 +239,8 @@ def check_open_for_items(study: Study) -> None:
     current = _lock(study.pk)
     if not takes_items(current):
         raise ValidationError(
-            "This study is closed, so it takes no further items. Make a new study for them."
+            f"This study is {current.state}, so it takes no further items. Make a new study for "
+            "them."
         )
     if Job.objects.filter(study_id=study.pk, kind="launch", state__in=_OPEN_JOB).exists():
         raise ValidationError("This study is being launched just now, so its items are fixed.")

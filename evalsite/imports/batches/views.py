@@ -24,7 +24,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
-from evalsite.data.tables.formats import load_formats
+from evalsite.data.tables.tools import load_formats
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS, find_note
 from evalsite.imports.batches.joins import PAIRED

@@ -14,28 +14,29 @@ from django.db import IntegrityError
 
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import Fault, Refused, Remark
+from evalsite.data.tables.files import clean_file_name
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.batches.choices import Names
-from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.core import (
     HAS_CHANGED,
     HAS_FAULTS,
     LEAVE_OUT_FAULTY,
     Checked,
+    Field,
     Importer,
     Source,
     Target,
     Tell,
+    check_cells,
     decide_faulty_rows,
+    insert_rows,
 )
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
 from evalsite.imports.steps import register
-from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
-from evalsite.lib.row_insert import insert_rows
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 

@@ -10,8 +10,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Fault, Remarks
 from evalsite.data.tables.table import Row
-from evalsite.imports.columns import fold_system
-from evalsite.imports.core import Checked
+from evalsite.imports.core import Checked, fold_system
 from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
 from evalsite.imports.ratings.items import (
     CHUNK,

@@ -16,8 +16,8 @@ from django.conf import settings
 
 from evalsite.data.tables.bare_ratings import DECIMAL, open_bare, write_plain
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.mapping import FileMapping
-from evalsite.data.tables.rating_forms import name_winners
+from evalsite.data.tables.rating_forms import TURNS, name_winners
+from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Row, Table, peek
 from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import get_limits
@@ -58,9 +58,8 @@ USES = {
 }
 # among the decisions of a mapping: the kind that was chosen for a question
 KIND = "kind:"
-# among its decisions, too: what has a column for each, and the field that their names then are
+# among its decisions, too: what has a column for each
 TURN = "turn"
-TURNS = {"people": "participant", "items": "item"}
 TIE, ONLY_SYSTEM, ONLY_QUESTION = "tie", "system", "rating"
 _SAMPLE = 50  # rows that show what columns hold, as in the analysis
 _NAMED = 6

@@ -9,7 +9,7 @@ from typing import Any
 from evalsite.data.tables.faults import Fault
 from evalsite.data.tables.table import Row
 from evalsite.fields import LONGEST_TEXT
-from evalsite.imports.columns import Field, check_cells
+from evalsite.imports.core import Field, check_cells
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import (
     FIELDS,

@@ -5,16 +5,23 @@ from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.formats import find_ratings
+from evalsite.data.tables.faults import Fault, Remark, name_some
 from evalsite.data.tables.paths import Known
-from evalsite.data.tables.rating_forms import find_form, name_winners
+from evalsite.data.tables.rating_forms import (
+    TURNS,
+    find_form,
+    list_rated,
+    name_winners,
+    turn_table,
+)
+from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Row, Table
-from evalsite.imports import columns
-from evalsite.imports.columns import Field
+from evalsite.data.tables.tools import find_ratings
+from evalsite.imports import core
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
     Decision,
+    Field,
     Importer,
     Report,
     Source,
@@ -40,6 +47,8 @@ from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
+# whether people or items have a column each
+TURN = "turn"
 # values of a column that its note names: how many, and of how many characters
 _MOST_NAMED, _LONGEST = 7, 30
 # whether numbers have a decimal comma
@@ -107,8 +116,20 @@ class RatingImporter(Importer):
             dropped.add("criterion")
         return {column: "" if field in dropped else field for column, field in guess.items()}
 
-    def prepare(self, table: Table) -> Table:
+    def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
         name_winners(table)
+        use = str(mapping.options.get(TURN) or "")
+        if use in TURNS:
+            known = self.list_known(target)
+            guess = self.guess(table.header, target)
+            columns = list_rated(table, known, {**guess, **mapping.fields}, use)
+            names = name_some([table.header[number] for number in columns])
+            if columns:
+                turn_table(table, columns, TURNS[use])
+                text = f"These columns are {use}, whose ratings became rows of their own: {names}"
+            else:
+                text = f"No column holds the ratings of one of several {use}, so none was turned"
+            table.remarks.tell("table_turned", text)
         return table
 
     def list_known(self, target: Target) -> Known:
@@ -194,7 +215,7 @@ def _is_rating(field: str) -> bool:
 def _check_columns(
     mapping: Mapping[str, str], study: Study, *, keeps_incomplete: bool
 ) -> list[Problem]:
-    used = {column: "" if name == columns.LEAVE_OUT else name for column, name in mapping.items()}
+    used = {column: "" if name == core.LEAVE_OUT else name for column, name in mapping.items()}
     return check_mapping(used, ask(study), keeps_incomplete=keeps_incomplete)
 
 

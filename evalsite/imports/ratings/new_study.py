@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from evalsite.annotation.running.launch import close_as_collected
-from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import EMPTY_FLAG
 from evalsite.imports.batches.importer import ITEMS

@@ -26,15 +26,14 @@ from evalsite.annotation.allocation.imported_slots import (
 from evalsite.annotation.allocation.slots import Progress
 from evalsite.annotation.models import Annotation, Rating, RatingsFile, Revision
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Source
+from evalsite.data.tables.files import clean_file_name
+from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Source, insert_rows
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import CheckedAnswer, CheckedRatings
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, PLATFORM, in_chunks
-from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
-from evalsite.lib.row_insert import insert_rows
 from evalsite.participants.models import Origin, Participant, ParticipantIdentity
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study

@@ -36,7 +36,17 @@ _SAY_WHO = "Say whether each participant of this file is one person."
 
 
 class AnswersForm(ChangesForm):
-    """How numbers are written, and whether answers that don't rate everything are kept."""
+    """How the table and its numbers are read, and whether incomplete answers are kept."""
+
+    turn = forms.ChoiceField(
+        label="The table has",
+        choices=[
+            ("", "a column for each question, or the question in a column"),
+            ("people", "a column for each person"),
+            ("items", "a column for each item"),
+        ],
+        required=False,
+    )
 
     keeps_incomplete = forms.TypedChoiceField(
         label="Answers that lack a rating",

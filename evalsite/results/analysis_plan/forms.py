@@ -222,8 +222,6 @@ class PlanForm(SettingsForm):
                 sliced = {"slices": cleaned["slices"]} if is_sliced else {}
                 margins.append(question | how | sliced)
         values = {
-            # what a bundle may bring: the questions name the comparisons
-            "baseline": "",
             "hypotheses": [question for question in questions if "margin" not in question],
             "margins": margins,
             "rules": rules,

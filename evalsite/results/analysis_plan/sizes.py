@@ -19,13 +19,12 @@ from evalsite.analysis.sample_size import (
     spread_of_preferences,
     spread_of_scores,
 )
-from evalsite.annotation.running.checklist import WORTH_A_LOOK, Check
+from evalsite.annotation.running.checklist import Check
 from evalsite.annotation.running.invited_people import count_expected
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_setup
 from evalsite.annotation.running.work_page import count_people
 from evalsite.instruments.schema import Criterion, Instrument
-from evalsite.quality.models import DIFFERENCES, LEVELS
-from evalsite.quality.plan_state import plan_of
+from evalsite.quality.models import DIFFERENCES, LEVELS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import find_level
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_times_wider
@@ -100,11 +99,12 @@ class Size:
         return f"{items} can’t {self.verb} {self.aimed}. {about}"
 
 
-def describe_design(study: Study) -> Design:
+def describe_design(study: Study, expected: int | None = None) -> Design:
     """Return how many items there are, and who is to rate them."""
     setup = describe_setup(study)
     fewest = count_people(study, setup.estimate.sets)
-    people = max(study.k, count_expected(study) or fewest)
+    expected = count_expected(study) if expected is None else expected
+    people = max(study.k, expected or fewest)
     return Design(
         items=setup.counts.records,
         answers=study.k,
@@ -114,16 +114,21 @@ def describe_design(study: Study) -> Design:
 
 
 def measure_questions(
-    study: Study, questions: Sequence[Question], *, smallest: float | None, level: float
+    study: Study,
+    questions: Sequence[Question],
+    *,
+    smallest: float | None,
+    level: float,
+    expected: int | None = None,
 ) -> list[Size]:
     """Return what the study can decide of each question, alike ones once.
 
     Empty without items or with a single person. `smallest`: the difference that matters; `level`:
-    of tests against a margin.
+    of tests against a margin; `expected`: how many people are invited, as known, or 0.
     """
     if not questions:
         return []
-    design = describe_design(study)
+    design = describe_design(study, expected)
     if design.items < 2 or design.people < 2:
         return []
     criteria = {criterion.key: criterion for criterion in study.config.criteria}
@@ -225,15 +230,19 @@ def _round(number: int) -> int:
     return round(number / unit) * unit
 
 
-def check_plan(study: Study) -> Check:
-    """The items are enough for the first planned question that aims at something; else a remark."""
-    plan = plan_of(study)
-    sizes = measure_questions(
+def measure_plan(study: Study, plan: AnalysisPlan, expected: int | None) -> list[Size]:
+    """Return what so many people can decide of the questions that are planned."""
+    return measure_questions(
         study,
         [*plan.hypotheses, *plan.margins],
         smallest=plan.smallest,
         level=find_level(plan),
+        expected=expected or 0,
     )
+
+
+def check_sizes(sizes: Sequence[Size]) -> Check:
+    """The items are enough for the first planned question that aims at something; else a remark."""
     short = next((size for size in sizes if size.aimed and not size.is_enough), None)
     if short is None:
         return Check(label="The plan", url_name=PAGE_NAMES["plan"])
@@ -247,10 +256,8 @@ def check_plan(study: Study) -> Check:
         remark=f"{count_of(short.design.items, 'item')} can’t {short.verb} {short.aimed}. They can "
         f"{short.verb} a {short.noun} of {short.smallest}. For {short.aimed}, {needed}.",
         url_name=PAGE_NAMES["plan"],
+        action="Change the plan",
     )
-
-
-WORTH_A_LOOK.append(check_plan)
 
 
 # --- how answers vary -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The analysis plan of a study: its baseline, its thresholds of flags, its exclusion rule."""
+"""The analysis plan of a study: its questions, its thresholds of flags, its exclusion rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -221,7 +221,6 @@ def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
     plan = stored.plan
     return {
         "primary": plan.primary,
-        "baseline": plan.baseline,
         "margins": plan.margins,
         "thresholds": own_thresholds(study, plan),
         "limits": [limit.key for limit in limits_of(study)],
@@ -232,14 +231,14 @@ def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
         },
         "has_imported": stored.has_imported,
         **({"hides_results": True} if study.hides_results else {}),
-        **_name_criteria(study, plan),
+        **name_criteria(study, plan),
         **({"size": size} if (size := describe_kept(study)) else {}),
         **({"clusters": clusters} if (clusters := list_cluster_answers(study)) else {}),
         **_describe_frozen(study, stored),
     }
 
 
-def _name_criteria(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
+def name_criteria(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
     """Return label and unit of margins of the criteria, where the plan names any."""
     if not (plan.primary or plan.margins or plan.hypotheses):
         return {}

@@ -49,7 +49,7 @@ def plan_in_words(plan: Plan, *, criteria: int) -> Rows:
     hypotheses = [describe_hypothesis(plan, one) for one in plan.get("hypotheses") or ()]
     return [
         ("Primary criterion", _describe_primary(plan)),
-        ("Comparisons", describe_comparisons(plan)),
+        ("Comparisons", "all pairs of systems"),
         ("p values", _describe_correction(plan, criteria)),
         *(
             [("Tests against a margin", _add_moment(plan, "margins", "; ".join(margins)))]
@@ -155,7 +155,7 @@ def _describe_primary(plan: Plan) -> str:
 
 def _describe_correction(plan: Plan, criteria: int) -> str:
     which = "these comparisons"
-    if plan.get("hypotheses") and not plan["baseline"]:
+    if plan.get("hypotheses"):
         which = "the comparisons that the hypotheses name (the others are exploratory)"
     words = f"corrected by Holm’s method, over {which}"
     if criteria < 2:
@@ -201,14 +201,6 @@ def _add_moment(plan: Plan, name: str, words: str) -> str:
     return f"{words}; decided {moment}" if moment else words
 
 
-def describe_comparisons(plan: Plan) -> str:
-    moment = describe_moment(plan, "baseline")
-    if plan["baseline"]:
-        words = f"each system with the baseline {plan['baseline']}"
-        return f"{words}; chosen {moment}" if moment else words
-    return f"all pairs of systems; decided {moment}" if moment else "all pairs of systems"
-
-
 def _add_worded(plan: Plan, words: str) -> str:
     """Add when the rules, of either kind, were last changed."""
     moment = describe_moment(plan, "exclusion_rule")
@@ -247,7 +239,6 @@ def _describe_thresholds(plan: Plan) -> str:
 def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
     """Return what was fixed only when there were answers already, as warnings of a report."""
     parts = [
-        ("late_baseline", "baseline", plan["baseline"]),
         ("late_primary", "primary", plan.get("primary")),
         ("late_margins", "margins", plan.get("margins")),
         ("late_rule", "exclusion_rule", plan["exclusion_rule"] and has_excluded),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Case, Count, Exists, OuterRef, Q, Value, When
 
 from evalsite.annotation.models import Annotation
-from evalsite.participants.models import Origin, Participant, PersonalLink, Refusal
+from evalsite.participants.models import Expert, Origin, Participant, Refusal
 from evalsite.quality.top_up import excluded_answers
 from evalsite.studies.models import Item, Study
 
@@ -58,7 +58,7 @@ def count_people(study: Study) -> PeopleFlow:
     people = Participant.objects.filter(~Q(origin=Origin.IMPORTED), study=study, is_pilot=False)
     counts = people.order_by().annotate(end=end).values_list("end").annotate(n=Count("pk"))
     return PeopleFlow(
-        invited=PersonalLink.objects.filter(study=study).count(),
+        invited=Expert.objects.filter(study=study).count(),
         ends=dict(counts),
         simulated=people.filter(origin=Origin.SIMULATED).count(),
     )

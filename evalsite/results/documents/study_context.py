@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.instruments.schema import EntryQuestion
 from evalsite.participants.models import Participant, Recruitment
 from evalsite.quality.exclusions import count_reasons
@@ -55,6 +56,7 @@ def collect_context(study: Study) -> dict[str, Any]:
         "systems": study.systems.count(),
         "work": estimate_work(study, items, count_groups(study, mains)) if items else None,
         "minutes": minutes_per_set(study),
+        "break_every": BREAK_EVERY,
         "eligibility": eligibility,
         "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
         "background": list(map(_describe_question, list_background(study))),
@@ -89,14 +91,11 @@ def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
 
 
 def _describe_round(study: Study, recruitment: Any) -> Round:
-    pay = recruitment.reward if recruitment.reward is not None else study.pay_per_set
-    words = "" if pay is None else format_money(pay, study.currency)
-    if words and recruitment.is_paid_per_minute:
-        words += " a minute"
+    pay = study.pay_per_set
     return Round(
         platform=recruitment.adapter.label,
         places=recruitment.places,
-        pay=words,
-        minutes=recruitment.minutes or minutes_per_set(study),
+        pay="" if pay is None else format_money(pay, study.currency),
+        minutes=minutes_per_set(study),
         refuses_phones=recruitment.refuses_phones,
     )

@@ -15,8 +15,11 @@ from evalsite.annotation.running.kept_places import (
     measure_crowding,
 )
 from evalsite.annotation.running.launch import count_held
+from evalsite.lib.clock import now
 from evalsite.quality.frozen_plans import needs_decision
 from evalsite.quality.top_up import find_shortage
+from evalsite.results.overview.invited import Invited, find_stopped, find_unopened
+from evalsite.results.people.work import count_flagged
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import mains_per_set
@@ -39,84 +42,96 @@ class Task:
     item: Item | None = None
     reason: str = ""
     until: datetime | None = None
+    person: Invited | None = None  # the only one that it is about
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """What the person at the page may do."""
+
+    can_edit: bool
+    is_owner: bool
+    sees_identities: bool
 
 
 def list_tasks(
-    study: Study,
-    progress: Progress,
-    activity: Activity,
-    moment: datetime,
-    *,
-    can_edit: bool,
-    is_owner: bool,
-    sees_identities: bool,
+    study: Study, progress: Progress, activity: Activity, people: list[Invited], reader: Reader
 ) -> list[Task]:
-    """Return the tasks of this person, the most pressing first."""
-    if not can_edit or study.state == Study.State.ARCHIVED:
-        return []
+    """Return the tasks of this person: what the state asks for, then the most pressing first."""
+    results = [Task(key="results")] if progress.done and _is_over(study, progress) else []
+    if not reader.can_edit or study.state == Study.State.ARCHIVED:
+        return results
     if not study.is_launched:
-        return _before_launch(study, progress)
-    tasks = []
-    if study.has_ended:
-        tasks += _after_closing(study, is_owner=is_owner)
-    elif study.state == Study.State.PAUSED:
-        tasks += [Task(key="resume", count=max(0, progress.target - progress.done))]
-    else:
-        tasks += _while_live(study, progress, activity, is_owner=is_owner)
-    if sees_identities:
-        tasks += _pay(study, activity)
+        return results
+    tasks = _by_state(study, progress, is_owner=reader.is_owner) or results
+    is_live = study.state == Study.State.LIVE
+    lacks_answers = not (progress.target and progress.done >= progress.target)
+    if reader.sees_identities and activity.reviews:
+        tasks += [Task(key="reviews", count=activity.reviews, until=activity.review_due_at)]
+    if is_live and lacks_answers:
+        tasks += _out_of_reach(study, activity) + _waiting_for(people)
+        if progress.last_at is None and not people and not study.is_past_its_end:
+            tasks += [Task(key="invite")]
+    if flagged := count_flagged(study, activity):
+        tasks += [Task(key="flagged", count=flagged)]
     if not study.has_ended:
         tasks += _held_items(study, activity)
-        tasks += _quiet_places(study, activity, moment) + _shortage(study, activity)
+    if reader.sees_identities and activity.to_approve:
+        tasks += [Task(key="approve", count=activity.to_approve)]
+    if is_live:
+        tasks += _arrivals(study, progress, activity)
+    if not study.has_ended:
+        tasks += _quiet_places(study, activity) + _shortage(study, activity)
         if activity.waiting:
             tasks += [Task(key="batches", count=activity.waiting)]
     return tasks
 
 
-def _before_launch(study: Study, progress: Progress) -> list[Task]:
-    if study.version_id is not None:
-        return []  # the launch is on its way
-    if not progress.target:
-        return [Task(key="items")]
-    # answers that were collected elsewhere are there before any launch
-    if progress.done >= progress.target:
-        return []
-    needs_texts = not study.contact_email or not (study.has_notice or study.answers_kept_for)
-    return [*([Task(key="texts")] if needs_texts else []), Task(key="pilot"), Task(key="launch")]
+def _is_over(study: Study, progress: Progress) -> bool:
+    """Whether it was closed, or all its answers were imported."""
+    is_complete = bool(progress.target) and progress.done >= progress.target
+    return study.has_ended or (study.version_id is None and is_complete)
 
 
-def _after_closing(study: Study, *, is_owner: bool) -> list[Task]:
-    """Return what keeps results hidden after the closing: people at work, then the rules."""
-    held = count_held(study)
-    if held is not None:
-        return [Task(key="kept", count=held.places, until=held.until)]
+def _by_state(study: Study, progress: Progress, *, is_owner: bool) -> list[Task]:
+    """Return what comes next in this state: to resume, to close, or what keeps results hidden."""
+    if study.state == Study.State.PAUSED:
+        return [Task(key="resume", count=max(0, progress.target - progress.done))]
+    if not study.has_ended:
+        is_complete = progress.target and progress.done >= progress.target
+        return [Task(key="close")] if is_owner and is_complete else []
+    places = count_held(study)
+    if places is not None:
+        return [Task(key="kept", count=places.places, until=places.until)]
     return [Task(key="decide", count=int(is_owner))] if needs_decision(study) else []
 
 
-def _while_live(
-    study: Study, progress: Progress, activity: Activity, *, is_owner: bool
-) -> list[Task]:
+def _out_of_reach(study: Study, activity: Activity) -> list[Task]:
+    missing = count_out_of_reach(study) if activity.is_for_invited else 0
+    return [Task(key="reach", count=missing)] if missing else []
+
+
+def _waiting_for(people: list[Invited]) -> list[Task]:
+    """Return the people who haven't opened their link, and those who stopped halfway, for days."""
+    moment = now()
+    tasks = []
+    for key, late in (
+        ("unopened", find_unopened(people, moment)),
+        ("stopped", find_stopped(people, moment)),
+    ):
+        if late:
+            person = late[0] if len(late) == 1 else None
+            left = sum(one.left for one in late)
+            tasks.append(Task(key=key, count=len(late), items=left, person=person))
+    return tasks
+
+
+def _arrivals(study: Study, progress: Progress, activity: Activity) -> list[Task]:
+    """Return what is worth knowing of how people come: a burst, a pause, or places without work."""
     joined = activity.joined
     tasks = [Task(key="joins-paused", until=study.joins_paused_at)] if study.joins_paused_at else []
     tasks += [Task(key="burst", count=joined)] if joined >= BURST else []
-    tasks += _crowding(study, progress) if activity.may_be_crowded else []
-    if progress.target and progress.done >= progress.target:
-        return [*tasks, *([Task(key="close")] if is_owner else [])]
-    if activity.is_for_invited and (out_of_reach := count_out_of_reach(study)):
-        tasks += [Task(key="reach", count=out_of_reach)]
-    if progress.last_at is None and not study.is_past_its_end:
-        return [*tasks, Task(key="invite")]
-    return tasks
-
-
-def _pay(study: Study, activity: Activity) -> list[Task]:
-    """Return the reviews to answer and the sets to approve."""
-    tasks = []
-    if activity.reviews:
-        tasks += [Task(key="reviews", count=activity.reviews, until=activity.review_due_at)]
-    if activity.to_approve:
-        tasks += [Task(key="approve", count=activity.to_approve)]
-    return tasks
+    return tasks + (_crowding(study, progress) if activity.may_be_crowded else [])
 
 
 def _crowding(study: Study, progress: Progress) -> list[Task]:
@@ -145,10 +160,10 @@ def _held_items(study: Study, activity: Activity) -> list[Task]:
     return [Task(key="held", count=activity.held, items=more, item=item, reason=reason)]
 
 
-def _quiet_places(study: Study, activity: Activity, moment: datetime) -> list[Task]:
+def _quiet_places(study: Study, activity: Activity) -> list[Task]:
     if not activity.may_be_quiet:
         return []
-    holders = list_holders(study, before=moment - timedelta(minutes=IDLE_MINUTES))
+    holders = list_holders(study, before=now() - timedelta(minutes=IDLE_MINUTES))
     if not holders:
         return []
     return [Task(key="quiet", count=count_places(holders), items=len(holders))]

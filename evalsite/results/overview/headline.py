@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from evalsite.results.overview.forecast import Forecast
+from evalsite.results.overview.invited import Invited, find_awaited
 from evalsite.results.progress import Progress
 from evalsite.studies.models import Study
 
@@ -16,22 +17,31 @@ HALTED_AFTER = timedelta(hours=24)
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """Which sentence to write, with its moment in words and its count."""
+    """Which sentence to write, with its moment in words, its count and its person."""
 
     key: str
     moment: str = ""
     count: int = 0
+    name: str = ""
 
 
 def choose_headline(
-    study: Study, progress: Progress, forecast: Forecast | None, moment: datetime
+    study: Study,
+    progress: Progress,
+    forecast: Forecast | None,
+    people: list[Invited],
+    moment: datetime,
 ) -> Headline:
     """Return the first headline that matches: the state of the study, its pace, or "early"."""
-    return (
-        _of_state(study, progress, moment)
-        or _of_pace(study, progress, forecast, moment)
-        or Headline(key="early")
-    )
+    if (headline := _of_state(study, progress, moment)) is not None:
+        return headline
+    if progress.last_at is None:
+        return Headline(key="waiting")
+    if moment - progress.last_at > HALTED_AFTER:
+        return Headline(key="halted", moment=describe_day(progress.last_at, moment))
+    if (person := find_awaited(people)) is not None:
+        return Headline(key="awaited", name=person.name)
+    return _of_pace(study, progress, forecast, moment) or Headline(key="early")
 
 
 def _of_state(study: Study, progress: Progress, moment: datetime) -> Headline | None:
@@ -64,10 +74,6 @@ def _of_dates(study: Study, moment: datetime) -> Headline | None:
 def _of_pace(
     study: Study, progress: Progress, forecast: Forecast | None, moment: datetime
 ) -> Headline | None:
-    if progress.last_at is None:
-        return Headline(key="waiting")
-    if moment - progress.last_at > HALTED_AFTER:
-        return Headline(key="halted", moment=describe_day(progress.last_at, moment))
     if forecast is None:
         return None
     if study.closes_at is not None and forecast.likely > study.closes_at:

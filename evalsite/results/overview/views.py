@@ -1,12 +1,12 @@
 """Staff pages: the overview of a study, and how far each of its items is."""
 
-from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -15,24 +15,20 @@ from django.views.decorators.http import require_safe
 
 from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.launch import newest_launch
+from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import Recruitment
-from evalsite.results.overview.activity_log import Event, list_events
-from evalsite.results.overview.attention import Task, list_tasks
+from evalsite.results.overview.activity_log import list_events
+from evalsite.results.overview.attention import Reader, list_tasks
+from evalsite.results.overview.comments import list_remarks
 from evalsite.results.overview.forecast import Forecast, forecast_end
-from evalsite.results.overview.headline import (
-    Headline,
-    choose_headline,
-    describe_day,
-    describe_moment,
-)
-from evalsite.results.overview.item_strip import Strip, draw_strip
-from evalsite.results.overview.pace import Bars, Curve, count_by_hour, draw_bars, draw_curve
+from evalsite.results.overview.headline import choose_headline, describe_day, describe_moment
+from evalsite.results.overview.invited import list_invited
+from evalsite.results.overview.item_strip import draw_strip
+from evalsite.results.overview.pace import count_by_hour, draw_bars, draw_curve
 from evalsite.results.progress import (
-    Activity,
     Progress,
     activity_of,
     count_edge,
@@ -43,97 +39,83 @@ from evalsite.results.progress import (
 )
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.set_size import items_per_set
-from evalsite.studies.staff_pages import StudyView, has_role, may_edit, may_see_identities
+from evalsite.studies.staff_pages import has_role, may_edit, may_see_identities, study_page
 from evalsite.studies.summary_lines import format_money
 
+SHOWN_PEOPLE = 20
 PAGE = 50
 
 
-@dataclass(frozen=True, kw_only=True)
-class Overview:
-    """What the template of the overview is given."""
-
-    progress: Progress
-    activity: Activity
-    headline: Headline
-    tasks: list[Task]
-    forecast: Forecast | None
-    done_by: str
-    early: str
-    late: str
-    spent: str
-    planned: str
-    seconds: int | None
-    hourly: str
-    curve: Curve | None
-    bars: Bars | None
-    strip: Strip | None
-    events: list[Event]
-    launch: Job | None
-    join_url: str
-    as_of: datetime
-    is_live: bool
-
-
+@study_page("overview/", name="study-overview", place="Overview", tab="Overview", order=10)
 @require_safe
 def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how the study goes: what is counted, and what needs attention."""
+    is_draft = study.version_id is None and not count_edge(study).done
+    if is_draft and not unfinished_places(study).exists():
+        raise Http404("A draft has no overview.")
+    reader = Reader(
+        can_edit=has_role(request, study, Membership.Role.EDITOR),
+        is_owner=has_role(request, study, Membership.Role.OWNER),
+        sees_identities=may_see_identities(request, study),
+    )
     with timezone.override(zone_of(request.user)):
-        page = _build_overview(request, study)
-    places = describe_places(study) if page.activity.has_work else {}
-    context = {field.name: getattr(page, field.name) for field in fields(page)}
-    if any(task.key == "invite" for task in page.tasks):
+        context = _describe(study, reader)
+    if context["activity"].has_work:
+        context |= describe_places(study)
+    if any(task.key == "invite" for task in context["tasks"]):
         context["has_link"] = Recruitment.objects.open_link(study).is_on
-    context |= {**places, "can_steer": has_role(request, study, Membership.Role.EDITOR)}
+    join_url = reverse("study-join", args=[study.pk])
+    context |= {"join_url": request.build_absolute_uri(join_url), "can_steer": reader.can_edit}
     response = TemplateResponse(request, "results/overview.html", context)
-    return keep_watching(response, places.get("places"), page.launch)
+    return keep_watching(response, context.get("places"), context["launch"])
 
 
-def _build_overview(request: HttpRequest, study: Study) -> Overview:
+def _describe(study: Study, reader: Reader) -> dict[str, Any]:
     moment, activity = now(), activity_of(study)
     progress = progress_of(study)
     counts = count_by_hour(study) if progress.last_at is not None else []
     forecast = _forecast(study, progress, counts, moment)
     given = sum(answers for _, answers in counts)
     seconds = median_seconds(study) if given else None
+    people = (
+        list_invited(study, moment, sees_identities=reader.sees_identities)
+        if activity.has_invited and study.is_launched
+        else []
+    )
+    is_blind = activity.plan is not None and activity.plan.hides
     is_launching = study.version_id is not None and not study.is_launched
-    join_url = reverse("study-join", args=[study.pk])
-    return Overview(
-        progress=progress,
-        activity=activity,
-        headline=choose_headline(study, progress, forecast, moment),
-        tasks=list_tasks(
-            study,
-            progress,
-            activity,
-            moment,
-            can_edit=has_role(request, study, Membership.Role.EDITOR),
-            is_owner=has_role(request, study, Membership.Role.OWNER),
-            sees_identities=may_see_identities(request, study),
-        ),
-        forecast=forecast,
-        done_by=describe_day(forecast.likely, moment) if forecast else "",
-        early=describe_moment(forecast.early, moment) if forecast else "",
-        late=describe_moment(forecast.late, moment) if forecast else "",
-        spent=_cost(study, activity.finished_sets),
-        planned=_cost(study, activity.needed_sets),
-        seconds=seconds,
-        hourly=_hourly(study, seconds),
-        curve=draw_curve(
+    return {
+        "progress": progress,
+        "activity": activity,
+        "headline": choose_headline(study, progress, forecast, people, moment),
+        "tasks": list_tasks(study, progress, activity, people, reader),
+        "people": people[:SHOWN_PEOPLE],
+        "invited": len(people),
+        "begun": sum(person.state not in ("unopened", "opened") for person in people),
+        "finished": sum(person.state == "done" for person in people),
+        "remarks": list_remarks(study, moment, is_blind=is_blind) if given else [],
+        "forecast": forecast,
+        "done_by": describe_day(forecast.likely, moment) if forecast else "",
+        "early": describe_moment(forecast.early, moment) if forecast else "",
+        "late": describe_moment(forecast.late, moment) if forecast else "",
+        "spent": _cost(study, activity.finished_sets),
+        "planned": _cost(study, activity.needed_sets),
+        "seconds": seconds,
+        "hourly": _hourly(study, seconds),
+        "curve": draw_curve(
             counts,
             before=progress.done - given,
             target=progress.target,
             moment=moment,
             forecast=forecast,
         ),
-        bars=None if study.has_ended else draw_bars(counts, moment),
-        strip=draw_strip(study, count_edge(study).items) if study.is_launched else None,
-        events=list_events(study, moment),
-        launch=newest_launch(study) if is_launching else None,
-        join_url=request.build_absolute_uri(join_url),
-        as_of=moment,
-        is_live=study.state in (Study.State.LIVE, Study.State.PAUSED),
-    )
+        "bars": None if study.has_ended else draw_bars(counts, moment),
+        "strip": draw_strip(study, count_edge(study).items) if study.is_launched else None,
+        "events": list_events(study, moment),
+        "launch": newest_launch(study) if is_launching else None,
+        "as_of": moment,
+        "is_live": study.state in (Study.State.LIVE, Study.State.PAUSED),
+    }
 
 
 def _forecast(
@@ -162,6 +144,7 @@ def _hourly(study: Study, seconds: int | None) -> str:
 # --- all items ------------------------------------------------------------------------------
 
 
+@study_page("overview/items/", name="study-progress", within="Overview")
 @require_safe
 def show_progress(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the answers of each item and system, those with the fewest first."""
@@ -194,16 +177,3 @@ def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
     except ValueError:
         return None
     return chosen if chosen in known else None
-
-
-overview_views = [
-    StudyView(
-        path="overview/",
-        name="study-overview",
-        view=show_overview,
-        place="Overview",
-        tab="Overview",
-        order=10,
-    ),
-    StudyView(path="overview/items/", name="study-progress", view=show_progress, within="Overview"),
-]

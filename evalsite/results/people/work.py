@@ -2,14 +2,17 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
 from evalsite.participants.models import ItemSet
-from evalsite.quality.models import Approval, Exclusion, PeopleFigures
+from evalsite.quality.models import AnalysisPlan, Approval, Exclusion, PeopleFigures
 from evalsite.quality.pay import list_payable
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import Measures
@@ -21,6 +24,7 @@ from evalsite.results.people.work_flags import (
     flag_people,
     write_seconds,
 )
+from evalsite.results.progress import Activity
 from evalsite.studies.models import Study
 
 # seconds beyond so many times the study's median are drawn at the edge
@@ -49,6 +53,27 @@ class Work:
     def name(self, participants: Collection[int]) -> set[str]:
         """Return the pseudonyms of these people."""
         return {self.people[pk].pseudonym for pk in participants if pk in self.people}
+
+
+def count_flagged(study: Study, activity: Activity) -> int:
+    """Count who is flagged by the figures measured last, and neither excluded nor gone."""
+    if activity.measured_at is None:
+        return 0
+    plan = AnalysisPlan(study=study, thresholds=activity.thresholds)
+    limits = make_thresholds(own_thresholds(study, plan))
+    flagged = _find_flagged(study.pk, activity.measured_at, limits)
+    if not flagged:
+        return 0
+    excluded = Exclusion.objects.active().filter(participant=OuterRef("pk"))
+    people = study.participants.filter(pk__in=flagged, withdrawn_at=None)
+    return people.exclude(Exists(excluded)).count()
+
+
+@lru_cache(maxsize=256)
+def _find_flagged(study_id: UUID, _measured_at: datetime, limits: Thresholds) -> frozenset[int]:
+    """Return who is flagged; worked out once, until people are measured again."""
+    people = read_people(PeopleFigures.objects.filter(study=study_id).first())
+    return frozenset(flag_people(people, limits))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -183,7 +183,6 @@ def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]
         points=choice["points"],
         tie_share=choice["tie_share"],
         systems=choice["systems"],
-        has_baseline=choice.get("has_baseline", False),
         named=choice.get("named", 0),
         further_tests=choice.get("further_tests", 0),
         draws=_DRAWS,

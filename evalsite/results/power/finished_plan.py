@@ -243,8 +243,8 @@ def _compare_designs(choice: dict[str, Any], rows: list[dict[str, Any]]) -> list
     if best is not None and compared > 1 and best.get("alone", 0) - best["power"][0] >= 0.1:
         notes.append(
             f"You compare {compared} pairs: after correction the power for one pair falls from "
-            f"{_percent(best['alone'])} to {_percent(best['power'][0])}. Naming a baseline or a "
-            "primary criterion in the analysis plan keeps more of it."
+            f"{_percent(best['alone'])} to {_percent(best['power'][0])}. Naming fewer "
+            "questions or a main one in the analysis plan keeps more of it."
         )
     for more in rows:
         for fewer in rows:
@@ -318,9 +318,7 @@ def _describe_correction(choice: dict[str, Any]) -> str:
     further = choice.get("further_tests", 0)
     if compared + further == 1:
         return "One comparison, so nothing is corrected."
-    which = "with the baseline" if choice.get("has_baseline") else "of all pairs"
-    if choice.get("named"):
-        which = "that the analysis plan names"
+    which = "that the analysis plan names" if choice.get("named") else "of all pairs"
     words = f"Holm's correction covers {count_of(compared, 'comparison')} {which}"
     if further:
         words += (

@@ -253,17 +253,15 @@ class PlannerForm(forms.Form):
     def _plan_tests(self, criterion: Criterion, systems: int) -> dict[str, Any]:
         """Return what the analysis plan compares, and how many tests it corrects for."""
         decided = plan_of(self.study)
-        has_baseline = bool(decided.baseline)
-        every = systems - 1 if has_baseline else systems * (systems - 1) // 2
-        named = Plan.read({"hypotheses": decided.hypotheses, "baseline": decided.baseline})
+        every = systems * (systems - 1) // 2
+        named = Plan.read({"hypotheses": decided.hypotheses})
         family = {
-            one.key: min(len(named.of(one.key, [decided.baseline]).named), every)
+            one.key: min(len(named.of(one.key, []).named), every)
             for one in self.study.config.criteria
         }
         own = family.pop(criterion.key)
         others = [] if decided.primary else family.values()
         return {
-            "has_baseline": has_baseline,
             "comparisons": own or every,
             **({"named": own} if own else {}),
             "further_tests": sum(one or every for one in others),

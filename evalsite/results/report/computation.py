@@ -45,6 +45,8 @@ from evalsite.results.report.ahead import project
 from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.results.report.sections.findings import find_headline
+from evalsite.results.report.source import make_source
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
@@ -237,6 +239,7 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
     )
     try:
         report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
+        report.headline = find_headline(make_source(snapshot.study, report))[1]
         write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.analysis_plan.wording import (
-    describe_comparisons,
     describe_deviation,
     describe_rules,
     describe_size,
@@ -158,7 +157,7 @@ def collect_criterion(
         "findings": [
             f"{of}{write_sentence(pair['finding'])}" for of, one in parts for pair in one["pairs"]
         ],
-        "comparisons": describe_comparisons(facts.plan) if facts.plan else "",
+        "comparisons": "all pairs of systems" if facts.plan else "",
         "agreement": [
             _write_figure(figure) | {"name": f"{of}{name_figure(figure)}"}
             for of, one in parts

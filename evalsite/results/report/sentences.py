@@ -307,11 +307,6 @@ def only_first_ratings(first: int, left_out: int) -> str:
 
 
 @sentence
-def late_baseline(answers: int, at: str) -> str:
-    return f"The baseline was chosen {_write_late(answers, at)}"
-
-
-@sentence
 def late_primary(answers: int, at: str) -> str:
     return f"The primary criterion was chosen {_write_late(answers, at)}"
 
@@ -2895,11 +2890,6 @@ def systems_untested(labels: Sequence[str], is_all: bool, has_effects: bool) -> 
             "differences are of other inputs that this rater would rate."
         )
     return f"{start}No two systems could be compared by these ratings."
-
-
-@sentence
-def baseline_chosen(moment: str) -> str:
-    return f"The baseline was chosen {moment}."
 
 
 @sentence

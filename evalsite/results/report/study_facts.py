@@ -14,6 +14,7 @@ from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
 from evalsite.results.report.prose import list_entries
 from evalsite.studies.models import Batch, Study, StudyVersion
+from evalsite.studies.questions import EXAMPLES
 from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
 
@@ -41,6 +42,7 @@ class Facts:
     organisation: str
     protocol: str
     origin: str
+    own_examples: int | None  # examples in place of the instrument's; None: its own
     departures: BasedOn | None  # how pages differ from those of the instrument that was chosen
     language: str
     version: str
@@ -84,6 +86,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         organisation=texts["organisation"],
         protocol=asked.title,
         origin=asked.source.cite,
+        own_examples=len(study.questions[EXAMPLES]) if EXAMPLES in study.questions else None,
         departures=find_departures(asked),
         language=texts["language"],
         version="" if version is None else str(version),

@@ -8,8 +8,7 @@ from django.core.management.base import CommandError
 
 from evalsite.data.tables.faults import Fault, Refused, name_plainly
 from evalsite.data.tables.files import FILE_HELP, add_answers, find_named, read_answers, read_file
-from evalsite.data.tables.mapping import SYSTEM_NAMES
-from evalsite.data.tables.reader import NAMES, PREFIX, SEED
+from evalsite.data.tables.reader import NAMES, PREFIX, SEED, SYSTEM_NAMES
 from evalsite.data.tables.roles import WORDS
 from evalsite.imports.batches.choices import (
     CLUSTERS,

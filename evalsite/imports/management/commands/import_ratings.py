@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalsite.annotation.models import RatingsFile
+from evalsite.data.tables.rating_forms import TURNS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.columns import REJECTED
-from evalsite.imports.ratings.importer import COMMAS, RATINGS
+from evalsite.imports.ratings.importer import COMMAS, RATINGS, TURN
 from evalsite.imports.ratings.store import count_answers
 from evalsite.studies.summary_lines import count_of
 
@@ -48,6 +49,11 @@ class Command(ImportCommand):
         parser.add_argument(
             "--decimal-comma", action="store_true", help="read 4,0 as a number: 4.0"
         )
+        parser.add_argument(
+            "--turn",
+            choices=list(TURNS),
+            help="whether people or items have a column each, with their ratings below",
+        )
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -56,6 +62,7 @@ class Command(ImportCommand):
             LEAVE_OUT_FAULTY: arguments["leave_out_faulty"],
             REJECTED: arguments["rejected"] or "",
             COMMAS: arguments["decimal_comma"],
+            TURN: arguments["turn"] or "",
         }
 
     def describe(self, checked: CheckedRatings) -> str:

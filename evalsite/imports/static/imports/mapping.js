@@ -6,7 +6,7 @@ const PLACE = "imports-place";
 for (const form of document.querySelectorAll("form[data-sent-by-change]")) {
   for (const button of form.querySelectorAll("[data-without-scripts]")) button.hidden = true;
   form.addEventListener("change", (event) => {
-    if (!event.target.matches("select, input[type=text]")) return;
+    if (!event.target.matches("select, input[type=text], #systems ~ fieldset input")) return;
     const place = { page: location.pathname, field: event.target.id, top: scrollY };
     sessionStorage.setItem(PLACE, JSON.stringify(place));
     form.setAttribute("aria-busy", "true");
