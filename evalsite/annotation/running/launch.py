@@ -113,9 +113,8 @@ def launch_study(
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
-    problems += [
-        problem.messages[0] for problem in find_problems(study, list(study.experts.order_by("pk")))
-    ]
+    people = list(study.experts.order_by("pk"))
+    problems += [problem.messages[0] for problem in find_problems(study, people)]
     if problems:
         raise ValidationError(problems)
     if seen is not None and (changes := describe_changes(study, seen, by)):
