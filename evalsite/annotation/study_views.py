@@ -26,6 +26,7 @@ from evalsite.annotation.running import (  # noqa: F401 (pages that register the
     made_check_views,
     panel_page,
     pilot_views,
+    places_views,
     quota_views,
     read_views,
     setup_views,
@@ -38,7 +39,6 @@ from evalsite.annotation.running.launch import (
     resume_study,
     unarchive_study,
 )
-from evalsite.annotation.running.places_views import places_views
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import find_home, study_page
 
@@ -127,6 +127,3 @@ def _steer(
 def _show_error(request: HttpRequest, error: ValidationError) -> None:
     for problem in error.messages:
         messages.error(request, problem)
-
-
-study_views = [*places_views]

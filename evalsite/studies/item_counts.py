@@ -47,7 +47,7 @@ def count_records_of(studies: Collection[MainItems]) -> dict[UUID, int]:
         counts |= dict(named.values_list("study", Count("name", distinct=True)))
         if len(_records) > _MOST_KNOWN:
             _records.clear()
-        _records.update({items: counts[items.study_id] for items in studies if items.number})
+        _records.update({items: counts[items.study_id] or 0 for items in studies if items.number})
     return {items.study_id: counts.get(items.study_id) or 0 for items in studies}
 
 

@@ -215,7 +215,7 @@ def test_later_versions_are_listed_with_what_they_changed():
         True,
         [
             "Plan 1 is the committed one; it was frozen, and there is no answer yet.",
-            "Plan 2 came later and changed: exclusion_rule.",
+            "Plan 2 came later and changed: exclusion rule.",
         ],
     )
     assert check_plan_hash(report, second)[1] == [
