@@ -24,7 +24,7 @@ from django.views.generic import RedirectView
 from evalsite.accounts.time_zones import name_zone, zone_of
 from evalsite.audit.account_log import record_account
 from evalsite.audit.models import Event
-from evalsite.help_pages import show_chapter, show_help
+from evalsite.help_pages import search_help, show_chapter, show_help
 from evalsite.jobs.clock_watch import find_jump, trust_clock
 from evalsite.jobs.outbox import list_refused
 from evalsite.jobs.schedule import count_problems, list_schedule
@@ -62,7 +62,8 @@ def collect_study_views() -> list[StudyView]:
             if error.name != f"evalsite.{app}.study_views":
                 raise
             continue
-        views += module.study_views
+        # pages that register themselves need no list
+        views += getattr(module, "study_views", [])
     return sorted([*views, *REGISTERED], key=lambda page: page.order)
 
 
@@ -101,6 +102,7 @@ class EvalsiteAdminSite(AdminSite):
         schedule = path("schedule/", self.admin_view(self._frame(self.schedule)), name="schedule")
         chapters = [
             path("help/", self.admin_view(self._frame(show_help)), name="help"),
+            path("help/search/", self.admin_view(self._frame(search_help)), name="help-search"),
             path(
                 "help/<slug:name>/",
                 self.admin_view(self._frame(show_chapter)),

@@ -78,9 +78,9 @@ def correlate_in_file_order(table: Table, *, is_log: bool) -> list[dict[str, Any
     value = rows.value.to_numpy(dtype=np.float64)
     forms = {"": value}
     if is_log:
-        forms |= {" of ln": np.log(value), " of ln(1 + x)": np.log1p(value)}
+        forms |= {"log": np.log(value), "log1p": np.log1p(value)}
     return [
-        replace(figure, name=f"{figure.name}{form}").to_dict()
+        replace(figure, group=(*figure.group, *((("of", form),) if form else ()))).to_dict()
         for form, values in forms.items()
         for figure in icc_in_file_order(unit=rows.output, value=values).values()
     ]

@@ -40,6 +40,7 @@ from evalsite.analysis.effects import effect_figures, rounded
 from evalsite.analysis.figure import (
     ALL_EQUAL,
     LEVEL,
+    REML,
     Cautions,
     Figure,
     Reason,
@@ -62,7 +63,6 @@ from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
 from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import friedman, sign_flip_test, wilcoxon_pratt
-from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.scores import (
     Scores,

@@ -7,8 +7,7 @@ from math import sqrt
 from typing import Any
 
 from evalsite.analysis.components import SHARES
-from evalsite.analysis.figure import Figure, make_note
-from evalsite.analysis.reml import METHOD as REML
+from evalsite.analysis.figure import REML, Figure, make_note
 
 # below it, Krippendorff (2004) draws no conclusions from data
 CUSTOMARY = 0.667

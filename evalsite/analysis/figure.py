@@ -20,6 +20,8 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 Group = tuple[tuple[str, str], ...]
 # what can't be claimed about a criterion: facts by code
 Cautions = dict[str, dict[str, Any]]
+# the method of comparisons by the model of all systems
+REML = "REML, crossed random effects (Kenward-Roger)"
 # the method of comparisons where all ratings are equal
 ALL_EQUAL = "all ratings equal"
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from evalsite.analysis.direction import Better
-from evalsite.analysis.figure import Figure, make_note
+from evalsite.analysis.figure import REML, Figure, make_note
 from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
-from evalsite.analysis.reml import METHOD as REML
 
 ALPHA = 0.05
 

@@ -187,7 +187,7 @@ def icc_in_file_order(
         figures = icc_of_matrix(ordered.reshape(len(sizes), -1), transform=transform)
     order = {"columns": "ratings of a unit in the order of the file"}
     return {
-        name: replace(figure, name=f"file-order {name}", details=dict(figure.details) | order)
+        name: replace(figure, details=dict(figure.details) | order, group=(("order", "file"),))
         for name, figure in figures.items()
     }
 

@@ -16,10 +16,9 @@ from scipy import sparse
 
 from evalsite.analysis.canonical_order import Codes, factor_codes
 from evalsite.analysis.effects_in_blocks import Table, TooManyEffects, one_hot
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import REML, Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.reml import (
-    METHOD,
     MOST_CORRECTION,
     RemlFit,
     fit_reml,
@@ -297,7 +296,7 @@ def _fit(
     blocks: Sequence[Codes],
 ) -> Mixed:
     facts: dict[str, Any] = {
-        "method": METHOD,
+        "method": REML,
         "terms": list(separated.terms),
         "dropped": dict(dropped),
     }
@@ -349,15 +348,15 @@ def mean_figures(data: Scores, mixed: Mixed) -> dict[str, Figure]:
         n = data.take(data.system == place).counts()
         if mixed.fit is None:
             reason = mixed.reason or Reason.NO_DATA
-            figures[system] = undefined("model_mean", reason, method=METHOD, n=n)
+            figures[system] = undefined("model_mean", reason, method=REML, n=n)
             continue
         weights = np.zeros(len(data.systems))
         weights[place] = 1.0
         if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
-            figures[system] = undefined("model_mean", Reason.TOO_FEW, method=METHOD, n=n)
+            figures[system] = undefined("model_mean", Reason.TOO_FEW, method=REML, n=n)
             continue
         estimate, se, df = mixed.fit.contrast(weights)
-        figure = t_figure("model_mean", estimate=estimate, se=se, df=df, method=METHOD, n=n)
+        figure = t_figure("model_mean", estimate=estimate, se=se, df=df, method=REML, n=n)
         # a test of a mean against 0 says nothing
         details = {
             key: value for key, value in figure.details.items() if key not in ("p", "t", "test")
@@ -382,10 +381,10 @@ def list_from_average(data: Scores, mixed: Mixed) -> dict[str, Figure]:
         weights[place] += 1
         n = data.take(data.system == place).counts()
         if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
-            figures[system] = undefined("from_average", Reason.TOO_FEW, method=METHOD, n=n)
+            figures[system] = undefined("from_average", Reason.TOO_FEW, method=REML, n=n)
             continue
         estimate, se, df = mixed.fit.contrast(weights)
-        figure = t_figure("from_average", estimate=estimate, se=se, df=df, method=METHOD, n=n)
+        figure = t_figure("from_average", estimate=estimate, se=se, df=df, method=REML, n=n)
         details = {
             key: value for key, value in figure.details.items() if key not in ("p", "t", "test")
         }

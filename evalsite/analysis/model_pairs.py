@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from evalsite.analysis.bootstrap import METHOD as BOOTSTRAP
 from evalsite.analysis.bootstrap import drawn_figure
 from evalsite.analysis.effects import rounded
-from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
+from evalsite.analysis.figure import REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import ALWAYS_EQUAL, TINY, t_figure
 from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.one_sample import mean_test
-from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.scores import Scores, find_thin
 
 Floats = NDArray[np.float64]

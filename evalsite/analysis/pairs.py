@@ -14,7 +14,7 @@ from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.davidson import count_pairs
-from evalsite.analysis.figure import LEVEL, Cautions, Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
 from evalsite.analysis.joint_test import find_joint_test_of_pairs
 from evalsite.analysis.mixed import Mixed, fit_tables, lay_out_pairs
@@ -25,7 +25,6 @@ from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_checks import circular_triads, position_bias, tie_shares
 from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import majority_sign, sign_test_of_counts
-from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
 

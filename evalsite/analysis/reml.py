@@ -29,7 +29,6 @@ from evalsite.analysis.effects_in_blocks import (
 
 Floats = NDArray[np.float64]
 
-METHOD = "REML, crossed random effects (Kenward-Roger)"
 # information about a variance, where that of all ratings is 1: below it the standard error of the
 # variance exceeds 10,000
 _LEAST_INFORMATION = 1e-8

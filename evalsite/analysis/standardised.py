@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from evalsite.analysis.figure import REML as METHOD
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.reml import METHOD
 from evalsite.analysis.scores import read_scores
 
 RESIDUAL = "residual"

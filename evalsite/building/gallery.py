@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from django.conf import settings
@@ -27,16 +28,15 @@ FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
 # what is shipped, by what people evaluate; in this order it is listed, and best fits are chosen
 TASKS = {
     "Translation": ("adequacy_fluency", "da_sqm", "esa", "mqm", "post_edit"),
+    "Summaries": ("summeval", "summarize_feedback", "factual_checklist"),
     "Chat and prompts": (
         "arena_preference", "helpsteer2_preference", "helpsteer2", "conversation_turns",
     ),
-    "Summaries and answers from sources": (
-        "summeval", "summarize_feedback", "factual_checklist", "attribution",
-    ),
+    "Answers with sources": ("attribution",),
     "Text from data": ("webnlg", "accuracy_errors", "magnitude"),
-    "Any text": ("which_is_better", "quality", "ranking", "best_worst_four"),
     "Dialogue": ("dialogue", "fluency", "pairwise"),
     "Reviews": ("rrgen",),
+    "Any text": ("which_is_better", "quality", "ranking", "best_worst_four"),
 }  # fmt: skip
 _ORDER = [key for keys in TASKS.values() for key in keys]
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -78,6 +78,11 @@ class Entry:
     def try_url(self) -> str:
         kind, _, name = self.value.partition(":")
         return reverse("admin:instrument-try", args=[kind, name, 1])
+
+    @property
+    def start_url(self) -> str:
+        """Return where a study of it begins."""
+        return f"{reverse('admin:new-from')}?instrument={quote(self.value, safe='')}"
 
     @property
     def text(self) -> str:
@@ -134,6 +139,17 @@ def list_gallery() -> list[Entry]:
 def list_shipped() -> list[Entry]:
     """Return the gallery, then what is shown as published."""
     return [*list_gallery(), *list_protocols()]
+
+
+def list_by_task() -> dict[str, list[Entry]]:
+    """Return what is shipped by what people evaluate; further protocols of this site come last."""
+    shipped = {entry.config.key: entry for entry in list_shipped()}
+    tasks = {
+        task: [shipped.pop(key) for key in keys if key in shipped] for task, keys in TASKS.items()
+    }
+    return {
+        task: entries for task, entries in {**tasks, "More": [*shipped.values()]}.items() if entries
+    }
 
 
 def list_own(user: Any) -> list[Entry]:

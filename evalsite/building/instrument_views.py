@@ -17,7 +17,7 @@ from evalsite.building.builder_views import find_base, get_instrument
 from evalsite.building.changes import list_changes
 from evalsite.building.controls import Plain
 from evalsite.building.drafts import read_revision
-from evalsite.building.gallery import describe_uses, find_entry
+from evalsite.building.gallery import describe_uses, find_entry, list_by_task
 from evalsite.building.keys import make_key
 from evalsite.building.reuse import list_questions, take_question
 from evalsite.building.starts import start_draft
@@ -46,16 +46,20 @@ _SEARCH = 100
 
 @require_safe
 def list_instruments(request: HttpRequest) -> HttpResponseBase:
-    """Show the instruments that this person may use, newest changes first."""
+    """Show the instruments of this person, newest changes first, then the shipped ones by task."""
     visible = Instrument.objects.visible_to(request.user).select_related("changed_by")
     rows = visible.annotate(
         uses=Count("versions__studies", distinct=True), numbers=Count("versions", distinct=True)
     )
     context = {
         "rows": [
-            {"one": row, "uses": describe_uses(row.uses), "numbers": row.numbers}
+            {"instrument": row, "uses": describe_uses(row.uses), "numbers": row.numbers}
             for row in rows.defer("draft").order_by("-changed_at")
         ],
+        "tasks": {
+            task: [{"entry": entry, "url": entry.start_url} for entry in entries]
+            for task, entries in list_by_task().items()
+        },
         "title": "Instruments",
     }
     return TemplateResponse(request, "building/instruments.html", context)

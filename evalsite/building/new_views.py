@@ -14,13 +14,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evalsite.building.choice_views import find_aim
 from evalsite.building.fitting import fit_entry
 from evalsite.building.gallery import (
-    TASKS,
     Entry,
     choose,
     find_entry,
     list_bundles,
+    list_by_task,
     list_own,
-    list_shipped,
     read_gallery,
 )
 from evalsite.building.instrument_search import read_search
@@ -97,14 +96,11 @@ def _describe_row(entry: Entry, aim: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list_sections(user: Any) -> list[dict[str, Any]]:
-    shipped = {entry.config.key: entry for entry in list_shipped()}
     sections = {
-        title: [shipped.pop(key) for key in keys if key in shipped] for title, keys in TASKS.items()
+        **list_by_task(),
+        "Your own": list_own(user),
+        "From bundles that you uploaded": list_bundles(user),
     }
-    # of protocols that were installed on this site
-    sections["More"] = [*shipped.values()]
-    sections["Your own"] = list_own(user)
-    sections["From bundles that you uploaded"] = list_bundles(user)
     return [{"title": title, "entries": entries} for title, entries in sections.items() if entries]
 
 

@@ -446,7 +446,7 @@ def _finish(out: Path, folder: Path, asked: Mapping[str, Any]) -> Result:
     from evalsite.exports.bundle.write import write_bundle
     from evalsite.exports.services import Choice, write_file
     from evalsite.results.report.computation import compute_report
-    from evalsite.results.report.html_document import write_page
+    from evalsite.results.report.files import write_page
     from evalsite.studies.models import Study
 
     study = Study.objects.get()

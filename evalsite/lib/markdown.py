@@ -25,12 +25,16 @@ _LEVELS = {"h1": "h2", "h5": "h4", "h6": "h4"}
 
 
 def render_markdown(
-    text: str, *, with_anchors: bool = False, with_wide_tables: bool = False
+    text: str,
+    *,
+    with_anchors: bool = False,
+    with_wide_tables: bool = False,
+    with_pictures: bool = False,
 ) -> SafeString:
     """Return the HTML of a Markdown text: raw HTML stays text, and only listed tags come out.
 
     With anchors, for the one text of a page that has them, each heading can be linked to. Wide
-    tables are scrolled sideways, by keyboard too.
+    tables are scrolled sideways, by keyboard too. Pictures are for texts of our own.
     """
     tokens = _PARSER.parse(text)
     for token in tokens:
@@ -40,7 +44,9 @@ def render_markdown(
     if with_anchors:
         for heading, anchor in _find_headings(tokens).items():
             tokens[heading].attrSet("id", anchor)
-    return clean_html(_PARSER.renderer.render(tokens, _PARSER.options, {}), _TAGS, _ATTRIBUTES)
+    html = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    pictures = {"img": {"src", "alt"}} if with_pictures else {}
+    return clean_html(html, _TAGS | set(pictures), _ATTRIBUTES | pictures)
 
 
 def clean_html(

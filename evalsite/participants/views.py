@@ -64,8 +64,8 @@ def describe_opening(study: Study) -> dict[str, Any]:
 def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, str]]:
     """Return time, pay and size of a set: term, value, and a note in small print."""
     # no more than a set has are counted; a draft may have none yet
-    items = study.items.main()[: mains_per_set(study)].count() or None
-    minutes, pay = minutes_per_set(study), study.pay_per_set
+    items = study.items.main().open()[: mains_per_set(study)].count() or None
+    minutes, pay = minutes_per_set(study, items), study.pay_per_set
     about = ngettext("about %(minutes)s minute", "about %(minutes)s minutes", minutes)
     facts = [(_("Time"), about % {"minutes": minutes}, "")]
     if pay is not None:

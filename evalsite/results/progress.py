@@ -211,7 +211,7 @@ def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
     items |= dict.fromkeys(small, 0) | _count_by_study(Item.all_objects.main(), small)
     hidden, waiting = _count_left_out(small)
     mains = {
-        pk: MainItems(pk, items[pk] - hidden.get(pk, 0), row["newest"], row["changes"])
+        pk: MainItems(pk, items[pk] - hidden.get(pk, 0), row["newest"], row["change_count"])
         for pk, row in sizes.items()
     }
     units = {study.pk: study.base_instrument.unit_name for study in studies}
@@ -271,7 +271,7 @@ def _find_sizes(ids: Collection[UUID]) -> Any:
                 ),
             ),
             newest=Subquery(items.order_by("-pk").values("pk")[:1]),
-            changes=count_for(Change.objects.all()),
+            change_count=count_for(Change.objects.all()),
             added=count_for(Slot.objects.filter(no__gte=TOP_UP_FROM)),
             all_systems=count_for(System.objects.all()),
             **{

@@ -290,12 +290,14 @@ class WorkForm(SettingsForm):
         estimate = copy(study)
         estimate.minutes_per_set = None
         source = (
-            f"the time to read a set at {WORDS_A_MINUTE} words a minute, and {SECONDS_A_QUESTION} "
+            f"the time to read it at {WORDS_A_MINUTE} words a minute, and {SECONDS_A_QUESTION} "
             "seconds a question"
             if is_by_reading(study)
             else "by the instrument’s estimate"
         )
-        fields["minutes_per_set"].help_text = f"Empty: {minutes_per_set(estimate)}, {source}."
+        fields[
+            "minutes_per_set"
+        ].help_text = f"Empty: {minutes_per_set(estimate)} for a full set, {source}."
         if unit != "item":
             fields["groups"].label = f"{unit.capitalize()}s of the same item"
         local = now().astimezone(self.zone)

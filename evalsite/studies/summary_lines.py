@@ -84,20 +84,21 @@ class Estimate:
     hourly: Decimal | None
 
 
-def minutes_per_set(study: Study) -> int:
-    """Return how many whole minutes a set takes: as the study says, or as it is estimated."""
-    return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
+def minutes_per_set(study: Study, items: int | None = None) -> int:
+    """Return how many whole minutes a set takes: as the study says, or as it is estimated.
 
-
-def _expected_minutes(study: Study, items: int) -> int:
+    `items`: there are no more.
+    """
+    if study.minutes_per_set:
+        return study.minutes_per_set
     # rounded first: 10 times 1.1 is a little more than 11 in binary
-    return max(1, ceil(round(items * estimate_minutes(study), 6)))
+    return max(1, ceil(round(items_per_set(study, items) * estimate_minutes(study), 6)))
 
 
-def hourly_pay(study: Study) -> Decimal | None:
+def hourly_pay(study: Study, items: int | None = None) -> Decimal | None:
     """Return the hourly pay, given the pay for a set and its announced minutes."""
     pay = study.pay_per_set
-    return None if pay is None else pay * 60 / minutes_per_set(study)
+    return None if pay is None else pay * 60 / minutes_per_set(study, items)
 
 
 class MetOnce(NamedTuple):
@@ -136,14 +137,14 @@ def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Es
     sets = count_sets(study, items, groups)
     pay = study.pay_per_set
     size = _most_in_a_set(study, items, groups)
-    minutes = study.minutes_per_set or _expected_minutes(study, items_per_set(study, size))
+    minutes = minutes_per_set(study, size or None)
     return Estimate(
         items=items,
         answers=answers,
         sets=sets,
         hours=sets * minutes / 60,
         cost=None if pay is None else sets * pay,
-        hourly=hourly_pay(study),
+        hourly=hourly_pay(study, size or None),
     )
 
 

@@ -20,6 +20,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import begin_job
 from evalsite.lib.clock import now
+from evalsite.studies.item_counts import count_words
 from evalsite.studies.models import Item, Membership, Output, Study
 from tests.support.browsing import is_watched
 from tests.support.factories import make_study, make_user
@@ -54,6 +55,7 @@ def test_less_time_than_reading_takes_is_worth_a_look(staff_client, words, minut
     study = make_study(items=2, protocol="rrgen", set_size=10, minutes_per_set=minutes)
     Item.objects.filter(study=study).update(inputs={"review": ""})
     Output.objects.filter(study=study).update(text="word " * words)
+    count_words(study)
 
     page = staff_client.get(url("study-launch", study)).text
 

@@ -14,6 +14,7 @@ from evalsite.building.gallery import (
     list_gallery,
     list_own,
     list_protocols,
+    list_shipped,
     read_gallery,
 )
 from evalsite.building.trying import list_samples, render_pick, render_preview
@@ -167,3 +168,16 @@ def test_instrument_that_cannot_be_asked_yet_is_kept_but_no_study_can_be_made(ke
 def test_summary_is_short_enough_for_a_card(path):
     # a card of three beside each other has room for two lines
     assert len(json.loads(path.read_bytes())["summary"].split()) <= 12
+
+
+def test_instruments_are_listed_by_what_people_evaluate(staff_client):
+    page = staff_client.get(reverse("admin:instruments"))
+
+    tasks = page.context["tasks"]
+    assert list(tasks) == [task for task in TASKS if task in tasks]
+    keys = [row["entry"].config.key for rows in tasks.values() for row in rows]
+    assert sorted(keys) == sorted(entry.config.key for entry in list_shipped())
+    for rows in tasks.values():
+        for row in rows:
+            assert f'href="{row["entry"].try_url}"' in page.text
+            assert staff_client.get(row["url"]).status_code == 200

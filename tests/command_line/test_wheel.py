@@ -37,7 +37,9 @@ MOVED = (
     "fixtures/demo.json",
     "fixtures/instruments/",
 )
-LEFT_OUT = re.compile(r"/tests\.py$|^docs/(decisions|images)/|^fixtures/instruments/faulty/")
+LEFT_OUT = re.compile(
+    r"/tests\.py$|^docs/decisions/|^docs/images/(choose|rating)|^fixtures/instruments/faulty/"
+)
 
 
 @pytest.fixture(scope="module")

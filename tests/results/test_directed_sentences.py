@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from evalsite.analysis.figure import REML as METHOD
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.findings import describe_finding
-from evalsite.analysis.reml import METHOD
 from evalsite.results.report.sentences import write_sentence
 
 

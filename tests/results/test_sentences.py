@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from evalsite.analysis.reml import METHOD
+from evalsite.analysis.figure import REML as METHOD
 from evalsite.results.report.sentences import REML, SENTENCES, write_sentence
 
 

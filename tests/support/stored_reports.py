@@ -7,18 +7,20 @@ stand-alone HTML and of the LaTeX. The same code makes the same bytes.
 
 import argparse
 import json
-import re
+import os
+import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID
 
-from tests.support.keep import PageText, fixed_site
+from tests.support.keep import FixedBytes, PageText, fixed_site
 
 PAIRED = "pairwise"
 # English, Arabic and what LaTeX, Markdown, HTML or Excel would run
@@ -131,8 +133,24 @@ def list_rated() -> dict[str, Rated]:
 # --- filling studies ----------------------------------------------------------------------------
 
 
+class NamedBytes(FixedBytes):
+    """A sequence for each study, so that each can be made without the others."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __call__(self, size: int) -> bytes:
+        content = super().__call__(size)
+        return b"".join(
+            sha256(self.name.encode() + content[start : start + 32]).digest()
+            for start in range(0, size, 32)
+        )[:size]
+
+
 def make_rated(name: str, rated: Rated) -> Any:
     """Return a live study whose people have answered everything."""
+    os.urandom = random._urandom = NamedBytes(name)  # type: ignore[attr-defined]
     from evalsite.quality.models import AnalysisPlan
     from evalsite.studies.models import Study
     from tests.support.factories import launch, make_study
@@ -326,18 +344,12 @@ def write_figures(content: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plain_latex(text: str) -> str:
-    """Return LaTeX without what only changes how it looks."""
-    return re.sub(r"[ \t]+", " ", text)
-
-
 def keep_report(study: Any, folder: Path, client: Any) -> None:
     """Write figures, pages, HTML and LaTeX of the study's report."""
     from django.urls import reverse
 
     from evalsite.results.report.computation import compute_report
-    from evalsite.results.report.html_document import write_page
-    from evalsite.results.report.latex_document import write_fragment, write_further
+    from evalsite.results.report.files import list_files, write_page
 
     report = compute_report(study)
     folder.mkdir(parents=True)
@@ -354,8 +366,10 @@ def keep_report(study: Any, folder: Path, client: Any) -> None:
     for name, is_further in (("report", False), ("further", True)):
         page = write_page(study, report, is_further=is_further)
         (folder / f"{name}.html.txt").write_text(PageText(page).text)
-    (folder / "report.tex").write_text(plain_latex(write_fragment(study, report)))
-    (folder / "further.tex").write_text(plain_latex(write_further(study, report)))
+    for name, content in list_files(study, report).items():
+        if name.endswith(".tex"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(content)
 
 
 def make_studies() -> Iterator[tuple[str, Any]]:

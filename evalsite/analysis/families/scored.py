@@ -29,7 +29,7 @@ from evalsite.analysis.equivalence import (
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
-from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
+from evalsite.analysis.figure import REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.mixed import (
@@ -45,7 +45,6 @@ from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.other_tests import list_disagreeing
 from evalsite.analysis.pair_figures import keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.scores import Scores, read_scores
 from evalsite.analysis.standardised import add_effect, share_variances
 from evalsite.analysis.table import Table

@@ -224,26 +224,21 @@ def _report_decisions(
 
 def _find_contradictions(
     table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
-) -> tuple[pd.DataFrame, dict[str, str]] | None:
-    """Return the contradictions and their reasons in words; None if the scale isn't known. Scores
-    of criteria where lower is better are reversed between the ends."""
+) -> tuple[pd.DataFrame, dict[str, float | None]] | None:
+    """Return the contradictions and the scores that limit them; None if the scale isn't known.
+    Scores of criteria where lower is better are reversed between the ends."""
     rows = table.rows[table.rows.criterion.isin(scores.columns)]
     low, high = rows.scale_min.min(), rows.scale_max.max()
     if pd.isna(low) or pd.isna(high):
         return None
     good = low + (high - low) * _GOOD_SHARE
     bad = low + (high - low) * _BAD_SHARE
-    texts = {
-        "rejected": f"rejected, though every score is {good:.3g} or more",
-        "accepted": f"accepted, though a score is {bad:.3g} or less",
-    }
+    limits: dict[str, float | None] = {"rejected": good, "accepted": bad}
     if turned := _list_lower(scores, directions):
         scores = scores.assign(**{key: low + high - scores[key] for key in turned})
-        texts = {
-            "rejected": "rejected, though every score is in the best sixth of the scale",
-            "accepted": "accepted, though a score is in the worst sixth of the scale",
-        }
-    return find_contradictions(accepted=accepted, scores=scores, good=good, bad=bad), texts
+        # one number stands for no limit any more
+        limits = dict.fromkeys(limits)
+    return find_contradictions(accepted=accepted, scores=scores, good=good, bad=bad), limits
 
 
 def _count_contradictions(
@@ -251,16 +246,16 @@ def _count_contradictions(
 ) -> list[Figure]:
     if (known := _find_contradictions(table, accepted, scores, directions)) is None:
         return []
-    contradictions, texts = known
+    contradictions, limits = known
     return [
         Figure(
-            name=text,
+            name=f"{why}_against_scores",
             method="count of annotated outputs",
             value=float((contradictions.why == why).sum()),
-            details={"interval": "none: a count"},
+            details={"interval": "none: a count", "limit": limit},
             n={"outputs": len(scores)},
         )
-        for why, text in texts.items()
+        for why, limit in limits.items()
     ]
 
 
@@ -271,7 +266,7 @@ def _list_contradictions(
     known = _find_contradictions(table, accepted, scores, directions)
     if known is None or not len(known[0]):
         return None
-    contradictions, texts = known
+    contradictions, _ = known
     places = table.rows.drop_duplicates("output").set_index("output")[["item", "system"]]
     who = table.rows.drop_duplicates("annotation").set_index("annotation").participant
     first = contradictions.sort_index().head(MOST_LISTED)
@@ -281,7 +276,7 @@ def _list_contradictions(
             "participant": who[annotation] if annotation else "",
             "item": places["item"][output],
             "system": places.system[output],
-            "why": texts[why],
+            "why": why,
             "scores": {str(key): float(score) for key, score in row.items()},
         }
         for ((annotation, output, _), row), why in zip(

@@ -15,13 +15,13 @@ from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.figure import (
     ALL_EQUAL,
     METHODS_VERSION,
+    REML,
     Cautions,
     Figure,
     make_note,
 )
 from evalsite.analysis.missing import find_shift, is_suspect
 from evalsite.analysis.other_tests import list_narrower
-from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.table import Table
 
 # --- words to read --------------------------------------------------------------------

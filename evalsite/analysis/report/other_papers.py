@@ -5,6 +5,7 @@ first ratings of each output; Dawid-Skene; and scores of identical texts by two 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from evalsite.analysis.agreement_interval import (
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.canonical_order import code
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Figure, Group, Reason, undefined
 from evalsite.analysis.kappa import cohen, kappa_matrix
 from evalsite.analysis.ranks import pairwise_correlation
 from evalsite.analysis.resample import SEED
@@ -35,7 +36,7 @@ _MOST_PAIRS = 400
 _AT_ONCE = 20_000  # rows of a file that are read at a time
 _MOST_ROUNDS = 10_000
 _CONVERGED = 1e-10
-EQUAL_TEXTS = "equal scores on identical texts"
+EQUAL_TEXTS = "equal_on_equal_texts"
 _BARE = {"interval": "none: for comparison with papers that print the value alone"}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -61,21 +62,23 @@ def list_other_figures(
 
 def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
     """Yield means and alphas of the scores as they are, and of ln and ln(1 + x)."""
-    forms = {"raw scores": value, "ln": np.log(value), "ln(1 + x)": np.log1p(value)}
+    forms = {"raw_scores": value, "log": np.log(value), "log1p": np.log1p(value)}
     system = table.rows.system.to_numpy()
     for form, values in forms.items():
         for name in sorted(set(system)):
             of_system = values[system == name]
             yield Figure(
-                name=f"mean of {form}, {name}", method=f"mean of {form} over all ratings",
+                name=f"mean_of_{form}", method="mean over all ratings",
                 value=float(of_system.mean()), n={"ratings": len(of_system)}, details=_BARE,
+                group=(("system", str(name)),),
             )  # fmt: skip
     levels: tuple[Level, ...] = ("interval", "ordinal")
     for level in levels:
         known = describe_ratings(table, value)
-        yield alpha(level=level, name=f"alpha of raw scores, {level}", **known)
+        figure = alpha(level=level, name="alpha_of_raw_scores", **known)
+        yield replace(figure, group=(("level", level),))
     known = describe_ratings(table, np.log1p(value))
-    yield alpha(level="interval", name="alpha of ln(1 + x)", **known)
+    yield alpha(level="interval", name="alpha_of_log1p", **known)
     yield pairwise_correlation(
         kind="pearson", name="pairwise_pearson", **describe_ratings(table, np.log(value))
     )
@@ -90,7 +93,8 @@ def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterato
         return
     keep = (rows.groupby("output").cumcount() < first).to_numpy()
     known = describe_ratings(Table(rows=rows[keep], raters_known=table.raters_known), value[keep])
-    yield alpha(level=level, name=f"alpha of the first {first} ratings of each output", **known)
+    figure = alpha(level=level, name="alpha_of_first_ratings", **known)
+    yield replace(figure, group=(("first", str(first)),))
 
 
 # --- weighted kappas -------------------------------------------------------------------------
@@ -161,7 +165,7 @@ def _list_decisions(table: Table) -> Iterator[Figure]:
     by_output = pd.DataFrame({"system": rows.system, "output": rows.output, "passes": passes})
     for system, outputs in by_output.drop_duplicates("output").groupby("system"):
         n = {"outputs": len(outputs), "ratings": int((rows.system == system).sum())}
-        yield _name_share(str(system), float(outputs.passes.mean()), n)
+        yield _make_share((("system", str(system)),), float(outputs.passes.mean()), n)
 
 
 def _list_preferences(table: Table) -> Iterator[Figure]:
@@ -174,23 +178,20 @@ def _list_preferences(table: Table) -> Iterator[Figure]:
         weighed = dawid_skene(
             unit=rows["item"], rater=rows.participant, value=np.sign(rows.outcome)
         )  # fmt: skip
-        words = {
-            -1.0: f"{first} over {second}",
-            0.0: f"{first} and {second} tied",
-            1.0: f"{second} over {first}",
-        }
+        sides = (("system_1", first), ("system_2", second))
+        outcomes = {-1.0: "first", 0.0: "tie", 1.0: "second"}
         n = {"items": int(rows["item"].nunique()), "answers": len(rows)}
         for answer, share in weighed["class_share"].items():
-            yield _name_share(words[answer], share, n)
+            yield _make_share((*sides, ("outcome", outcomes[answer])), share, n)
 
 
 def _has_raters(table: Table, rows: pd.DataFrame) -> bool:
     return table.raters_known and rows.participant.nunique() > 1
 
 
-def _name_share(subject: str, share: float, n: dict[str, int]) -> Figure:
+def _make_share(group: Group, share: float, n: dict[str, int]) -> Figure:
     return Figure(
-        name=f"Dawid-Skene share, {subject}", value=share, n=n, details=_BARE,
+        name="dawid_skene_share", value=share, n=n, details=_BARE, group=group,
         method="Dawid and Skene (1979), EM from the shares of votes to convergence",
     )  # fmt: skip
 

@@ -494,7 +494,7 @@ def report_repeats(
             continue
         compared = get_numbers(find_family(criterion)).compare_repeats(rows, seed)
         figures += [
-            replace(figure, name=f"{criterion['label']}: {name.replace('_', ' ')}")
+            replace(figure, name=name, group=(("criterion", str(criterion["key"])),))
             for name, figure in compared.items()
         ]
     return figures

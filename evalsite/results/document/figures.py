@@ -211,7 +211,7 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "ICC(A,k)": ("coefficient", "ICC(A,k)"),
     "ICC(C,1)": ("coefficient", "ICC(C,1)"),
     "ICC(C,k)": ("coefficient", "ICC(C,k)"),
-    "accepted_though_bad": ("count", "Accepted, though a score is bad"),
+    "accepted_against_scores": ("count", "Accepted, though a score is bad"),
     "alpha_of_first_ratings": (
         "coefficient",
         "Krippendorff’s α of the first ratings of each output",
@@ -222,7 +222,7 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "mean_of_log1p": ("statistic", "Mean of ln(1 + x)"),
     "mean_of_raw_scores": ("points", "Mean of raw scores"),
     "median_seconds": ("seconds", "Median seconds"),
-    "rejected_though_good": ("count", "Rejected, though every score is good"),
+    "rejected_against_scores": ("count", "Rejected, though every score is good"),
     "slips": ("count", "Slips"),
 }
 

@@ -145,12 +145,14 @@ def write_html_table(table: Table) -> SafeString:
     if axis is not None:
         cells = SafeString("<td></td>" * len(table.columns))
         foot += format_html('<tr>{}<td class="fig">{}</td></tr>', cells, draw_axis(axis))
+    has_head = any(column.label for column in table.columns)
     name = "paper" if table.name == "paper" else "figure" if axis is not None else "plain"
     return format_html(
         '<div class="scroll" tabindex="0" role="region" aria-label="{}">'
-        '<table class="{}"><caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>'
+        '<table class="{}"><caption>{}</caption>{}<tbody>\n{}\n</tbody>'
         "{}</table></div>",
-        table.caption.partition(". ")[0], name, hold_together(table.caption), head, body,
+        table.caption.partition(". ")[0], name, hold_together(table.caption),
+        format_html("<thead><tr>{}</tr></thead>\n", head) if has_head else _EMPTY, body,
         format_html("<tfoot>\n{}\n</tfoot>", foot) if foot else _EMPTY,
     )  # fmt: skip
 

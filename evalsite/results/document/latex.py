@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from textwrap import wrap
 from typing import TypeGuard
 
@@ -67,6 +68,13 @@ _SIGNS = {
     "€": r"\texteuro{}",
     "\N{NO-BREAK SPACE}": "~",
 }
+# letters of pdfTeX's fonts that are no ASCII letter with an accent
+_LATIN = frozenset("ßæÆœŒøØłŁđĐðÐþÞŋŊı«»¡¿§¶©®°·÷¢¥µ")
+# what pdfTeX can't print stands as its number in Unicode
+_OTHER_SCRIPT = (
+    r"\ifdefined\otherscript\else\DeclareRobustCommand{\otherscript}[2]"
+    r"{\ifdefined\XeTeXversion#1\else\ifdefined\luatexversion#1\else#2\fi\fi}\fi"
+)
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
@@ -79,7 +87,7 @@ _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
 _BETWEEN_COLUMNS = 2.6
 # a cell that is broken, as a part of the line
-_BROKEN = 0.34
+_BROKEN, _BROKEN_ALONE = 0.34, 0.75
 
 
 def escape(text: str) -> str:
@@ -87,7 +95,27 @@ def escape(text: str) -> str:
     plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
-    return "".join(_SIGNS.get(sign, sign) for sign in apart).replace("\0", "{}")
+    parts = []
+    for is_other, signs in groupby(apart, key=_is_of_other_script):
+        text = "".join(signs)
+        if is_other:
+            points = " ".join(f"U+{ord(sign):04X}" for sign in text)
+            parts.append(rf"\otherscript{{{text}}}{{{points}}}")
+        else:
+            parts.append("".join(_SIGNS.get(sign, sign) for sign in text))
+    return "".join(parts).replace("\0", "{}")
+
+
+def _is_of_other_script(sign: str) -> bool:
+    """Return whether pdfTeX has no letter for this sign, so that its number stands for it."""
+    if sign.isascii() or sign in _SIGNS or sign in _LATIN:
+        return False
+    return not unicodedata.normalize("NFD", sign)[0].isascii()
+
+
+def add_other_script(text: str) -> str:
+    """Return a fragment with the command for other scripts before it, if it uses it."""
+    return f"{_OTHER_SCRIPT}\n{text}" if r"\otherscript{" in text else text
 
 
 def set_sentence(text: str) -> str:
@@ -123,12 +151,15 @@ def write_comment(lines: Iterable[str]) -> str:
 
 # --- a document ---------------------------------------------------------------------------------
 
+# TeX holds only so many floats back at a time
+_MOST_FLOATS = 12
 _SECTIONS = ("section", "subsection", "subsubsection")
 
 
 def render_latex(document: Document) -> str:
     """Return the document as a fragment with its tables in it, as a paper inputs it."""
-    return "\n\n".join(part for part in _write_parts(document, write_table) if part) + "\n"
+    text = "\n\n".join(part for part in _write_parts(document, write_table) if part) + "\n"
+    return add_other_script(text)
 
 
 def list_latex_files(document: Document, name: str) -> dict[str, str]:
@@ -137,15 +168,20 @@ def list_latex_files(document: Document, name: str) -> dict[str, str]:
 
     def keep_table(table: Table) -> str:
         path = f"tables/{key_of(table.name)}"
-        files[f"{path}.tex"] = write_table(table) + "\n"
+        files[f"{path}.tex"] = add_other_script(write_table(table) + "\n")
         return rf"\input{{{path}}}"
 
     parts = [part for part in _write_parts(document, keep_table) if part]
-    return {f"{name}.tex": "\n\n".join(parts) + "\n", **files}
+    return {f"{name}.tex": add_other_script("\n\n".join(parts) + "\n"), **files}
 
 
 def _write_parts(document: Document, place_table: Callable[[Table], str]) -> Iterator[str]:
+    floats = 0
     for kind, run in join_neighbours(document.blocks):
+        floats += isinstance(run[0], Table | Chart)
+        if floats > _MOST_FLOATS:
+            floats = 1
+            yield r"\clearpage"
         sentences = [block for block in run if isinstance(block, Sentence)]
         if kind == "block":
             block = run[0]
@@ -160,7 +196,7 @@ def _write_parts(document: Document, place_table: Callable[[Table], str]) -> Ite
 def _write_block(block: Block) -> str:
     match block:
         case Heading():
-            return rf"\{_SECTIONS[block.level - 1]}{{{escape(block.text)}}}"
+            return rf"\{_SECTIONS[block.level - 1]}*{{{escape(block.text)}}}"
         case Sentence():
             words = " ".join(filter(None, (block.question, block.answer)))
             lead = rf"\textbf{{{set_words(words)}.}} " if words else ""
@@ -212,11 +248,11 @@ def write_table(table: Table) -> str:
     sides = ["r" if column.is_number and place else "l" for place, column in
              enumerate(table.columns)]  # fmt: skip
     between = "\n\\addlinespace\n" if is_wide else "\n"
+    head = " & ".join(_break(head, side) for head, side in zip(heads, sides, strict=True))
     body = [
         rf"\begin{{tabular}}{{{''.join(sides)}}}",
         r"\toprule",
-        " & ".join(_break(head, side) for head, side in zip(heads, sides, strict=True)) + r" \\",
-        r"\midrule",
+        *([rf"{head} \\", r"\midrule"] if any(heads) else []),
         between.join(_write_row(row, sides, is_wide=is_wide) for row in rows),
         *(
             [r"\midrule", "\n".join(_write_row(row, sides, is_wide=is_wide) for row in foot)]
@@ -250,8 +286,10 @@ def _write_bracket(entry: Entry) -> str:
 def _write_row(row: Sequence[Entry], sides: Sequence[str], *, is_wide: bool) -> str:
     lower = [_write_bracket(entry) for entry in row]
     if not (is_wide and any(lower)):
+        # a column of sentences beside names may be wide
+        width = _BROKEN_ALONE if [*sides] == ["l", "l"] else _BROKEN
         return _join_cells(
-            [_set_entry(entry, side) for entry, side in zip(row, sides, strict=True)]
+            [_set_entry(entry, side, width) for entry, side in zip(row, sides, strict=True)]
         )
     upper = [
         escape(write_value(entry)) if _is_split(entry) else _set_entry(entry, side)
@@ -264,19 +302,19 @@ def _join_cells(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _set_entry(entry: Entry, side: str) -> str:
+def _set_entry(entry: Entry, side: str, width: float = _BROKEN) -> str:
     if isinstance(entry, Cell):
-        text = _set_cell(entry.text, side)
+        text = _set_cell(entry.text, side, width)
         text = rf"\textbf{{{text}}}" if entry.is_strong else text
         return rf"{text}\textsuperscript{{{escape(entry.above)}}}" if entry.above else text
-    return _set_cell(write_entry(entry), side)
+    return _set_cell(write_entry(entry), side, width)
 
 
-def _set_cell(text: str, side: str) -> str:
+def _set_cell(text: str, side: str, width: float) -> str:
     if len(text) <= _WIDEST_CELL:
         return escape(text)
     ragged = "raggedright" if side == "l" else "raggedleft"
-    return rf"\parbox[t]{{{_BROKEN}\linewidth}}{{\{ragged} {escape(text)}\strut}}"
+    return rf"\parbox[t]{{{width}\linewidth}}{{\{ragged} {escape(text)}\strut}}"
 
 
 def _break(head: str, side: str) -> str:

@@ -187,9 +187,9 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
 
 
 def _is_long_open(study: Study, moment: datetime) -> bool:
-    launched_at = study.launched_at
-    is_live = study.state == Study.State.LIVE and launched_at is not None
-    return is_live and launched_at < moment - UNOPENED_AFTER
+    if study.state != Study.State.LIVE or study.launched_at is None:
+        return False
+    return study.launched_at < moment - UNOPENED_AFTER
 
 
 def describe_running(ids: Collection[UUID]) -> dict[UUID, StudyRow]:

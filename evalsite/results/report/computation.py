@@ -42,6 +42,7 @@ from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
+from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.verdicts import name_result
@@ -239,6 +240,7 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
         report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
         report.headline = name_result(report.content)
         write_drawings(report)
+        write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)
     except BaseException:

@@ -143,11 +143,10 @@ def collect_criterion(
     starts |= {name_option(asked.key, key): f"{label}: " for key, label in options}
     parts = [(starts[one["key"]], one) for one in found["criteria"] if one["key"] in starts]
     # what both passes of the same raters say
-    start = f"{asked.label}: "
     repeats = [
-        figure | {"name": figure["name"].removeprefix(start)}
+        figure
         for figure in found["together"].get("repeats") or ()
-        if figure["name"].startswith(start)
+        if figure["group"]["criterion"] == asked.key
     ]
     return {
         "asked": asked,

@@ -22,7 +22,11 @@ from evalsite.results.report.wording import name_figure, write_interval, write_n
 # rows that a page shows of a list whose file holds all
 _SHOWN, _MOST_ITEMS = 100, 20
 # figures that count decisions against their scores begin so
-_AGAINST = ("rejected, ", "accepted, ")
+_AGAINST = ("rejected_against_scores", "accepted_against_scores")
+_WHY = {
+    "rejected": "Rejected, though every score is good.",
+    "accepted": "Accepted, though a score is bad.",
+}
 
 _MOST_COLUMNS = 6  # beside the participant
 _ALL_RATERS = "All raters"
@@ -232,7 +236,7 @@ def tabulate_contradictions(content: dict[str, Any], study_id: Any) -> Table:
             name_column("Participant", lambda one: one.get("participant", "")),
             name_column("Item", lambda one: one["item"]),
             name_column("System", lambda one: one["system"]),
-            Column(heading="Why", write=lambda one: one["why"].capitalize() + ".", is_prose=True),
+            Column(heading="Why", write=lambda one: _WHY[one["why"]], is_prose=True),
             *(_make_score_column(labels[key], key) for key in keys),
             name_column("Annotation", lambda one: one["annotation"]),
         ],
@@ -255,7 +259,7 @@ def _describe_contradictions(together: dict[str, Any]) -> str:
     counts = [
         round(figure["value"])
         for figure in together.get("decision") or ()
-        if figure["name"].startswith(_AGAINST)
+        if figure["name"] in _AGAINST
     ]
     # the report lists no more than so many
     number = max(sum(counts), len(listed))

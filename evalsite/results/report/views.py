@@ -28,10 +28,9 @@ from evalsite.results.report.computation import (
 )
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.datasheet import fill_datasheet, write_json, write_markdown
+from evalsite.results.report.files import write_archive, write_page
 from evalsite.results.report.first_look import find_first_look
 from evalsite.results.report.folds import Fold, list_folds
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_archive
 from evalsite.results.report.limitations import Collection, has_ended
 from evalsite.results.report.parts import (
     Blocks,

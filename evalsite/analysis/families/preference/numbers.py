@@ -208,10 +208,9 @@ def _agree_by_pair(table: Table) -> list[Figure]:
             "input": rows.block,
         }
         draws = draw_agreement(kind="points", scale=_OUTCOMES, **known)
-        figure = alpha(
-            level="nominal", name=f"alpha_nominal, {first} : {second}", draws=draws, **known
-        )
-        figures.append(count_units(figure, "item"))
+        figure = alpha(level="nominal", name="alpha_nominal", draws=draws, **known)
+        sides = (("system_1", str(first)), ("system_2", str(second)))
+        figures.append(replace(count_units(figure, "item"), group=sides))
     return figures
 
 

@@ -17,8 +17,7 @@ from evalsite.results.models import Report
 from evalsite.results.replication.comparison import compare_studies
 from evalsite.results.replication.tables import list_compared, tabulate_sides
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import list_files
+from evalsite.results.report.files import list_files, write_page
 from evalsite.results.report.parts import Part
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import collect_facts, describe_evaluated, describe_making

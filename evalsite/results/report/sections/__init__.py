@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from evalsite.results.document.blocks import Block, Document
 from evalsite.results.report.sections.findings import make_findings, make_headline
+from evalsite.results.report.sections.further import make_further
 from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import make_methods
 from evalsite.results.report.sections.plan import make_plan
@@ -16,7 +17,7 @@ Section = Callable[[Source], Iterator[Block]]
 # in the order of the report
 SECTIONS: list[Section] = [
     make_headline, make_findings, make_study, make_questions, make_limits, make_methods, make_plan,
-    make_repeat,
+    make_repeat, make_further,
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from evalsite.analysis.reml import METHOD as REML
+from evalsite.analysis.figure import ALL_EQUAL, REML
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
 from evalsite.results.report.source import Criterion, Source
@@ -12,6 +12,19 @@ _TERMS = {
     "group:system": "inputs by system", "rater:system": "people by system",
     "rater:group": "people by input", "cluster:system": "clusters by system",
 }  # fmt: skip
+_TESTED_BY = {
+    "bootstrap over items and raters": "a bootstrap over inputs and people",
+    "bootstrap over items": "a bootstrap over inputs, which says nothing about other people",
+    "t test over items (generalises over items, not raters)": "a t test over inputs, which says "
+    "nothing about other people",
+    "t test over raters (generalises over raters, not items)": "a t test over people, which says "
+    "nothing about other inputs",
+}
+_CITED = {"bootstrap over items and raters": ("owen2007",)}
+_CITED_AGREEMENT = {
+    "alpha": "krippendorff2004", "ac1": "gwet2008", "ac2": "gwet2008", "ICC": "shrout1979",
+}  # fmt: skip
+_HOLM = ("holm1979",)
 _NAMES = {
     "alpha_ordinal": "Krippendorff’s α (ordinal)",
     "alpha_nominal": "Krippendorff’s α (nominal)",
@@ -28,6 +41,7 @@ def make_methods(source: Source) -> Iterator[Block]:
     modelled = [one for one in source.criteria if _has_model(one)]
     if modelled:
         yield _describe_model(modelled)
+    yield from _describe_other_tests(source.criteria)
     if any(one.family.has_points for one in modelled):
         yield Sentence("equal_spacing", "Points are taken as equally spaced.")
     if any(one.is_tested for one in source.criteria):
@@ -60,10 +74,26 @@ def _describe_model(criteria: Sequence[Criterion]) -> Sentence:
     )
 
 
+def _describe_other_tests(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
+    """Yield how systems are compared on questions whose data the model can't be fitted to."""
+    labels: dict[str, list[str]] = {}
+    for criterion in criteria:
+        tested = [pair for pair in criterion.pairs if pair.difference.p_corrected is not None]
+        for method in dict.fromkeys(pair.difference.method for pair in tested):
+            labels.setdefault(method, []).append(isolate(criterion.label))
+    for method, named in labels.items():
+        if method == ALL_EQUAL:
+            yield Sentence("all_equal", f"On {list_of(named)}, all ratings are equal.")
+        elif method != REML:
+            text = f"On {list_of(named)}, systems are compared by {_TESTED_BY.get(method, method)}."
+            yield Sentence("other_test", text, cites=_CITED.get(method, ()))
+
+
 def _describe_tests(source: Source) -> Sentence:
     by_model = any(_has_model(one) for one in source.criteria)
     how = " with Kenward–Roger degrees of freedom" if by_model else ""
-    return Sentence("tests", f"Tests are two-sided{how}.")
+    cites = ("kenward1997",) if by_model else ()
+    return Sentence("tests", f"Tests are two-sided{how}.", cites=cites)
 
 
 def _describe_correction(source: Source) -> Sentence:
@@ -71,7 +101,7 @@ def _describe_correction(source: Source) -> Sentence:
     if any(one.is_across for one in tested):
         number = count_of(max(one.family_size for one in tested), "comparison")
         text = f"No question is primary, so p values are corrected for all {number} (Holm)."
-        return Sentence("correction_across", text)
+        return Sentence("correction_across", text, cites=_HOLM)
     primary = next((one for one in tested if one.role == "primary"), None)
     if primary is not None and len(tested) > 1:
         number = count_of(primary.family_size, "comparison")
@@ -79,9 +109,10 @@ def _describe_correction(source: Source) -> Sentence:
             "correction_primary",
             f"On the primary question, p values are corrected for {number} (Holm); on secondary "
             "questions, for the pairs within each question, and not across questions.",
+            cites=_HOLM,
         )
     number = count_of(max(one.family_size for one in tested), "comparison")
-    return Sentence("correction", f"p values are corrected for {number} (Holm).")
+    return Sentence("correction", f"p values are corrected for {number} (Holm).", cites=_HOLM)
 
 
 def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
@@ -98,6 +129,13 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
     return Sentence(
         "agreement_method",
         f"Agreement is {list_of(names)}; its intervals count people and inputs as samples.",
+        cites=tuple(
+            dict.fromkeys(
+                key
+                for start, key in _CITED_AGREEMENT.items()
+                if any(name.startswith(start) for name in printed)
+            )
+        ),
     )
 
 

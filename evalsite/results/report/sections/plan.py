@@ -1,12 +1,16 @@
 """The plan's rules, what was excluded, and what departs from the plan."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from evalsite.lib.words import count_of
 from evalsite.results.analysis_plan.wording import describe_deviation, describe_moment
 from evalsite.results.document.blocks import Block, Column, Heading, Sentence, Table, isolate
 from evalsite.results.document.figures import make_figure
 from evalsite.results.report.source import Source
+
+# of a text before and after it was corrected; the bundle has all of it
+_LONGEST_TEXT = 1000
 
 
 def make_plan(source: Source) -> Iterator[Block]:
@@ -33,6 +37,7 @@ def make_plan(source: Source) -> Iterator[Block]:
         )
     else:
         yield Sentence("exclusions_none", "Nobody is excluded.")
+    yield from _list_changes(source)
     deviations = [describe_deviation(one) for one in plan.get("deviations") or ()]
     if deviations:
         rows = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
@@ -40,3 +45,30 @@ def make_plan(source: Source) -> Iterator[Block]:
         yield Table("deviations", count_of(len(rows), "deviation"), columns, rows)
     elif plan.get("frozen_at"):
         yield Sentence("deviations_none", "There are no deviations from the plan.")
+
+
+def _list_changes(source: Source) -> Iterator[Table]:
+    """Yield what was changed after the launch, with both texts."""
+    if not source.facts.changes:
+        return
+    columns = [Column(label, is_number=False) for label in ("Changed", "Before", "After", "Reason")]
+    rows = [
+        [
+            isolate(_name_change(change)),
+            *(isolate(_shorten(change[part])) for part in ("before", "after", "reason")),
+        ]
+        for change in source.facts.changes
+    ]
+    yield Table("changes", "Changes after the launch", columns, rows)
+
+
+def _name_change(change: dict[str, Any]) -> str:
+    if change["kind"] == "renamed":
+        return "Name of a system"
+    if change["kind"] == "corrected":
+        return f"Output {change['output']} of {change['item']}"
+    return f"{change['item']}, withdrawn"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"

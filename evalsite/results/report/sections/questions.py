@@ -52,14 +52,10 @@ def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     yield Heading(f"{criterion.label}{role}", 2, criterion.key)
     yield from _write_findings(criterion)
     yield from _draw_question(criterion)
-    is_short = len(source.criteria) > _MOST_WITH_SYSTEMS
-    if criterion.systems:
-        yield tabulate_systems(criterion, "further" if is_short else "main")
-    shown = list_shown_pairs(criterion)
-    if shown:
+    if criterion.systems and not has_many_questions(source):
+        yield tabulate_systems(criterion)
+    if shown := list_shown_pairs(criterion):
         yield tabulate_pairs(criterion, shown)
-    if len(shown) < len(criterion.pairs):
-        yield tabulate_pairs(criterion, criterion.pairs, name="all-pairs", place="further")
     if joint := _write_joint(criterion):
         yield joint
     yield from _write_agreement(criterion)
@@ -112,7 +108,8 @@ def _write_uncorrected(pair: Pair) -> Sentence:
     figure, criterion = pair.difference, pair.criterion
     first, second = (isolate(name) for name in find_higher(pair))
     if figure.unit == "ratio":
-        start = f"{isolate(pair.first)} is {write_amount(figure, criterion)} {isolate(pair.second)}"
+        amount = write_amount(figure, criterion)
+        start = f"{isolate(pair.first)} is rated {amount} as high as {isolate(pair.second)}"
     else:
         start = f"{first} is {write_amount(figure, criterion)} above {second}"
         if criterion.better == "lower":
@@ -172,7 +169,12 @@ def _list_chosen(pair: Pair) -> list[Figure]:
 # --- tables -------------------------------------------------------------------------------------
 
 
-def tabulate_systems(criterion: Criterion, place: Place) -> Table:
+def has_many_questions(source: Source) -> bool:
+    """Return whether tables of systems are left to the further analyses."""
+    return len(source.criteria) > _MOST_WITH_SYSTEMS
+
+
+def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     """Return n, mean with its own interval, SD and the distribution of answers of each system."""
     systems = criterion.systems
     has_sd = any(criterion.sd(system) for system in systems) and not criterion.family.compares
@@ -240,7 +242,7 @@ def tabulate_pairs(
         row += [_write_t(pair)] if has_t else []
         row += [_write_test(pair, "p"), _write_test(pair, "p_corrected")]
         row += [pair.effect or ""] if has_effect else []
-        row += [_name_finding(pair)]
+        row += [name_finding(pair)]
         rows.append(row)
     caption = f"{criterion.label}: {'all comparisons' if name == 'all-pairs' else 'comparisons'}"
     return Table(
@@ -261,7 +263,7 @@ def _write_test(pair: Pair, name: str) -> Entry:
     return "–" if p is None else Cell(write_p(p), (pair.find_test(name),))
 
 
-def _name_finding(pair: Pair) -> str:
+def name_finding(pair: Pair) -> str:
     if pair.is_clear:
         is_better = pair.criterion.better != "none"
         words = f"{isolate(find_higher(pair)[0])} {'ahead' if is_better else 'higher'}"
