@@ -92,7 +92,7 @@ def test_without_scripts_a_button_says_what_comes_of_it_and_every_step_works(bro
 
     page.fill("#id_names", "Ana Costa\nBen Okafor")
     page.check("[name=rates][value=share]")
-    follow(page, "button[value=preview]:visible")
+    follow(page, "p button[value=preview]")
     assert "4 answers" in page.locator("#live-adds").inner_text()
     follow(page, "button[value=add]")
     assert page.locator(".invited input").count() == 2

@@ -90,6 +90,20 @@ def plan_shares(study: Study, people: Sequence[Expert]) -> list[list[int]]:
     return shares
 
 
+def count_planned(study: Study, people: Sequence[Expert]) -> tuple[list[int], int]:
+    """Return how many items each of these people of a draft will have, and the answers they leave.
+
+    What is left is what all answers lack beyond what these people give.
+    """
+    items = list_items(study).count()
+    if all(is_for_everything(study, person, items) for person in people):
+        return [items] * len(people), max(0, study.k - len(people)) * items
+    shares = plan_shares(study, people)
+    answers = Counter(pk for share in shares for pk in share)
+    answered = sum(min(study.k, times) for times in answers.values())
+    return [len(share) for share in shares], study.k * items - answered
+
+
 def _count_needed(study: Study, items: Sequence[int]) -> Counter[int]:
     """Return how many answers of each item nobody is to give so far."""
     if study.version_id is None or not study.is_launched:

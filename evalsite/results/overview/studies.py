@@ -187,10 +187,9 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
 
 
 def _is_long_open(study: Study, moment: datetime) -> bool:
-    launched_at = study.launched_at
-    if study.state != Study.State.LIVE or launched_at is None:
+    if study.state != Study.State.LIVE or study.launched_at is None:
         return False
-    return launched_at < moment - UNOPENED_AFTER
+    return study.launched_at < moment - UNOPENED_AFTER
 
 
 def describe_running(ids: Collection[UUID]) -> dict[UUID, StudyRow]:
