@@ -93,7 +93,11 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
         "invited": len(people),
         "begun": sum(person.state not in ("unopened", "opened") for person in people),
         "finished": sum(person.state == "done" for person in people),
-        "remarks": list_remarks(study, moment, is_blind=is_blind) if collected else [],
+        "remarks": list_remarks(
+            study, {person.pseudonym: person.name for person in people}, moment, is_blind=is_blind
+        )
+        if collected
+        else [],
         "forecast": forecast,
         "done_by": describe_day(forecast.likely, moment) if forecast else "",
         "early": describe_moment(forecast.early, moment) if forecast else "",
