@@ -63,7 +63,10 @@ class Setting:
 
     @property
     def column(self) -> str:
-        """Return the column that stores it; pages with an item don't read `texts`."""
+        """Return the column that stores it; pages with an item don't read `texts`.
+
+        A setting that comes to the page "read", or leaves it, takes its values along: migrate them.
+        """
         if self.kind is None:
             return self.name
         is_read = self.page == "read" and not issubclass(self.kind, models.BooleanField)
