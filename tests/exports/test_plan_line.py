@@ -121,7 +121,7 @@ def test_overview_and_plan_show_the_line_to_copy(staff_client: Client):
     (line,) = list_lines(study)
 
     pages = [staff_client.get(url(name, study)).text
-             for name in ("study-overview", "study-analysis-plan")]  # fmt: skip
+             for name in ("study-overview", "setup-plan")]  # fmt: skip
 
     for page in pages:
         assert f'value="{line}"' in page
@@ -131,7 +131,7 @@ def test_overview_and_plan_show_the_line_to_copy(staff_client: Client):
 def test_draft_has_no_line(staff_client: Client):
     study = make_study(items=2)
 
-    page = staff_client.get(url("study-analysis-plan", study)).text
+    page = staff_client.get(url("setup-plan", study)).text
 
     assert "evalsite-plan" not in page
     assert "plan.txt" not in read_files(pack(study))

@@ -29,7 +29,7 @@ PAGES = {
     "What people read": "setup-read",
     "Work": "setup-work",
     "Quality": "setup-quality",
-    "Plan": "study-analysis-plan",
+    "Plan": "setup-plan",
     "Invite": "study-invite",
 }
 WHERE = {
@@ -164,14 +164,12 @@ def pages(staff_client, researcher, settings, tmp_path) -> dict[str, str]:
         for name in list(PAGES.values())[1:]:
             address = reverse(f"admin:{name}", args=[study.pk])
             html = staff_client.get(address).text
-            if name == "study-analysis-plan":
+            if name == "setup-plan":
                 # the row of a rule comes with a button
                 html += staff_client.post(address, {"do": "add-rule"}).text
             texts[name] = texts.get(name, "") + html.replace(str(study.pk), "STUDY")
     live = make_planned_study(hides_results=False)
-    texts["study-analysis-plan"] += staff_client.get(
-        reverse("admin:study-analysis-plan", args=[live.pk])
-    ).text
+    texts["setup-plan"] += staff_client.get(reverse("admin:setup-plan", args=[live.pk])).text
     for key in ("prolific", "panel"):
         texts["study-invite"] += staff_client.get(panel_of(make_round(live, key))).text
     # the pages of New study, and the draft's own link to another instrument
