@@ -62,7 +62,8 @@ def collect_study_views() -> list[StudyView]:
             if error.name != f"evalsite.{app}.study_views":
                 raise
             continue
-        views += module.study_views
+        # pages that register themselves need no list
+        views += getattr(module, "study_views", [])
     return sorted([*views, *REGISTERED], key=lambda page: page.order)
 
 

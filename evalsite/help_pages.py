@@ -162,9 +162,9 @@ def show_chapter(request: HttpRequest, name: str) -> TemplateResponse:
 
     # the first paragraph is the lede
     lede, _, steps = _PAGE.sub(link, text).strip().partition("\n\n")
-    others = [guide for guide in _list_guides() if guide[0] != name]
+    guides = [guide for guide in _list_guides() if guide[0] != name]
     context = {
-        "title": title, "lede": lede, "html": _render(steps), "draft": draft, "others": others,
+        "title": title, "lede": lede, "html": _render(steps), "draft": draft, "guides": guides,
     }  # fmt: skip
     return TemplateResponse(request, "admin/help_guide.html", context)
 

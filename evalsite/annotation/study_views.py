@@ -1,4 +1,4 @@
-"""Staff pages: trying a study, launching it, and steering it while it runs."""
+"""Staff pages: items that are held, and a study that is paused, archived or brought back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,32 +19,37 @@ from evalsite.annotation.pages.held_items import (
     release_item,
     reports_by_item,
 )
-from evalsite.annotation.running.crowd_views import crowd_views
-from evalsite.annotation.running.earlier_studies_views import earlier_views
-from evalsite.annotation.running.invite_page import show_invite  # noqa: F401 (a page by itself)
+from evalsite.annotation.running import (  # noqa: F401 (pages that register themselves)
+    crowd_views,
+    earlier_studies_views,
+    invite_page,
+    made_check_views,
+    panel_page,
+    pilot_views,
+    places_views,
+    quota_views,
+    read_views,
+    setup_views,
+    stop_views,
+    work_page,
+)
 from evalsite.annotation.running.launch import (
     archive_study,
     pause_study,
     resume_study,
     unarchive_study,
 )
-from evalsite.annotation.running.panel_page import show_panel  # noqa: F401 (a page by itself)
-from evalsite.annotation.running.pilot_views import pilot_views
-from evalsite.annotation.running.places_views import places_views
-from evalsite.annotation.running.quota_views import quota_views
-from evalsite.annotation.running.read_views import show_read  # noqa: F401 (registers its page)
-from evalsite.annotation.running.setup_views import setup_views
-from evalsite.annotation.running.stop_views import stop_views
-from evalsite.annotation.running.work_page import show_work  # noqa: F401 (a page by itself)
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.staff_pages import StudyView, find_home
+from evalsite.studies.staff_pages import find_home, study_page
 
 PAGE = 50
+_EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 
 # --- held items ---------------------------------------------------------------------
 
 
+@study_page("held/", name="study-held", role=_EDITOR, within="Overview")
 @require_safe
 def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what was reported and why, for a decision."""
@@ -66,6 +71,7 @@ def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "annotation/held.html", {"rows": rows, "held": items})
 
 
+@study_page("held/<int:item_id>/release/", name="item-release", role=_EDITOR)
 @require_POST
 def release(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
     item = get_object_or_404(Item, study=study, pk=item_id)
@@ -78,66 +84,46 @@ def release(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBas
     return redirect("admin:study-held", study.pk)
 
 
-# --- what these pages share ---------------------------------------------------------
+# --- from one state to another --------------------------------------------------------------
 
 
-def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpResponseBase]:
-    """Return a view that asks the service for one thing and says how it went."""
+@study_page("pause/", name="study-pause", role=_EDITOR)
+@require_POST
+def pause(request: HttpRequest, study: Study) -> HttpResponseBase:
+    return _steer(request, study, pause_study, "Paused.")
 
-    @require_POST
-    def view(request: HttpRequest, study: Study) -> HttpResponseBase:
-        try:
-            service(study=study, by=request.user)
-        except ValidationError as error:
-            _show_error(request, error)
-        else:
-            if done:
-                messages.success(request, done)
-        return redirect(f"admin:{find_home(study)}", study.pk)
 
-    return view
+@study_page("resume/", name="study-resume", role=_EDITOR)
+@require_POST
+def resume(request: HttpRequest, study: Study) -> HttpResponseBase:
+    return _steer(request, study, resume_study, "Resumed. New work is handed out again.")
+
+
+@study_page("archive/", name="study-archive", role=_OWNER)
+@require_POST
+def archive(request: HttpRequest, study: Study) -> HttpResponseBase:
+    done = "Archived. It is listed among the archived studies."
+    return _steer(request, study, archive_study, done)
+
+
+@study_page("archive/undo/", name="study-unarchive", role=_OWNER, is_reading=True)
+@require_POST
+def unarchive(request: HttpRequest, study: Study) -> HttpResponseBase:
+    return _steer(request, study, unarchive_study, "Restored. It is back among your studies.")
+
+
+def _steer(
+    request: HttpRequest, study: Study, service: Callable[..., Any], done: str
+) -> HttpResponseBase:
+    try:
+        service(study=study, by=request.user)
+    except ValidationError as error:
+        _show_error(request, error)
+    else:
+        messages.success(request, done)
+    return redirect(f"admin:{find_home(study)}", study.pk)
 
 
 def _show_error(request: HttpRequest, error: ValidationError) -> None:
     for problem in error.messages:
         messages.error(request, problem)
-
-
-_EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
-
-study_views = [
-    *places_views,
-    *earlier_views,
-    *quota_views,
-    *crowd_views,
-    *setup_views,
-    *pilot_views,
-    *stop_views,
-    StudyView(path="held/", name="study-held", view=show_held, role=_EDITOR, within="Overview"),
-    StudyView(path="held/<int:item_id>/release/", name="item-release", view=release, role=_EDITOR),
-    StudyView(
-        path="pause/",
-        name="study-pause",
-        view=_steer(pause_study, "Paused."),
-        role=_EDITOR,
-    ),
-    StudyView(
-        path="resume/",
-        name="study-resume",
-        view=_steer(resume_study, "Resumed. New work is handed out again."),
-        role=_EDITOR,
-    ),
-    StudyView(
-        path="archive/",
-        name="study-archive",
-        view=_steer(archive_study, "Archived. It is listed among the archived studies."),
-        role=_OWNER,
-    ),
-    StudyView(
-        path="archive/undo/",
-        name="study-unarchive",
-        view=_steer(unarchive_study, "Restored. It is back among your studies."),
-        role=_OWNER,
-        is_reading=True,
-    ),
-]

@@ -1,21 +1,20 @@
 """summary.md: the results of a packet on one page of Markdown, for a repository."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 # what the page shows at most, so that it stays within 60 lines
-_MOST_SYSTEMS, _MOST_CRITERIA, _MOST_PAIRS = 10, 12, 3
+_MOST_SYSTEMS, _MOST_CRITERIA = 10, 12
 
 
 def write_summary(study: Any, report: Any, files: Mapping[str, str]) -> str:
     """Return the page: what was rated by how many, what was found, and what it can't show."""
-    from evalsite.results.report.criterion_view import view_criteria
+    from evalsite.results.report.source import make_source
 
-    views = view_criteria(report.content["kept"], None)
     lines = [
         *_describe_rated(study, report),
-        *_tabulate(views),
-        *_list_criteria(views, people=_count_people(study)),
+        *_describe_results(make_source(study, report)),
         *_describe_people(study),
         "## Files",
         "",
@@ -53,51 +52,33 @@ def _describe_rated(study: Any, report: Any) -> Iterator[str]:
     yield from ("", *(f"`{line}`" for line in list_lines(study)[:1]), "")
 
 
-def _tabulate(views: Sequence[Any]) -> Iterator[str]:
-    """Return one table of all systems: the estimate on each criterion, with its interval."""
-    shown = views[:_MOST_CRITERIA]
-    rows = {
-        view.key: {row.name: _write(row.value, row.interval) for row in view.systems}
-        for view in shown
-    }
-    names = list(dict.fromkeys(row.name for view in shown for row in view.systems))
-    heads = [f"{_escape(view.label)}: {view.estimate} (95% CI)" for view in shown]
-    yield from ("## Results", "")
-    yield f"| System | {' | '.join(heads)} |"
-    yield "|---" * (len(heads) + 1) + "|"
-    for name in names[:_MOST_SYSTEMS]:
-        cells = [rows[view.key].get(name, "") for view in shown]
-        yield f"| {' | '.join([_escape(name), *cells])} |"
+def _describe_results(source: Any) -> Iterator[str]:
+    """Return the table of systems by question, then what was found on each."""
+    from evalsite.results.document.text import quote_markdown, render_lines, write_markdown_table
+    from evalsite.results.report.sections.findings import (
+        make_paper,
+        write_decision,
+        write_finding,
+    )
+    from evalsite.results.report.source import list_decisions
+
+    table = make_paper(source)
+    shortened = replace(table, rows=table.rows[:_MOST_SYSTEMS])
+    yield from (
+        "## Results",
+        "",
+        write_markdown_table(shortened),
+        "",
+        quote_markdown(table.caption),
+    )
     yield ""
-
-
-def _list_criteria(views: Sequence[Any], *, people: int) -> Iterator[str]:
-    for view in views[:_MOST_CRITERIA]:
-        role = " (primary)" if view.role == "primary" else ""
-        parts = [f"**{_escape(view.label)}**{role}:"]
-        # names of systems are in the sentences
-        parts += [_escape(sentence) for sentence, is_main in view.verdict.sentences if is_main]
-        if len(view.pairs) <= _MOST_PAIRS:
-            parts += [
-                f"Difference {_escape(pair.first)} − {_escape(pair.second)}: "
-                f"{_write(pair.value, pair.interval)}."
-                for pair in view.pairs
-            ]
-        parts.append(_describe_agreement(view, people))
-        parts += map(_escape, view.planned)
-        yield f"- {' '.join(parts)}"
-    if len(views) > _MOST_CRITERIA:
-        yield f"- {len(views) - _MOST_CRITERIA} more criteria are in `report.html`."
+    criteria = source.criteria[:_MOST_CRITERIA]
+    for criterion in criteria:
+        yield from render_lines(write_decision(decision) for decision in list_decisions(criterion))
+    yield from render_lines(write_finding(criterion) for criterion in criteria)
+    if more := len(source.criteria) - len(criteria):
+        yield f"- {more} more questions are in `report.html`."
     yield ""
-
-
-def _describe_agreement(view: Any, people: int) -> str:
-    if people < 2:
-        return "With one person, agreement can't be known."
-    if not view.agreement:
-        return "Agreement isn't computed for this kind of answer."
-    row = view.agreement[0]
-    return f"Agreement ({row.name}): {_write(row.value, row.full_interval)}."
 
 
 def _describe_people(study: Any) -> Iterator[str]:
@@ -121,10 +102,6 @@ def _describe_people(study: Any) -> Iterator[str]:
         "model answer. The plan's line proves its date only where somebody else keeps it."
     )
     yield ""
-
-
-def _write(value: str, interval: str) -> str:
-    return f"{value} ({interval})" if interval else value
 
 
 def _escape(text: str) -> str:

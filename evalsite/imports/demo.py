@@ -22,6 +22,7 @@ from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
 from evalsite.lib.limited import read_json
 from evalsite.participants.models import Origin, Participant
+from evalsite.participants.recruiting import store_open_link, turn_on
 from evalsite.quality.models import PeopleFigures
 from evalsite.studies.instruments import adopt_instrument, read_file
 from evalsite.studies.models import Batch, Study
@@ -138,6 +139,7 @@ def _launch(study: Study, *, by: Any) -> Study:
     if job.state != Job.State.DONE:
         raise ValidationError(job.message)
     study.refresh_from_db()
+    turn_on(recruitment=store_open_link(study), by=by)
     return study
 
 

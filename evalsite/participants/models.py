@@ -188,8 +188,6 @@ class RecruitmentManager(models.Manager["Recruitment"]):
             study=study,
             number=0,
             platform=find_open_link().key,
-            # a notice is for people one knows
-            is_on=not study.has_notice,
             has_further_sets=True,
         )
 

@@ -215,6 +215,8 @@ class Platform:
     least_pay: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     advised_pay: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     settings: tuple[Setting, ...] = ()
+    # the platform on whose page this one is offered; "": on Invite itself
+    offered_by: str = ""
     is_installed: bool = True
 
     def name_for_people(self, settings: Mapping[str, str]) -> str:

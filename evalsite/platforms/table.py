@@ -370,6 +370,7 @@ class MTurkLink(Platform):
 
 MTURK_LINK = MTurkLink(
     key="mturk",
+    offered_by="panel",
     label="Mechanical Turk",
     summary="Uses a survey link. Each set gets a code of its own to paste back.",
     person=Parameter(name="workerId", pattern=re.compile("A[0-9A-Z]{9,20}"), spell=str.upper),

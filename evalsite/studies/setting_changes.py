@@ -87,7 +87,7 @@ def change_settings(
         setattr(current, name, values[name])
     _refuse_long_sheet(current)
     if set(changed) & {"has_notice", "answers_kept_for"}:
-        _check_consent(current, is_new_notice="has_notice" in changed)
+        _check_consent(current)
     if current.batches.filter(opened_at__isnull=False).exists():
         _fit_what_is_open(current, changed, by=by)
     current.revision += 1
@@ -99,7 +99,7 @@ def change_settings(
     return current
 
 
-def _check_consent(study: Study, *, is_new_notice: bool) -> None:
+def _check_consent(study: Study) -> None:
     """Have a notice only where nobody comes by a link that is shared, and else a whole page."""
     if not study.has_notice:
         if study.is_launched and not study.answers_kept_for:
@@ -112,12 +112,9 @@ def _check_consent(study: Study, *, is_new_notice: bool) -> None:
     rounds = study.recruitments.filter(is_on=True)
     shared = [recruitment for recruitment in rounds if recruitment.has_link]
     if not study.is_launched:
-        # nobody has come by it: it is on until somebody chooses
+        # nobody has come by it
         study.recruitments.filter(number=0).update(is_on=False)
         shared = [recruitment for recruitment in shared if recruitment.number]
-    elif is_new_notice and not study.recruitments.filter(number=0).exists():
-        # the open link of a study with a page is on before it is stored
-        shared.append(study.recruitments.open_link(study))
     if shared:
         raise ValidationError(
             f"People come in by {shared[0].adapter.label}, and they agree on a consent page. Keep "

@@ -485,7 +485,7 @@ def test_an_expert_without_a_set_is_told_that_the_items_are_kept():
     page = visitor.client.get(f"{visitor.home}start/").text
 
     assert "Your items are ready" in page
-    assert "A place is free" not in page
+    assert "You can start now" not in page
 
 
 # --- before launch ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Experts in a browser: inviting them, their pages, and their work, accessible at both widths."""
+"""Invite in a browser: accessible at every width, by keyboard alone and without scripts."""
 
 from datetime import date
 
@@ -11,12 +11,13 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import (
     MAIN,
     Watch,
-    find_faults_in_turn,
+    find_faults,
     follow,
     press_tab_to,
 )
-from tests.support.experts import invite
-from tests.support.factories import make_user
+from tests.support.experts import NAMES, invite
+from tests.support.factories import launch, make_study, make_user
+from tests.support.rounds import make_round, panel_of
 from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,30 +27,86 @@ def small() -> Study:
     return make_live(items=2, set_size=2, is_practice_on=False, is_eligibility_on=False)
 
 
-@pytest.mark.torture
-def test_inviting_and_reassigning_works_by_keyboard(page: Page, live_server):
-    study = small()
+def list_pages() -> dict[str, str]:
+    """A draft without and with people, a study that runs, a person, and each panel."""
+    draft, invited = (make_study(items=4, k=2, title=title) for title in ("Empty", "Invited"))
+    invite(invited)
+    live = launch(make_study(items=4, k=3, pay_per_set="9.00", title="Live"))
+    [first, *_] = invite(live, *NAMES[:2], rates="share")
+    pages = {
+        name: reverse("admin:study-invite", args=[study.pk])
+        for name, study in (("draft", draft), ("invited", invited), ("live", live))
+    }
+    pages["person"] = reverse("admin:invited-change", args=[live.pk, first.pk])
+    for key in ("prolific", "connect", "sona", "panel", "mturk"):
+        pages[key] = panel_of(make_round(live, key, is_on=key == "prolific"))
+    return pages
+
+
+@pytest.mark.slow
+def test_every_page_of_invite_is_accessible_and_fits_every_width(page: Page, live_server):
     sign_in(page, live_server, make_user(is_superuser=True))
     watch = Watch(page)
-    page.goto(f"{live_server}{reverse('admin:study-experts', args=[study.pk])}")
-    faults = [find_faults_in_turn(page)]
-    page.fill("#id_people", "Ana Costa\nBen Okafor, ben@example.org")
+    faults = {}
+    for name, address in list_pages().items():
+        for width in (1280, 390, 360):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(f"{live_server}{address}")
+            for fold in page.locator("details.fold").all():
+                fold.evaluate("fold => { fold.open = true; }")
+            faults[name, width] = find_faults(page)
 
-    for do in ("check", "invite"):
-        press_tab_to(page, f"button[value={do}]", most=80)
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-        faults.append(find_faults_in_turn(page))
+    assert {step: found for step, found in faults.items() if found} == {}
+    assert watch.found == []
+
+
+@pytest.mark.slow
+def test_people_are_invited_by_keyboard_and_a_live_line_says_what_comes_of_it(
+    page: Page, live_server
+):
+    study = make_study(items=4, k=1)
+    sign_in(page, live_server, make_user(is_superuser=True))
+    watch = Watch(page)
+    page.goto(f"{live_server}{reverse('admin:study-invite', args=[study.pk])}")
+    press_tab_to(page, "#id_names")
+    page.keyboard.type("Ana Costa\nBen Okafor")
+    page.wait_for_selector("#live-adds b:has-text('8 answers')")
+
+    press_tab_to(page, "button[value=add]")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
 
     assert study.experts.count() == 2
-    # a third person, so that somebody has none of the items
-    invite(study, "Chen Li")
-    follow(page, "a:has-text('Reassign 2 items')")
-    faults.append(find_faults_in_turn(page))
-    page.check("[name=to][value=anyone]")
-    follow(page, "button:has-text('Reassign 2 items')")
-    assert [one for one in faults if one] == []
+    study.refresh_from_db()
+    assert study.k == 2
     assert watch.found == []
+
+
+@pytest.mark.torture
+def test_without_scripts_a_button_says_what_comes_of_it_and_every_step_works(browser, live_server):
+    study = make_study(items=4, k=1, has_notice=True)
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    sign_in(page, live_server, make_user(is_superuser=True))
+    page.goto(f"{live_server}{reverse('admin:study-invite', args=[study.pk])}")
+
+    page.fill("#id_names", "Ana Costa\nBen Okafor")
+    page.check("[name=rates][value=share]")
+    follow(page, "p button[value=preview]")
+    assert "4 answers" in page.locator("#live-adds").inner_text()
+    follow(page, "button[value=add]")
+    assert page.locator(".invited input").count() == 2
+    follow(page, "form[action$='/prolific/'] button")
+    page.fill("#id_places", "3")
+    follow(page, "button[value=on]")
+    # nobody is paid so far
+    assert page.locator(".problem").count() == 1
+    page.goto(f"{live_server}{reverse('admin:study-invite', args=[study.pk])}")
+    follow(page, "#open-link button[value=on]")
+    assert study.recruitments.get(number=0).is_on
+    study.refresh_from_db()
+    assert not study.has_notice
+    context.close()
 
 
 @pytest.mark.torture

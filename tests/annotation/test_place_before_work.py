@@ -247,7 +247,7 @@ def test_waiting_is_reading_alone_and_taking_the_place_is_a_post():
     Slot.objects.update(state=Slot.State.FREE, participant=None, lease_until=None)
     free = second.get()
 
-    assert "Take the place" in free.text
+    assert ">Go on<" in free.text
     assert second.holds() == 0
     assert second.post("start/").headers["Location"] == f"{second.home}instructions/"
     assert second.holds() == 1
@@ -260,7 +260,7 @@ def test_place_goes_to_the_first_who_takes_it():
     for one in waiting:
         one.agree()
     Slot.objects.update(state=Slot.State.FREE, participant=None, lease_until=None)
-    assert ["Take the place" in one.get().text for one in waiting] == [True, True]
+    assert [">Go on<" in one.get().text for one in waiting] == [True, True]
 
     answers = [one.post("start/").headers["Location"] for one in waiting]
 

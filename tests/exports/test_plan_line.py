@@ -121,7 +121,7 @@ def test_overview_and_plan_show_the_line_to_copy(staff_client: Client):
     (line,) = list_lines(study)
 
     pages = [staff_client.get(url(name, study)).text
-             for name in ("study-overview", "study-analysis-plan")]  # fmt: skip
+             for name in ("study-overview", "setup-plan")]  # fmt: skip
 
     for page in pages:
         assert f'value="{line}"' in page
@@ -131,7 +131,7 @@ def test_overview_and_plan_show_the_line_to_copy(staff_client: Client):
 def test_draft_has_no_line(staff_client: Client):
     study = make_study(items=2)
 
-    page = staff_client.get(url("study-analysis-plan", study)).text
+    page = staff_client.get(url("setup-plan", study)).text
 
     assert "evalsite-plan" not in page
     assert "plan.txt" not in read_files(pack(study))
@@ -215,7 +215,7 @@ def test_later_versions_are_listed_with_what_they_changed():
         True,
         [
             "Plan 1 is the committed one; it was frozen, and there is no answer yet.",
-            "Plan 2 came later and changed: exclusion_rule.",
+            "Plan 2 came later and changed: exclusion rule.",
         ],
     )
     assert check_plan_hash(report, second)[1] == [

@@ -484,10 +484,13 @@ def test_items_page_shows_how_much_of_a_large_study_is_stored(
         if study := Study.objects.first():
             page = client.get(reverse("admin:batch-list", args=[study.pk])).text
             launch = client.get(reverse("admin:study-launch", args=[study.pk]))
-            shown.append((f"{done:,} of {total:,} items" in page, launch.status_code))
+            studies = client.get(reverse("admin:index")).text
+            words = f"{done:,} of {total:,} items"
+            shown.append((words in page, f"Storing {words}" in studies, launch.status_code))
             assert study.items.count() == len(study.config.practice)
 
     monkeypatch.setattr(new_study, "report_progress", look)
     run_waiting_jobs()
 
-    assert shown == [(True, 200)] * 4
+    assert shown == [(True, True, 200)] * 4
+    assert "Storing" not in client.get(reverse("admin:index")).text

@@ -88,6 +88,24 @@ def test_answer_that_is_not_listed_changes_nothing(staff_client: Client) -> None
     assert len(list_systems()) == 2
 
 
+def test_prompts_are_called_by_what_stands_before_their_text(staff_client: Client) -> None:
+    labels = ("v1: v1.txt: You are kind. {{question}}", "v2: v2.txt: Be brief. {{question}}")
+    drop(staff_client, write_promptfoo("gpt", prompts=labels))
+    assert list_systems() == [("v1", 3), ("v2", 3)]
+
+    post(staff_client, **{f"decision-{KEY}": "v2"})
+
+    assert list_systems() == [("gpt", 3)]
+
+
+def test_prompts_that_begin_alike_keep_their_whole_label(staff_client: Client) -> None:
+    labels = ("Answer: {{question}}", "Answer: briefly {{question}}")
+
+    drop(staff_client, write_promptfoo("gpt", prompts=labels))
+
+    assert sorted(name for name, _ in list_systems()) == sorted(labels)
+
+
 def test_one_prompt_for_each_model_asks_nothing(staff_client: Client) -> None:
     page = drop(staff_client, write_promptfoo("gpt", "llama", prompts=PROMPTS[:1]))
 

@@ -34,7 +34,7 @@ MARGIN = BETTER | {"relation-1": "not_worse", "margin-1": "1.2"}
 
 
 def read(client: Client, study: Study) -> str:
-    return client.get(url("study-analysis-plan", study)).text
+    return client.get(url("setup-plan", study)).text
 
 
 NAMES = ("system", "relation", "other", "criterion", "margin", "measure", "comparison", "threshold")
@@ -68,7 +68,7 @@ def save(client: Client, study: Study, **said: Any) -> Any:
         if kind == "condition":
             rows[f"condition-{place}-rule"] = number.partition("-")[0]
     rows |= {f"{kind}-TOTAL_FORMS": len(known) for kind, known in numbers.items()}
-    return post(client, study, "study-analysis-plan", rows, exclusion_rule=plan.exclusion_rule)
+    return post(client, study, "setup-plan", rows, exclusion_rule=plan.exclusion_rule)
 
 
 def limit(client: Client, study: Study, **said: Any) -> Any:
@@ -277,7 +277,7 @@ def test_a_viewer_reads_the_plan_and_cannot_write_it(staff_client):
     assert "neural is better than template." in html
     assert "70%, set for this study" in limits
     assert HOSTILE not in html
-    for name in ("study-analysis-plan", "study-flag-limits"):
+    for name in ("setup-plan", "study-flag-limits"):
         assert viewer.post(url(name, study), {}).status_code == 403
 
 

@@ -428,7 +428,7 @@ def test_confirmation_reminds_of_the_rule_that_was_written_down(staff_client, st
     ).text
 
     assert "Whoever fails &lt;half&gt; the checks" in html
-    assert page("study-analysis-plan", study) in html
+    assert page("setup-plan", study) in html
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ def walk(page, live_server):
     def show(name):
         page.goto(f"{live_server}{reverse(f'admin:{name}', args=[study.pk])}")
 
-    show("study-analysis-plan")
+    show("setup-plan")
     follow(page, "button[value=add-question]")
     page.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
     page.click("button[value=run]")

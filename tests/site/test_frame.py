@@ -93,11 +93,11 @@ def test_a_plan_is_said_beside_its_name(staff_client):
 
     written = staff_client.get(url("setup-work", study)).context["frame"].setup.entries
 
-    assert without["study-analysis-plan"].value == "none"
-    assert written["study-analysis-plan"].value == "written"
+    assert without["setup-plan"].value == "none"
+    assert written["setup-plan"].value == "written"
     AnalysisPlan.objects.update(hypotheses=[{"criterion": "informativeness"}])
     asked = staff_client.get(url("setup-work", study)).context["frame"].setup.entries
-    assert asked["study-analysis-plan"].value == "1 question"
+    assert asked["setup-plan"].value == "1 question"
 
 
 def test_value_that_nobody_chose_is_followed_by_default(staff_client):
@@ -119,7 +119,7 @@ def test_page_of_set_up_takes_few_queries_however_many_items(
     counts = []
     for items in (2, 60):
         study = make_study(items=items, groups="once", is_qualification_on=True)
-        with django_assert_max_num_queries(14) as queries:
+        with django_assert_max_num_queries(15) as queries:
             staff_client.get(url(name, study))
         counts.append(len(queries))
 
@@ -150,7 +150,7 @@ def test_menu_of_the_header_changes_the_state(db, state, editor, owner):
 
     given = {}
     for role in ROLES:
-        page = member(study, role).get(url("study-analysis-plan", study)).text
+        page = member(study, role).get(url("setup-plan", study)).text
         offered = (*names, "study-unarchive")
         given[role] = {name for name in offered if f'"{url(name, study)}"' in page}
 

@@ -17,7 +17,7 @@ from tests.building.test_new_uploads import TEXTS, drop
 from tests.building.test_ratings_pages import drop as drop_ratings
 from tests.support.factories import make_study
 from tests.support.planned import make_planned_study
-from tests.support.rounds import make_round
+from tests.support.rounds import make_round, panel_of
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +29,8 @@ PAGES = {
     "What people read": "setup-read",
     "Work": "setup-work",
     "Quality": "setup-quality",
-    "Plan": "study-analysis-plan",
+    "Plan": "setup-plan",
+    "Invite": "study-invite",
 }
 WHERE = {
     ("New study", "Instrument"): ["instrument", "url study-instrument"],
@@ -116,9 +117,29 @@ WHERE = {
     ("Quality", "Phones refused"): ["refuses_phones"],
     ("Plan", "Reason for a change after launch"): ["reason"],
     ("Plan", "Hide results"): ["hides_results"],
+    ("Invite", "Experts: names"): ["names"],
+    ("Invite", "Experts: what each rates, column"): ["rates", "column", "numbers"],
+    ("Invite", "Due date, reminders"): ["due_on", "is_reminded"],
+    ("Invite", "-"): ["open-is_from_one_place"],
+    ("Invite", "Open link: places, minutes, reward, typed IDs, phones"): [
+        "open-places", "open-refuses_phones"
+    ],
+    ("Invite", "Prolific: places"): ["places"],
+    ("Invite", "Prolific: minutes, reward, per minute"): ["url setup-work"],
+    ("Invite", "Prolific: 6 outcomes, codes, links"): ["code_no_consent", "code_no_place"],
+    ("Invite", "Submissions per person, further sets as bonus, typed IDs, phones"): [
+        "sets_per_person", "has_further_sets", "takes_typed_ids", "refuses_phones"
+    ],
+    ("Invite", "Panel: parameter, pattern, links"): [
+        "setting_parameter", "setting_form", "link_completed"
+    ],
+    ("Invite", "Second round"): ["url study-panel-again"],
 }  # fmt: skip
 # on a page that isn't one of Set up, as the table says
-BEYOND = {("Quality", "Phones refused"): "study-recruitment"}
+BEYOND = {
+    ("Quality", "Phones refused"): "study-invite",
+    ("Work", "Most items per participant"): "study-invite",
+}
 
 
 def read_rows() -> list[tuple[str, str, str]]:
@@ -136,24 +157,21 @@ def is_set_on_a_page(place: str) -> bool:
 def pages(staff_client, researcher, settings, tmp_path) -> dict[str, str]:
     """Each page of Set up, of drafts that have between them all that it may show."""
     settings.DATA_DIR = tmp_path
+    settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example.org", "eval@example.org"
     texts: dict[str, str] = {}
     for number, protocol in enumerate(("magnitude", "dialogue", "fluency")):
         study = make_study(items=2, protocol=protocol, title=f"Study {number}")
         for name in list(PAGES.values())[1:]:
             address = reverse(f"admin:{name}", args=[study.pk])
             html = staff_client.get(address).text
-            if name == "study-analysis-plan":
+            if name == "setup-plan":
                 # the row of a rule comes with a button
                 html += staff_client.post(address, {"do": "add-rule"}).text
             texts[name] = texts.get(name, "") + html.replace(str(study.pk), "STUDY")
     live = make_planned_study(hides_results=False)
-    texts["study-analysis-plan"] += staff_client.get(
-        reverse("admin:study-analysis-plan", args=[live.pk])
-    ).text
-    round_page = reverse(
-        "admin:study-recruitment", args=[live.pk, make_round(live, "prolific").number]
-    )
-    texts["study-recruitment"] = staff_client.get(round_page).text
+    texts["setup-plan"] += staff_client.get(reverse("admin:setup-plan", args=[live.pk])).text
+    for key in ("prolific", "panel"):
+        texts["study-invite"] += staff_client.get(panel_of(make_round(live, key))).text
     # the pages of New study, and the draft's own link to another instrument
     empty = TRANSLATIONS.replace("Today it rains.", "")
     texts["study-new"] = "".join(
@@ -175,9 +193,10 @@ def find(html: str, needle: str) -> bool:
         return f'name="{needle}' in html
     blank = "00000000-0000-0000-0000-000000000000"
     name = needle.removeprefix("url ")
-    ids = {"batch-undo-confirm": [blank], "study-question": ["question"], "study-example": [1]}.get(
-        name, []
-    )
+    ids = {
+        "batch-undo-confirm": [blank], "study-question": ["question"], "study-example": [1],
+        "study-panel-again": ["prolific", 2],
+    }.get(name, [])  # fmt: skip
     route = reverse(f"admin:{name}", args=[blank, *ids])
     return bool(re.search(route.replace(blank, '[^/"]+').replace("question/", ""), html))
 

@@ -43,7 +43,7 @@ READ = {
     ALL: [
         "study-overview", "study-progress", "study-item", "study-design", "study-people",
         "study-person", "study-setup",
-        "study-exclusions", "study-results", "study-analysis-plan", "study-flag-limits",
+        "study-exclusions", "study-results", "setup-plan", "study-flag-limits",
         "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
@@ -107,7 +107,7 @@ POST = {
     OWNERS: [
         "study-rules", "study-results-reveal", "output-correct", "system-rename",
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
-        "study-unarchive", "study-delete", "study-analysis-plan", "study-flag-limits",
+        "study-unarchive", "study-delete", "setup-plan", "study-flag-limits",
         "study-hand-over",
         "team-invite", "invitation-renew", "invitation-revoke", "member-role", "person-erase",
     ],
@@ -327,7 +327,7 @@ def test_editors_change_the_plan_until_the_launch(kind):
     client = sign_in(user)
 
     given = [
-        client.post(reverse("admin:study-analysis-plan", args=[study.pk])).status_code
+        client.post(reverse("admin:setup-plan", args=[study.pk])).status_code
         for study in (draft, live)
     ]
 

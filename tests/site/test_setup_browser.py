@@ -14,7 +14,7 @@ from tests.support.factories import launch, make_study, make_user
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 # of the plan of the pages: words a tenth more at most, and one field more in sight at most
-MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "study-analysis-plan": (226, 6)}
+MOST = {"setup-work": (225, 5), "setup-quality": (202, 1), "setup-plan": (226, 6)}
 # words in sight in main without table bodies and previews; fields in sight, a choice counted once
 COUNT = """() => {
   const main = document.querySelector("main").cloneNode(true);
@@ -125,7 +125,7 @@ def test_plan_is_written_by_keyboard_and_its_line_follows(page, live_server):
     sign_in(page, live_server, user)
     study = make_study(protocol="pairwise", items=20, k=5, by=user)
     names = list(study.systems.order_by("name").values_list("name", flat=True))
-    go_to(page, live_server, "study-analysis-plan", study)
+    go_to(page, live_server, "setup-plan", study)
 
     page.focus("#id_question-0-system")
     for key in (names[1], "Tab", "is not", "Tab", names[0], "Tab", "Tab", "30"):
@@ -158,7 +158,7 @@ def test_plan_without_scripts(browser, live_server):
     sign_in(page, live_server, user)
     study = make_study(protocol="pairwise", items=20, k=5, by=user)
     names = list(study.systems.order_by("name").values_list("name", flat=True))
-    go_to(page, live_server, "study-analysis-plan", study)
+    go_to(page, live_server, "setup-plan", study)
 
     page.select_option("#id_question-0-system", names[0])
     page.select_option("#id_question-0-other", names[1])

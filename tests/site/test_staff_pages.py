@@ -25,7 +25,7 @@ PAGES = {
     "study-design": (200, 200, 200),
     "study-exclusions": (200, 200, 200),
     "study-exclude": (200, 200, 403),
-    "study-analysis-plan": (200, 200, 200),
+    "setup-plan": (200, 200, 200),
     "setup-work": (200, 200, 403),
     "study-pilot": (200, 200, 403),
     "study-launch": (200, 200, 403),
@@ -35,7 +35,7 @@ PAGES = {
     "study-delete-confirm": (200, 403, 403),
 }
 POSTS = {
-    "study-analysis-plan": (422, 422, 403),
+    "setup-plan": (422, 422, 403),
     "setup-work": (422, 422, 403),
     "study-pilot-take": (303, 303, 403),
     "study-launch-start": (302, 403, 403),

@@ -51,7 +51,8 @@ SIGNED_IN = {
     "account/password/", "account/password/set/", "account/two-factor/",
     "account/two-factor/off/", "account/two-factor/codes/", "account/two-factor/codes/new/",
     "account/two-factor/codes/file/", "admin/",
-    "admin/jsi18n/", "admin/autocomplete/", "admin/help/", "admin/help/<slug:name>/",
+    "admin/jsi18n/", "admin/autocomplete/", "admin/help/", "admin/help/search/",
+    "admin/help/<slug:name>/",
 }  # fmt: skip
 # redirects that say nothing, and the second step of signing in, which leads to the first
 REDIRECTS = {

@@ -27,7 +27,12 @@ PLANNED = {
     "read": (301, 5),
     "work": (225, 5),
     "quality": (202, 1),
+    "invite": (192, 5),
+    "links": (192, 5),
+    "prolific": (228, 4),
+    "prolific is on": (228, 4),
 }
+NAMES = "Ana Ruiz <ana@example.org>\nBen Otte <ben@example.org>\nChiara Conti"
 # 60 lines each
 TEXTS = {
     "source.de.txt": "Der Zug hält heute nicht in Bonn. Wagen",
@@ -139,34 +144,42 @@ def test_colleagues_can_be_given_a_study_after_five_pages(page, live_server, fil
 
 @pytest.mark.torture
 def test_three_colleagues_get_their_links(page, live_server, files):
+    watch = Watch(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     walk = walk_to_read(page, live_server.url, files)
     walk.press("#id_has_notice_0")
     walk.go("button[value=invite]")
     walk.look("invite")
-    walk.go("main a[href$='/launch/']")
+    walk.type("#id_names", NAMES)
+    page.wait_for_selector("#live-launch:has-text('3 people')")
+    walk.go("button[value=launch]")
     walk.look("launch")
     walk.go("main button.main")
     run_waiting_jobs()
     study = Study.objects.get()
-    page.goto(f"{live_server.url}{reverse('admin:study-invite', args=[study.pk])}")
-    walk.look("invite, launched")
-    walk.go("main a[href$='/experts/']")
-    walk.look("experts")
-    walk.type("#id_people", "Anna Weiss\nBen Otte\nChiara Conti")
-    walk.go("button[value=check]")
-    walk.look("what it adds")
-    walk.go("button[value=invite]")
-    walk.look("their links")
+    # where the page of the launch leads by itself once its job is done
+    page.goto(f"{live_server.url}{reverse('admin:study-launch', args=[study.pk])}")
+    walk.look("links")
+    walk.press(".invited tr:nth-child(3) [data-copy]")
 
     print(walk.write())  # noqa: T201
     study.refresh_from_db()
     assert study.is_launched
+    assert study.k == 3
     assert Expert.objects.filter(study=study).count() == 3
+    assert page.locator(".invited tbody tr").count() == 3
+    assert page.url.endswith(reverse("admin:study-invite", args=[study.pk]))
+    assert len(walk.rows) <= 8
+    # three to sign in, four to the notice and on; names, add and launch, launch, copy
+    assert walk.clicks <= 12
+    assert walk.find_excess() == {}
+    assert watch.found == []
 
 
 @pytest.mark.torture
 def test_study_with_pay_and_a_check_is_set_up_page_by_page(page, live_server, files):
     watch = Watch(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
     walk = walk_to_read(page, live_server.url, files)
     walk.type("#id_answers_kept_for", "10 years")
@@ -180,7 +193,6 @@ def test_study_with_pay_and_a_check_is_set_up_page_by_page(page, live_server, fi
     walk.go("main button.main")
     walk.look("quality, with it")
 
-    print(walk.write())  # noqa: T201
     study = Study.objects.get()
     assert not study.has_notice
     assert study.answers_kept_for == "10 years"
@@ -188,5 +200,24 @@ def test_study_with_pay_and_a_check_is_set_up_page_by_page(page, live_server, fi
     assert study.items.filter(kind="attention").count() == 1
     assert describe_setup(study).problems == []
     assert len(walk.rows) <= 9
+    walk.go(".do a[href$='/launch/']")
+    walk.look("launch")
+    walk.go("main button.main")
+    run_waiting_jobs()
+    page.goto(f"{live_server.url}{reverse('admin:study-launch', args=[study.pk])}")
+    walk.look("links")
+    walk.press("summary:has-text('A panel')")
+    walk.go("form[action$='/prolific/'] button")
+    walk.look("prolific")
+    walk.press("[data-copy=plink]")
+    walk.type("#id_places", "40")
+    walk.go("button[value=on]")
+    walk.look("prolific is on")
+
+    print(walk.write())  # noqa: T201
+    study.refresh_from_db()
+    recruitment = study.recruitments.get(platform="prolific")
+    assert (recruitment.is_on, recruitment.places) == (True, 40)
+    assert len(walk.rows) <= 14
     assert walk.find_excess() == {}
     assert watch.found == []

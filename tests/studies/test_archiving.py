@@ -125,11 +125,11 @@ def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
 
 
 def test_analysis_plan_of_an_archived_study_is_told_without_its_form(staff_client, closed):
-    assert "<select" in staff_client.get(url("study-analysis-plan", closed)).text
+    assert "<select" in staff_client.get(url("setup-plan", closed)).text
 
     staff_client.post(url("study-archive", closed))
 
-    page = staff_client.get(url("study-analysis-plan", closed))
+    page = staff_client.get(url("setup-plan", closed))
     assert "<select" not in page.text
     assert "How they are decided" in page.text
 

@@ -44,7 +44,7 @@ def test_save_and_continue_leads_to_the_next_page(staff_client):
     assert pages == [
         address(study, "work"),
         address(study, "quality"),
-        reverse("admin:study-analysis-plan", args=[study.pk]),
+        reverse("admin:setup-plan", args=[study.pk]),
     ]
 
 

@@ -30,7 +30,7 @@ def test_reading_time_is_that_of_the_words_of_a_set(staff_client):
     mend = find_mend(study)
 
     # 9 pages of 978 words at 238 words a minute are 36.98 minutes; in 15 minutes 3 can be read
-    assert (mend.minutes, mend.told, mend.pay, mend.hourly) == (37, 15, "£5.55", "£3.65")
+    assert (mend.minutes, mend.announced, mend.pay, mend.hourly) == (37, 15, "£5.55", "£3.65")
     assert mend.set_size == 3
 
 

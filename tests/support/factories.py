@@ -114,6 +114,16 @@ def launch(study: Study) -> Study:
     study.batches.update(opened_at=now())
     Study.objects.filter(pk=study.pk).update(state="live", version=version, launched_at=now())
     study.refresh_from_db()
+    # by which people of tests come
+    Recruitment.objects.get_or_create(
+        study=study,
+        number=0,
+        defaults={
+            "platform": "open_link",
+            "is_on": not study.has_notice,
+            "has_further_sets": True,
+        },
+    )
     return study
 
 

@@ -15,8 +15,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.sessions import LONG_SESSION, set_term
 from evalsite.exports.bundle import anonymous, verify
-from evalsite.results.report import drawings as drawings_of_reports
-from evalsite.results.report import plots
+from evalsite.results.report import files
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support import factories
@@ -35,7 +34,7 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PLAIN_DRAWINGS = {"svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>", "pdf": b"%PDF-1.4\n"}
+PLAIN_PDF = b"%PDF-1.4\n"
 # Milliseconds. Nothing waits so long by itself: three suites on two slow processors do.
 PATIENCE = 30_000
 
@@ -56,14 +55,8 @@ def _plain_drawings(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Reports have the files of their drawings, which are empty."""
-    list_drawings = drawings_of_reports._list_drawings
-    patch.setattr(plots, "write_drawing", lambda drawing, kind: PLAIN_DRAWINGS[kind])
-    patch.setattr(
-        drawings_of_reports,
-        "_list_drawings",
-        lambda criterion: [(name, lambda width: None) for name, _ in list_drawings(criterion)],
-    )
+    """Reports have the files of their charts, which are empty."""
+    patch.setattr(files, "draw_pdf", lambda chart: PLAIN_PDF)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A study and its report; what it says is computed once a run, for all tests that read it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from evalsite.annotation.models import Annotation
@@ -11,11 +10,11 @@ from evalsite.instruments.installed import get_protocol
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
+from evalsite.results.report.files import write_charts
 from evalsite.studies.models import Study, StudyVersion, System
 from evalsite.studies.version_cache import forget_versions
 from tests.support.emptying import made_once
 from tests.support.factories import make_participant, make_user
-from tests.support.fixtures import PLAIN_DRAWINGS
 
 # names that would run, break out or vanish where they are not escaped
 HOSTILE = (
@@ -72,14 +71,6 @@ def keep_report(study: Study) -> Report:
     """The report stands in the database, with stand-ins for its drawings."""
     content, digest = _ANALYSED[study.protocol]
     report = Report.objects.create(study=study, fingerprint="0", sha256=digest, content=content)
-    _add_drawings(report.folder, [one["key"] for one in content["kept"]["criteria"]])
+    write_charts(study, report)
     report.refresh_from_db()  # a copy, which a test may change
     return report
-
-
-def _add_drawings(folder: Path, keys: list[str]) -> None:
-    folder.mkdir(parents=True)
-    for key in keys:
-        for what in ("systems", "pairs", "distribution", "agreement"):
-            for kind, content in PLAIN_DRAWINGS.items():
-                (folder / f"{key}-{what}.{kind}").write_bytes(content)

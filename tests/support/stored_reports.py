@@ -150,13 +150,15 @@ class NamedBytes(FixedBytes):
 
 def make_rated(name: str, rated: Rated) -> Any:
     """Return a live study whose people have answered everything."""
-    os.urandom = random._urandom = NamedBytes(name)  # type: ignore[attr-defined]
     from evalsite.quality.models import AnalysisPlan
     from evalsite.studies.models import Study
-    from tests.support.factories import launch, make_study
+    from tests.support.factories import launch, make_study, make_user
     from tests.support.instruments import make_built_study
 
-    fields = {"title": name, "set_size": 4, "k": max(rated.people, 1), **rated.fields}
+    # whoever owns all of them is made before the sequence begins
+    owner = make_user()
+    os.urandom = random._urandom = NamedBytes(name)  # type: ignore[attr-defined]
+    fields = {"by": owner, "title": name, "set_size": 4, "k": max(rated.people, 1), **rated.fields}
     if isinstance(rated.instrument, str):
         study = make_study(protocol=rated.instrument, items=0, **fields)
     else:

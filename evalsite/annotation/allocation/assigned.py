@@ -4,7 +4,7 @@ An assigned place has no lease. The k answers of an item count whoever gives the
 are assigned first, and if there is none left, the item gets one more.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -78,17 +78,16 @@ def assign_items(study: Study, shares: Shares) -> Assigned:
     item_ids = sorted({item for items in shares.values() for item in items})
     _release_lapsed(study, item_ids)
     locked = Slot.objects.free().filter(item__in=item_ids).select_for_update().order_by("pos", "id")
-    free: dict[int, list[Slot]] = defaultdict(list)
-    for slot in locked:
-        free[slot.item_id].append(slot)
+    free: dict[int, deque[int]] = defaultdict(deque)
+    for pk, item in locked.values_list("pk", "item_id"):
+        free[item].append(pk)
     missing: list[tuple[Participant, int]] = []
     for person, items in shares.items():
-        taken = [free[item].pop(0).pk for item in items if free[item]]
-        Slot.objects.filter(pk__in=taken).update(
+        taken = {item: free[item].popleft() for item in items if free[item]}
+        Slot.objects.filter(pk__in=[*taken.values()]).update(
             state=Slot.State.LEASED, participant=person, lease_until=ASSIGNED
         )
-        mine = set(Slot.objects.filter(pk__in=taken).values_list("item", flat=True))
-        missing += [(person, item) for item in items if item not in mine]
+        missing += [(person, item) for item in items if item not in taken]
     return _add_places(study, missing, total=sum(map(len, shares.values())))
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest
@@ -14,8 +15,16 @@ from evalsite.annotation.running.kept_places import list_squatters, take_back_un
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
+
+_EDITOR = Membership.Role.EDITOR
+
+
+class JoiningForm(forms.Form):
+    """Whether new people may join; without a choice, they may not."""
+
+    do = forms.ChoiceField(choices=[("pause", "Pause"), ("resume", "Resume")], initial="pause")
 
 
 @transaction.atomic
@@ -32,9 +41,11 @@ def resume_joins(*, study: Study, by: Any) -> None:
         AuditEntry.objects.record("joining resumed", by=by, study_id=study.pk)
 
 
+@study_page("joining/", name="study-joining", role=_EDITOR)
 @require_POST
 def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
-    if request.POST.get("do") == "resume":
+    form = JoiningForm(request.POST)
+    if form.is_valid() and form.cleaned_data["do"] == "resume":
         resume_joins(study=study, by=request.user)
         messages.success(request, "New people can join again.")
     else:
@@ -43,6 +54,7 @@ def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-overview", study.pk)
 
 
+@study_page("places/unanswered/", name="study-places-unanswered", role=_EDITOR, within="Overview")
 @require_safe
 def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
     """List people who hold places and have saved nothing, before these are taken back."""
@@ -51,6 +63,7 @@ def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "studies/unanswered_places.html", context)
 
 
+@study_page("places/unanswered/take-back/", name="study-unanswered-take-back", role=_EDITOR)
 @require_POST
 def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
     squatters = take_back_unanswered(study=study, by=request.user)
@@ -61,23 +74,3 @@ def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         messages.warning(request, "Nothing was taken back: nobody holds places without an answer.")
     return redirect("admin:study-overview", study.pk)
-
-
-_EDITOR = Membership.Role.EDITOR
-
-crowd_views = [
-    StudyView(path="joining/", name="study-joining", view=switch_joins, role=_EDITOR),
-    StudyView(
-        path="places/unanswered/",
-        name="study-places-unanswered",
-        view=show_unanswered,
-        role=_EDITOR,
-        within="Overview",
-    ),
-    StudyView(
-        path="places/unanswered/take-back/",
-        name="study-unanswered-take-back",
-        view=take_back,
-        role=_EDITOR,
-    ),
-]

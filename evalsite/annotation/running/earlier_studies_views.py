@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -13,9 +15,31 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.participants.models import EarlierStudyRule
 from evalsite.participants.recognition import change_rules, count_marked, list_platform_ids
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import may_see_identities, study_page
 
 _RULES = {"": "No rule", **dict(EarlierStudyRule.Rule.choices)}
+
+
+class RulesForm(forms.Form):
+    """A rule for the people of each earlier study; what isn't posted stays."""
+
+    def __init__(self, data: Any, *, earlier: list[Study]) -> None:
+        super().__init__(data)
+        self.earlier = {f"rule-{study.pk}": study for study in earlier}
+        for name in self.earlier:
+            self.fields[name] = forms.ChoiceField(choices=list(_RULES.items()), required=False)
+
+    def read_rules(self) -> dict[Study, str]:
+        posted = self.data.keys()
+        return {
+            study: self.cleaned_data[name] for name, study in self.earlier.items() if name in posted
+        }
+
+
+class BlockListForm(forms.Form):
+    """The study whose people are listed."""
+
+    earlier = forms.UUIDField()
 
 
 def _list_earlier(request: HttpRequest, study: Study) -> list[Study]:
@@ -24,80 +48,62 @@ def _list_earlier(request: HttpRequest, study: Study) -> list[Study]:
     return list(members.exclude(pk=study.pk).order_by("-created_at").distinct())
 
 
+@study_page("earlier/", name="study-earlier", role=Membership.Role.EDITOR, within="setup-quality")
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_earlier(request: HttpRequest, study: Study) -> HttpResponseBase:
     """The rules on people of earlier studies, which may change while the study runs."""
     earlier = _list_earlier(request, study)
-    if request.method == "POST":
-        return _save(request, study, earlier)
+    form = RulesForm(request.POST if request.method == "POST" else None, earlier=earlier)
+    if form.is_bound:
+        if form.is_valid():
+            change_rules(study=study, rules=form.read_rules(), by=request.user)
+            messages.success(request, "Saved.")
+        else:
+            messages.error(request, "Choose one of the rules.")
+        return redirect("admin:study-earlier", study.pk)
     stored = dict(study.earlier_rules.values_list("earlier", "rule"))
     people = count_marked(earlier)
-    owned = set(
-        Membership.objects.filter(user=request.user.pk, study__in=earlier, has_identities=True)
-        .values_list("study", flat=True)
-    ) | set(
-        Membership.objects.filter(
-            user=request.user.pk, study__in=earlier, role=Membership.Role.OWNER
-        ).values_list("study", flat=True)
-    )  # fmt: skip
+    memberships = Membership.objects.filter(user=request.user.pk, study__in=earlier)
+    may_see = Q(has_identities=True) | Q(role=Membership.Role.OWNER)
+    with_identities = set(memberships.filter(may_see).values_list("study", flat=True))
     context: dict[str, Any] = {
         "rows": [
             {
-                "study": one,
-                "people": people.get(one.pk, 0),
-                "rule": stored.get(one.pk, ""),
-                "sees_identities": one.pk in owned,
+                "study": other,
+                "people": people.get(other.pk, 0),
+                "rule": stored.get(other.pk, ""),
+                "sees_identities": other.pk in with_identities,
             }
-            for one in earlier
+            for other in earlier
         ],
-        "others": len(stored.keys() - {one.pk for one in earlier}),
+        "others": len(stored.keys() - {other.pk for other in earlier}),
         "rules": _RULES,
     }
     return TemplateResponse(request, "studies/earlier.html", context)
 
 
-def _save(request: HttpRequest, study: Study, earlier: list[Study]) -> HttpResponseBase:
-    given = {one: request.POST.get(f"rule-{one.pk}") for one in earlier}
-    rules = {one: rule for one, rule in given.items() if rule is not None}
-    if set(rules.values()) - _RULES.keys():
-        messages.error(request, "Choose one of the rules.")
-    else:
-        change_rules(study=study, rules=rules, by=request.user)
-        messages.success(request, "Saved.")
-    return redirect("admin:study-earlier", study.pk)
-
-
+@study_page(
+    "earlier/block-list/",
+    name="block-list",
+    role=Membership.Role.EDITOR,
+    within="setup-quality",
+    is_reading=True,
+)
 @require_POST
 def show_block_list(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the ids of an earlier study's people, to those who may see identities there."""
-    wanted = request.POST.get("earlier", "")
-    earlier = next((one for one in _list_earlier(request, study) if str(one.pk) == wanted), None)
+    form = BlockListForm(request.POST)
+    known = {other.pk: other for other in _list_earlier(request, study)}
+    earlier = known.get(form.cleaned_data["earlier"]) if form.is_valid() else None
     if earlier is None:
         raise Http404
     if not may_see_identities(request, earlier):
         raise PermissionDenied
-    lists = [(name, "\n".join(ids), len(ids)) for name, ids in
-             list_platform_ids(earlier, by=request.user)]  # fmt: skip
+    lists = [
+        (name, "\n".join(ids), len(ids))
+        for name, ids in list_platform_ids(earlier, by=request.user)
+    ]
     context = {"earlier": earlier, "lists": lists}
     response = TemplateResponse(request, "studies/block_list.html", context)
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-earlier_views = [
-    StudyView(
-        path="earlier/",
-        name="study-earlier",
-        view=show_earlier,
-        role=Membership.Role.EDITOR,
-        within="setup-quality",
-    ),
-    StudyView(
-        path="earlier/block-list/",
-        name="block-list",
-        view=show_block_list,
-        role=Membership.Role.EDITOR,
-        within="setup-quality",
-        is_reading=True,
-    ),
-]

@@ -36,8 +36,8 @@ from evalsite.annotation.running.invite_forms import (
     RoundForm,
     SwitchForm,
 )
-from evalsite.annotation.running.invited_people import count_out_of_reach
-from evalsite.annotation.running.shares import Rates, list_items, plan_shares
+from evalsite.annotation.running.invited_people import count_out_of_reach, find_if_alone
+from evalsite.annotation.running.shares import Rates, count_planned, list_items
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_guarded
@@ -195,10 +195,12 @@ def _describe_people(request: HttpRequest, study: Study) -> dict[str, Any]:
     progress = list_progress(study)
     sees_names = may_see_identities(request, study)
     is_owner = has_role(request, study, Membership.Role.OWNER)
-    counts = [row.total for row in progress]
-    if progress and not study.is_launched:
-        people = [row.expert for row in progress]
-        counts = [len(items) for items in plan_shares(study, people)]
+    if study.is_launched:
+        counts = [row.total for row in progress]
+        out_of_reach = count_out_of_reach(study) if progress else 0
+    else:
+        counts, left = count_planned(study, [row.expert for row in progress])
+        out_of_reach = left if find_if_alone(study).exists() else 0
     rows: list[dict[str, Any]] = [
         {
             "person": row.expert,
@@ -228,7 +230,7 @@ def _describe_people(request: HttpRequest, study: Study) -> dict[str, Any]:
         "started": sum(row.has_started for row in progress),
         "done": sum(row.done for row in progress),
         "total": sum(counts),
-        "out_of_reach": count_out_of_reach(study) if progress else 0,
+        "out_of_reach": out_of_reach,
         "all_rate_everything": all(row.expert.rates == Rates.ALL for row in progress),
         "message": _write_message(request, study, rows) if sees_names and rows else None,
     }

@@ -1,6 +1,5 @@
 """Whether the people who are invited by name can finish the study."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.db.models.functions import Coalesce
 
 from evalsite.annotation.allocation.rounds import keep_taken
 from evalsite.annotation.models import ASSIGNED, Slot
-from evalsite.annotation.running.shares import is_for_everything, list_items, plan_shares
+from evalsite.annotation.running.shares import count_planned
 from evalsite.lib.clock import now
 from evalsite.participants.models import Expert, Recruitment, Visit
 from evalsite.platforms import installed_platforms
@@ -24,7 +23,9 @@ def count_out_of_reach(study: Study) -> int:
     """
     if study.has_ended or not find_if_alone(study).exists():
         return 0
-    return _count_unassigned(study) if study.is_launched else _count_unplanned(study)
+    if study.is_launched:
+        return _count_unassigned(study)
+    return count_planned(study, list(study.experts.order_by("pk")))[1]
 
 
 def find_if_alone(study: Study) -> QuerySet[Study]:
@@ -56,18 +57,6 @@ def _count_unassigned(study: Study) -> int:
     )
     slots = Slot.objects.filter(study=study, item__kind=Item.Kind.MAIN)
     return slots.exclude(state=Slot.State.DONE).exclude(is_for_somebody).count()
-
-
-def _count_unplanned(study: Study) -> int:
-    people = list(study.experts.order_by("pk"))
-    items = list_items(study).count()
-    if all(is_for_everything(study, person, items) for person in people):
-        return max(0, study.k - len(people)) * items
-    answers = Counter(pk for share in plan_shares(study, people) for pk in share)
-    missing = (
-        max(0, study.k - answers[pk]) for pk in list_items(study).values_list("pk", flat=True)
-    )
-    return sum(missing)
 
 
 def list_rounds(study: Study) -> list[Any]:

@@ -1,6 +1,6 @@
 """Letting people in: launch, pause, resume, close; and putting away what is closed."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
+from evalsite.participants.models import Expert
 from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.setting_changes import name_last_change
 from evalsite.studies.summary_lines import count_of
@@ -46,15 +47,22 @@ class AtLaunch:
 
 def mark_frozen(study: Study, known: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return a short digest of each part that the launch would freeze now; some may be known."""
-    counts = counts_of(study)
+    counts, known = counts_of(study), known or {}
     items = [counts.main.number, counts.main.newest, counts.main.changes, counts.by_kind]
     parts = {
         "settings": study.revision,
         "items": [items, sorted(system.name for system in study.systems.all())],
         "questions": study.config.to_data(),
-        **(known or {part.name: part.mark(study) for part in AT_LAUNCH}),
+        "people": known.get("people") or mark_people(study.experts.all()),
+        **{part.name: known.get(part.name) or part.mark(study) for part in AT_LAUNCH},
     }
     return {name: hash_content(part)[:16] for name, part in parts.items()}
+
+
+def mark_people(people: Iterable[Expert]) -> str:
+    """Return a text that is equal as long as the same people are invited to the same work."""
+    rows = [[person.pk, person.email, person.rates, person.selection] for person in people]
+    return hash_content(sorted(rows))
 
 
 def describe_changes(study: Study, seen: Mapping[str, str], reader: Any) -> list[str]:
@@ -67,6 +75,9 @@ def describe_changes(study: Study, seen: Mapping[str, str], reader: Any) -> list
         number = count_of(counts_of(study).records, "item")
         systems = count_of(counts_of(study).systems, "system")
         sentences.append(f"The items were changed: now {number} and {systems}.")
+    if "people" in changed:
+        number = count_of(study.experts.count(), "person is", "people are")
+        sentences.append(f"The people invited were changed: now {number} invited by name.")
     if "questions" in changed:
         sentences.append("The instrument was changed.")
     for part in AT_LAUNCH:
@@ -102,7 +113,8 @@ def launch_study(
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
-    problems += [problem.messages[0] for problem in find_problems(study)]
+    people = list(study.experts.order_by("pk"))
+    problems += [problem.messages[0] for problem in find_problems(study, people)]
     if problems:
         raise ValidationError(problems)
     if seen is not None and (changes := describe_changes(study, seen, by)):
@@ -248,10 +260,10 @@ def archive_study(*, study: Study, by: Any) -> None:
     _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=of)
     if Study.objects.filter(pk=study.pk, launched_at=None, version__isnull=False).exists():
         raise ValidationError("The study is being launched, so it can’t be archived now.")
-    if held := count_held(study):
+    if kept := count_held(study):
         raise ValidationError(
-            f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
-            f"still kept for people at work, until {format_local(held.until, by)} at the "
+            f"{count_of(kept.places, 'place')} of this study {'is' if kept.places == 1 else 'are'} "
+            f"still kept for people at work, until {format_local(kept.until, by)} at the "
             "latest. Archive it after that, or take the places back first."
         )
 
@@ -271,8 +283,8 @@ def find_held(study: Study) -> QuerySet[Slot]:
 
 def count_held(study: Study) -> Held | None:
     """Return what people at work hold of this study; None if they hold nothing."""
-    found = find_held(study).aggregate(places=Count("pk"), until=Max("lease_until"))
-    return Held(**found) if found["places"] else None
+    counts = find_held(study).aggregate(places=Count("pk"), until=Max("lease_until"))
+    return Held(**counts) if counts["places"] else None
 
 
 @transaction.atomic
@@ -303,6 +315,6 @@ def insist_on_editor(study: Study, by: Any) -> None:
 
 
 def _insist_on_role(study: Study, by: Any, *roles: Membership.Role) -> None:
-    held = Membership.objects.filter(study=study, user=by, role__in=roles)
-    if not by.is_superuser and not held.exists():
+    memberships = Membership.objects.filter(study=study, user=by, role__in=roles)
+    if not by.is_superuser and not memberships.exists():
         raise PermissionDenied(f"Only {' or '.join(roles)}s of the study may do this.")

@@ -26,33 +26,98 @@ from evalsite.instruments.questions import list_questions, number_texts
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.participants.access import language_of
 from evalsite.studies.forms import use_our_words
-from evalsite.studies.models import Item, Membership, Output, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.versions import shown_content
 
 INVALID = 422
 _LISTED = 200
 
 
+@study_page(
+    "set-up/quality/checks/new/",
+    name="check-new",
+    role=Membership.Role.EDITOR,
+    within="setup-quality",
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def make_check(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Choose an item and its texts; then answer it as a participant would; then it is stored."""
-    posted = request.POST if request.method == "POST" else None
-    data = request.GET if posted is None else posted
+    is_posted = request.method == "POST"
+    step = StepForm(request.POST if is_posted else request.GET)
     items = Item.objects.main().filter(study=study).order_by("id")
-    key = data.get("item", "")
+    key = step.read("item")
     source = (items.filter(key=key) if key else items).first()
-    form = CheckForm(posted, config=study.config)
-    is_short = "instruction" in data if posted is not None else data.get("how") != "answer"
+    form = CheckForm(request.POST if is_posted else None, config=study.config)
+    is_short = "instruction" in step.data if is_posted else step.read("how") != "answer"
     if is_short and form.has_answers and source is not None and study.version_id is None:
         return _make_attention(request, study, source, form)
-    if posted is None or source is None:
-        return _choose(request, study, items, source)
-    outputs = list(source.outputs.order_by("position"))
-    content = _read_content(posted, source, outputs)
-    if posted.get("do") == "choose" or not all(text.strip() for text in content.texts):
-        return _choose(request, study, items, source, content)
-    return _answer(request, study, content)
+    if not is_posted or source is None:
+        return _choose(request, study, source)
+    texts = ContentForm(request.POST, source=source)
+    content = texts.read_content()
+    if step.read("do") == "choose" or not all(text.strip() for text in content.texts):
+        return _choose(request, study, source, content, is_refused=step.read("do") != "choose")
+    return _answer(request, study, texts, content, is_saved=step.read("do") == "save")
+
+
+class StepForm(forms.Form):
+    """Which item is made into a check, in which way, and which button was pressed."""
+
+    item = forms.CharField(required=False)
+    how = forms.CharField(required=False)
+    do = forms.CharField(required=False)
+
+    def read(self, name: str) -> str:
+        return str(self.cleaned_data.get(name, "")) if self.is_valid() else ""
+
+
+class UnifiedField(forms.CharField):
+    """A text with one kind of line end, and without what can't be stored."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, strip=False)
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n").replace("\x00", "")
+
+
+class ContentForm(forms.Form):
+    """The item of a check: its inputs and texts as they are to be, and why an answer is right."""
+
+    kind = UnifiedField()
+    why = UnifiedField()
+
+    def __init__(self, data: Any, *, source: Item) -> None:
+        super().__init__(data)
+        self.source, self.outputs = source, list(source.outputs.order_by("position"))
+        names = [f"input-{name}" for name in source.inputs]
+        names += [f"output-{output.position}" for output in self.outputs]
+        self.fields |= {name: UnifiedField() for name in names}
+
+    def read_content(self) -> CheckContent:
+        """Return the check; what isn't posted, or is as it was, is that of the item."""
+        values = self.cleaned_data if self.is_bound and self.is_valid() else {}
+
+        def read(name: str, value: Any) -> Any:
+            is_same = name not in self.data or values.get(name) == str(value)
+            return value if is_same else values[name]
+
+        return CheckContent(
+            kind=read("kind", Item.Kind.GOLD),
+            source=self.source,
+            inputs={
+                name: read(f"input-{name}", value) for name, value in self.source.inputs.items()
+            },
+            texts=[read(f"output-{output.position}", output.text) for output in self.outputs],
+            why=read("why", "").strip(),
+        )
+
+    def list_kept(self) -> list[tuple[str, str]]:
+        """Return what the page with the questions posts again."""
+        return [("item", self.source.key)] + [
+            (name, self.data[name]) for name in self.fields if name in self.data
+        ]
 
 
 class CheckForm(forms.Form):
@@ -108,12 +173,12 @@ def _make_attention(
 ) -> HttpResponseBase:
     """Make an attention check of an item whose text says what to choose."""
     texts = list(source.outputs.order_by("position").values_list("text", flat=True))
-    instruction = form["instruction"].value() or ""
+    unified = UnifiedField().to_python(form["instruction"].value() or "").strip()
     content = CheckContent(
         kind=Item.Kind.ATTENTION,
         source=source,
         inputs=dict(source.inputs),
-        texts=[*texts[:-1], f"{texts[-1]} {_unify(instruction).strip()}".strip()],
+        texts=[*texts[:-1], f"{texts[-1]} {unified}".strip()],
     )
     if form.is_bound and form.is_valid():
         try:
@@ -136,36 +201,17 @@ def _make_attention(
     return TemplateResponse(request, "studies/check_short.html", context, status=status)
 
 
-def _read_content(data: Any, source: Item, outputs: list[Output]) -> CheckContent:
-    inputs = {
-        name: value
-        if data.get(f"input-{name}", str(value)) == str(value)
-        else _unify(data[f"input-{name}"])
-        for name, value in source.inputs.items()
-    }
-    return CheckContent(
-        kind=data.get("kind", Item.Kind.GOLD),
-        source=source,
-        inputs=inputs,
-        texts=[_unify(data.get(f"output-{output.position}", output.text)) for output in outputs],
-        why=_unify(data.get("why", "")).strip(),
-    )
-
-
-def _unify(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\x00", "")
-
-
 def _choose(
     request: HttpRequest,
     study: Study,
-    items: Any,
     source: Item | None,
     content: CheckContent | None = None,
+    *,
+    is_refused: bool = False,
 ) -> HttpResponseBase:
-    outputs = [] if source is None else list(source.outputs.order_by("position"))
+    items = Item.objects.main().filter(study=study).order_by("id")
     if source is not None and content is None:
-        content = _read_content({}, source, outputs)
+        content = ContentForm(None, source=source).read_content()
     labels = {column.name: column.heading for column in study.config.columns}
     context = {
         "source": source,
@@ -176,20 +222,28 @@ def _choose(
             for name, value in (content.inputs if content else {}).items()
         ],
         "outputs": list(enumerate(content.texts)) if content else [],
-        "is_refused": request.method == "POST" and request.POST.get("do") != "choose",
+        "is_refused": is_refused,
         "is_fixed": study.version_id is not None,
     }
-    status = INVALID if context["is_refused"] else 200
+    status = INVALID if is_refused else 200
     return TemplateResponse(request, "studies/check_new.html", context, status=status)
 
 
-def _answer(request: HttpRequest, study: Study, content: CheckContent) -> HttpResponseBase:
-    config, data = study.config, request.POST
+def _answer(
+    request: HttpRequest,
+    study: Study,
+    texts: ContentForm,
+    content: CheckContent,
+    *,
+    is_saved: bool,
+) -> HttpResponseBase:
+    config = study.config
     questions = list_questions(config, content.inputs, number_texts(content.texts))
     errors: dict[str, str] = {}
     problems: list[str] = []
-    if data.get("do") == "save":
-        form = RatingForm(data, config=config, questions=find_answered(questions, data))
+    if is_saved:
+        answered = find_answered(questions, texts.data)
+        form = RatingForm(texts.data, config=config, questions=answered)
         if form.is_valid():
             try:
                 gold = read_gold(form)
@@ -206,7 +260,7 @@ def _answer(request: HttpRequest, study: Study, content: CheckContent) -> HttpRe
             inputs=content.inputs,
             texts=content.texts,
             options=shown_content(study)["options"],
-            values=read_entered(config, questions, data),
+            values=read_entered(config, questions, texts.data),
             errors=errors,
             questions=questions,
         )
@@ -219,17 +273,18 @@ def _answer(request: HttpRequest, study: Study, content: CheckContent) -> HttpRe
                 "layout": config.layout,
                 "texts": shown_content(study)["texts"],
                 "content": content,
-                "kept": [
-                    (name, data[name])
-                    for name in data
-                    if name.startswith(("input-", "output-")) or name in ("kind", "item", "why")
-                ],
+                "kept": texts.list_kept(),
                 "problems": problems or list(errors.values()),
             },
             status=INVALID if problems or errors else 200,
         )
 
 
+@study_page(
+    "set-up/quality/checks/<int:item_id>/delete/",
+    name="check-delete",
+    role=Membership.Role.EDITOR,
+)
 @require_POST
 def remove_check(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
     item = get_object_or_404(list_made(study), pk=item_id)
@@ -240,20 +295,3 @@ def remove_check(request: HttpRequest, study: Study, item_id: int) -> HttpRespon
     else:
         messages.success(request, f"Deleted: {item.key}.")
     return redirect("admin:setup-quality", study.pk)
-
-
-made_check_views = [
-    StudyView(
-        path="set-up/quality/checks/new/",
-        name="check-new",
-        view=make_check,
-        role=Membership.Role.EDITOR,
-        within="setup-quality",
-    ),
-    StudyView(
-        path="set-up/quality/checks/<int:item_id>/delete/",
-        name="check-delete",
-        view=remove_check,
-        role=Membership.Role.EDITOR,
-    ),
-]

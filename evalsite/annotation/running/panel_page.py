@@ -83,19 +83,19 @@ def show_panel(
     if time > len(rounds) + 1:
         raise Http404("No such panel.")
     recruitment = rounds[time - 1] if time <= len(rounds) else None
-    here = redirect(panel_url(study, platform, time))
+    back = redirect(panel_url(study, platform, time))
     begin = SwitchForm(request.POST if request.method == "POST" else None)
     if recruitment is None:
         if begin.is_bound and begin.is_valid():
             create_recruitment(study=study, platform=panel, time=time, by=request.user)
-            return here
+            return back
         context = {"panel": panel, "name": name_round(panel, time), "recruitment": None}
         return TemplateResponse(request, "studies/panel.html", context)
     recruitment.study = study
     stored, possible = list(recruitment.codes.all()), list_possible(recruitment)
     items = study.items.main().count()
     if begin.is_bound and begin.is_valid() and begin.cleaned_data["do"] == BEGIN:
-        return here
+        return back
     # a copy: validation writes into it, and the page shows the panel as it is
     form = RoundForm(
         request.POST if request.method == "POST" else None,
@@ -107,7 +107,7 @@ def show_panel(
     if form.instance.places is None:
         form.initial["places"] = sets or None
     if form.is_bound and form.is_valid() and _save(request, recruitment, form):
-        return here
+        return back
     context = _describe(request, recruitment, stored, form.possible, items) | {
         "form": form,
         "has_errors": form.is_bound and bool(form.errors),
@@ -177,6 +177,9 @@ def _describe(
     return {
         "panel": panel,
         "label": recruitment.name_for_people or panel.label,
+        "offered": [
+            other for other in installed_platforms().values() if other.offered_by == panel.key
+        ],
         "steps": f"platforms/{panel.key}/steps.html",
         "rules": f"platforms/{panel.key}/rules.html",
         "recruitment": recruitment,
@@ -226,10 +229,10 @@ def _describe_more(recruitment: Recruitment, stored: list[OutcomeCode]) -> str:
     """Return the values of what is under More, in one line."""
     panel = recruitment.adapter
     in_sight = (Outcome.COMPLETED, Outcome.SCREENED_OUT)
-    others = [code for code in stored if code.code and code.outcome not in in_sight]
+    codes = [code for code in stored if code.code and code.outcome not in in_sight]
     words = []
     if any(leaves.takes_code for leaves in panel.exits.values()):
-        words.append(f"Other codes: {len(others) or 'none'}")
+        words.append(f"Other codes: {len(codes) or 'none'}")
     words.append("no phones" if recruitment.refuses_phones else "phones allowed")
     if panel.person is not None and panel.needs_person:
         words.append(f"typed IDs: {'on' if recruitment.takes_typed_ids else 'off'}")
@@ -326,20 +329,21 @@ def _check_places(study: Study, places: int, items: int) -> Point:
 
 def _check_minutes(study: Study) -> Point:
     """Compare the minutes that people are told with what colleagues took."""
-    told, url = minutes_per_set(study), study_url("study-pilot", study)
+    announced, url = minutes_per_set(study), study_url("study-pilot", study)
     pilots = list_pilots(study)
     tried = None
     if pilots:
         tried = suggest_time_and_pay(study, measure_times(pilots, find_answers(pilots)))
     if tried is None:
-        words = f"Then {count_of(told, 'minute')} {'is' if told == 1 else 'are'} only an estimate."
+        verb = "is" if announced == 1 else "are"
+        words = f"Then {count_of(announced, 'minute')} {verb} only an estimate."
         has_button = study.version_id is None
         return Point(
             title="Nobody has tried the work yet", words=words, state="look",
             url=url if has_button else "", button="Try it" if has_button else "",
         )  # fmt: skip
-    words = f"You announce {count_of(told, 'minute')}. Your trial took {tried.minutes}."
-    return Point(title="Minutes", words=words, state="look" if tried.minutes > told else "ok")
+    words = f"You announce {count_of(announced, 'minute')}. Your trial took {tried.minutes}."
+    return Point(title="Minutes", words=words, state="look" if tried.minutes > announced else "ok")
 
 
 def _count_outcomes(recruitment: Recruitment) -> dict[str, Arrivals]:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -28,6 +30,51 @@ LONGEST_NAME = 60
 LONGEST_COMMENT = 2000
 
 
+class StorableField(forms.CharField):
+    """A text without what can't be stored."""
+
+    def to_python(self, value: Any) -> str:
+        return drop_unstorable(str(super().to_python(value))).strip()
+
+
+class NameForm(forms.Form):
+    """The name under which a colleague tries a study."""
+
+    name = StorableField(
+        max_length=LONGEST_NAME,
+        error_messages={
+            "required": gettext_lazy("Enter your name."),
+            "max_length": gettext_lazy("Enter a shorter name."),
+        },
+    )
+
+
+class CommentForm(forms.Form):
+    """A comment, and which of the subjects it is about."""
+
+    about = forms.CharField(
+        error_messages={"required": gettext_lazy("Choose what your comment is about.")}
+    )
+    text = StorableField(
+        max_length=LONGEST_COMMENT,
+        error_messages={
+            name: gettext_lazy("Write your comment, in up to 2,000 characters.")
+            for name in ("required", "max_length")
+        },
+    )
+
+    def __init__(self, data: Any, *, subjects: list[dict[str, Any]]) -> None:
+        super().__init__(data)
+        self.subjects = {subject["value"]: subject for subject in subjects}
+
+    def clean_about(self) -> dict[str, Any]:
+        """Return the subject; ValidationError if there is none of this value."""
+        subject = self.subjects.get(self.cleaned_data["about"])
+        if subject is None:
+            raise ValidationError(_("Choose what your comment is about."))
+        return subject
+
+
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def join_pilot(request: HttpRequest, token: str) -> HttpResponse:
@@ -36,22 +83,20 @@ def join_pilot(request: HttpRequest, token: str) -> HttpResponse:
     if study is None:
         return unknown_link(request)
     with language_of(study):
-        name = drop_unstorable(request.POST.get("name", "")).strip()
-        error = ""
-        if request.method == "POST":
-            if not name:
-                error = _("Enter your name.")
-            elif len(name) > LONGEST_NAME:
-                error = _("Enter a shorter name.")
+        form = NameForm(request.POST if request.method == "POST" else None)
+        if form.is_bound and form.is_valid():
+            try:
+                personal = join_as_tester(study=study, name=form.cleaned_data["name"])
+            except ValidationError as problem:
+                form.add_error("name", problem)
             else:
-                try:
-                    personal = join_as_tester(study=study, name=name)
-                except ValidationError as problem:
-                    error = " ".join(problem.messages)
-                else:
-                    return private(redirect("participant-home", personal))
-        context = {"texts": shown_content(study)["texts"], "name": name, "error": error}
-        status = INVALID if error else 200
+                return private(redirect("participant-home", personal))
+        context = {
+            "texts": shown_content(study)["texts"],
+            "name": form["name"].value() or "",
+            "error": " ".join(map(str, form["name"].errors)),
+        }
+        status = INVALID if form.errors else 200
         return private(render(request, "participants/pilot_join.html", context, status=status))
 
 
@@ -62,32 +107,29 @@ def comment(request: HttpRequest, me: Participant) -> HttpResponse:
     if not me.is_pilot:
         return redirect(address(request, "participant-home"))
     subjects = _list_subjects(me)
-    chosen = request.POST.get("about", "")
-    text = drop_unstorable(request.POST.get("text", "")).strip()
-    error = ""
-    if request.method == "POST":
-        about = next((subject for subject in subjects if subject["value"] == chosen), None)
-        if about is None:
-            error = _("Choose what your comment is about.")
-        elif not text or len(text) > LONGEST_COMMENT:
-            error = _("Write your comment, in up to 2,000 characters.")
-        else:
-            # the same form, sent twice, is one comment
-            PilotComment.objects.get_or_create(
-                study=me.study, participant=me, text=text, resolved_at=None, **about["fields"]
-            )
-            return redirect(f"{address(request, 'pilot-comment')}?saved")
+    form = CommentForm(request.POST if request.method == "POST" else None, subjects=subjects)
+    if form.is_bound and form.is_valid():
+        # the same form, sent twice, is one comment
+        PilotComment.objects.get_or_create(
+            study=me.study,
+            participant=me,
+            text=form.cleaned_data["text"],
+            resolved_at=None,
+            **form.cleaned_data["about"]["fields"],
+        )
+        return redirect(f"{address(request, 'pilot-comment')}?saved")
+    errors = [error for errors in form.errors.values() for error in errors]
     context = page_context(request, me) | {
         "subjects": subjects,
-        "chosen": chosen,
-        "text": text,
-        "error": error,
+        "chosen": form["about"].value() or "",
+        "text": form["text"].value() or "",
+        "error": errors[0] if errors else "",
         "is_saved": "saved" in request.GET,
         "comments": me.pilot_comments.all(),
     }
     context["urls"].pop("comment")
     return render(
-        request, "participants/pilot_comment.html", context, status=INVALID if error else 200
+        request, "participants/pilot_comment.html", context, status=INVALID if errors else 200
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponseRedirect
@@ -32,19 +33,33 @@ from evalsite.participants.models import PilotComment
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.settings import name_page
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import format_money, minutes_per_set
 
+_EDITOR = Membership.Role.EDITOR
 _TEXTS = {"first-page": "summary", "consent": "consent", "instructions": "instructions"}
 
 
+class LinkForm(forms.Form):
+    """Whether the link for colleagues works."""
+
+    do = forms.ChoiceField(choices=[("on", "Make a link"), ("off", "Turn off the link")])
+
+
+class SettleForm(forms.Form):
+    """What becomes of a comment."""
+
+    do = forms.ChoiceField(choices=[("resolve", "Resolve"), ("reopen", "Open again")])
+
+
+@study_page("pilot/", name="study-pilot", role=_EDITOR, tab="Try it")
 @require_safe
 def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who tried the study, how long it took, what they say and where they disagree."""
     people = list_pilots(study)
     answers = find_answers(people) if people else []
     times = measure_times(people, answers)
-    compared = [one for one in people if one.given]
+    compared = [person for person in people if person.given]
     differences = compare_answers(study, compared, answers)
     suggestion = suggest_time_and_pay(study, times)
     comments = list(
@@ -56,10 +71,10 @@ def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
         "studies/pilot.html",
         {
             "pilots": people,
-            "names": [name_pilot(one) for one in compared],
+            "names": [name_pilot(person) for person in compared],
             "times": times,
-            "longest": max((one.total.total_seconds() for one in times), default=0),
-            "finished": sum(one.is_finished for one in times),
+            "longest": max((time.total.total_seconds() for time in times), default=0),
+            "finished": sum(time.is_finished for time in times),
             "suggestion": suggestion,
             "suggested_pay": (
                 format_money(suggestion.pay, study.currency)
@@ -69,8 +84,10 @@ def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
             "promised": minutes_per_set(study),
             "differences": differences[:ROWS],
             "compared": len(differences),
-            "open_comments": [_describe(study, one) for one in comments if not one.resolved_at],
-            "resolved": [_describe(study, one) for one in comments if one.resolved_at],
+            "open_comments": [
+                _describe(study, comment) for comment in comments if not comment.resolved_at
+            ],
+            "resolved": [_describe(study, comment) for comment in comments if comment.resolved_at],
             "link": request.build_absolute_uri(link) if is_link_open(study) else "",
             "has_items": describe_setup(study).counts.items > 0,
         },
@@ -82,7 +99,7 @@ def _describe(study: Study, comment: PilotComment) -> dict[str, Any]:
     if comment.kind == PilotComment.Kind.ITEM and comment.item is not None:
         about, name = f"Item: {comment.item.key}", "batch-list"
     elif comment.kind == PilotComment.Kind.QUESTION:
-        labels = {one.key: one.label for one in study.config.criteria}
+        labels = {criterion.key: criterion.label for criterion in study.config.criteria}
         about, name = (
             f"Question: {labels.get(comment.subject, comment.subject)}",
             name_page("instructions"),
@@ -98,6 +115,7 @@ def _describe(study: Study, comment: PilotComment) -> dict[str, Any]:
     }
 
 
+@study_page("pilot/take/", name="study-pilot-take", role=_EDITOR)
 @require_POST
 def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Go to the participants' pages as a person whose answers never count."""
@@ -112,9 +130,11 @@ def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
     return response
 
 
+@study_page("pilot/link/", name="study-pilot-link", role=_EDITOR)
 @require_POST
 def switch_pilot_link(request: HttpRequest, study: Study) -> HttpResponseBase:
-    is_on = request.POST.get("do") == "on"
+    form = LinkForm(request.POST)
+    is_on = form.is_valid() and form.cleaned_data["do"] == "on"
     switch_link(study=study, is_on=is_on, by=request.user)
     messages.success(
         request,
@@ -125,6 +145,7 @@ def switch_pilot_link(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-pilot", study.pk)
 
 
+@study_page("pilot/use/", name="study-pilot-use", role=_EDITOR)
 @require_POST
 def use_times(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save the time and pay that the pilot suggests."""
@@ -145,33 +166,13 @@ def use_times(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-pilot", study.pk)
 
 
+@study_page("pilot/comments/<int:comment_id>/", name="pilot-comment-settle", role=_EDITOR)
 @require_POST
 def settle(request: HttpRequest, study: Study, comment_id: int) -> HttpResponseBase:
     """Resolve a comment, or open it again."""
     comment = get_object_or_404(PilotComment, study=study, pk=comment_id)
-    is_resolved = request.POST.get("do") == "resolve"
+    form = SettleForm(request.POST)
+    is_resolved = form.is_valid() and form.cleaned_data["do"] == "resolve"
     settle_comment(comment=comment, is_resolved=is_resolved, by=request.user)
     messages.success(request, "Resolved." if is_resolved else "Open again.")
     return redirect("admin:study-pilot", study.pk)
-
-
-_EDITOR = Membership.Role.EDITOR
-
-pilot_views = [
-    StudyView(
-        path="pilot/",
-        name="study-pilot",
-        view=show_pilot,
-        role=_EDITOR,
-        tab="Try it",
-    ),
-    StudyView(path="pilot/take/", name="study-pilot-take", view=take_pilot, role=_EDITOR),
-    StudyView(path="pilot/link/", name="study-pilot-link", view=switch_pilot_link, role=_EDITOR),
-    StudyView(path="pilot/use/", name="study-pilot-use", view=use_times, role=_EDITOR),
-    StudyView(
-        path="pilot/comments/<int:comment_id>/",
-        name="pilot-comment-settle",
-        view=settle,
-        role=_EDITOR,
-    ),
-]

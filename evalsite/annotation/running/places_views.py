@@ -32,10 +32,12 @@ from evalsite.annotation.running.live_changes import (
 )
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Item, Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of, name_unit
 
 INVALID = 422
+_EDITOR = Membership.Role.EDITOR
+_BATCH = "batches/<uuid:batch_id>/open/"
 
 
 class AnswersForm(forms.Form):
@@ -54,6 +56,7 @@ class AnswersForm(forms.Form):
     )
 
 
+@study_page("answers/", name="study-answers", role=_EDITOR, within="Overview")
 @require_safe
 def show_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how many answers each item wants; with a number in the address, what that would do."""
@@ -101,16 +104,22 @@ def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
     return phrases
 
 
+class ChangeForm(AnswersForm):
+    """The number, and the study's revision when the person saw what it would do."""
+
+    revision = forms.IntegerField(min_value=0)
+
+
+@study_page("answers/change/", name="study-answers-change", role=_EDITOR)
 @require_POST
 def change_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
-    form = AnswersForm(request.POST)
-    revision = request.POST.get("revision", "")
-    if not form.is_valid() or not revision.isdecimal():
+    form = ChangeForm(request.POST)
+    if not form.is_valid():
         messages.error(request, "Nothing was changed. Enter the number again.")
         return redirect("admin:study-answers", study.pk)
-    k = form.cleaned_data["k"]
+    k, revision = form.cleaned_data["k"], form.cleaned_data["revision"]
     try:
-        changed = change_k(study=study, k=k, revision=int(revision), by=request.user)
+        changed = change_k(study=study, k=k, revision=revision, by=request.user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect("admin:study-answers", study.pk)
@@ -125,6 +134,7 @@ def change_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
 # --- later batches ------------------------------------------------------------------
 
 
+@study_page(f"{_BATCH}confirm/", name="batch-open-confirm", role=_EDITOR, within="Items")
 @require_safe
 def confirm_open(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
     batch = get_object_or_404(Batch, study=study, pk=batch_id)
@@ -133,6 +143,7 @@ def confirm_open(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResp
     return TemplateResponse(request, "studies/open_batch.html", context)
 
 
+@study_page(_BATCH, name="batch-open", role=_EDITOR)
 @require_POST
 def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
     batch = get_object_or_404(Batch, study=study, pk=batch_id)
@@ -148,6 +159,22 @@ def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponse
 # --- places kept for people who left ------------------------------------------------
 
 
+class SilenceForm(forms.Form):
+    """Since when people have been silent."""
+
+    before = forms.CharField()
+
+    def clean_before(self) -> datetime:
+        try:
+            before = datetime.fromisoformat(self.cleaned_data["before"])
+        except ValueError:
+            before = None
+        if before is None or before.tzinfo is None:
+            raise ValidationError("Enter a moment with its time zone.", code="moment")
+        return min(before, now())
+
+
+@study_page("places/kept/", name="study-places-kept", role=_EDITOR, within="Overview")
 @require_safe
 def show_kept(request: HttpRequest, study: Study) -> HttpResponseBase:
     """List people who hold places and have gone quiet, before these are taken back."""
@@ -164,17 +191,16 @@ def show_kept(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "studies/kept_places.html", context)
 
 
+@study_page("places/kept/take-back/", name="study-places-take-back", role=_EDITOR)
 @require_POST
 def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Free the places that the page showed, but for those of people who answered since."""
-    try:
-        before = datetime.fromisoformat(request.POST.get("before", ""))
-    except ValueError:
-        before = None
-    if before is None or before.tzinfo is None:
+    form = SilenceForm(request.POST)
+    if not form.is_valid():
         messages.error(request, "Nothing was taken back. Look at the list again.")
         return redirect("admin:study-places-kept", study.pk)
-    holders = take_back_places(study=study, before=min(before, now()), by=request.user)
+    before = form.cleaned_data["before"]
+    holders = take_back_places(study=study, before=before, by=request.user)
     if holders:
         places = count_of(count_places(holders), "place")
         people = count_of(len(holders), "person", "people")
@@ -195,6 +221,7 @@ def describe_places(study: Study) -> dict[str, Any]:
     return {"places": job, "has_stopped": not job.is_open or job.is_stale}
 
 
+@study_page("places/again/", name="study-places-again", role=_EDITOR)
 @require_POST
 def restart(request: HttpRequest, study: Study) -> HttpResponseBase:
     try:
@@ -202,35 +229,3 @@ def restart(request: HttpRequest, study: Study) -> HttpResponseBase:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect("admin:study-overview", study.pk)
-
-
-_EDITOR = Membership.Role.EDITOR
-_BATCH = "batches/<uuid:batch_id>/open/"
-
-places_views = [
-    StudyView(
-        path="answers/", name="study-answers", view=show_answers, role=_EDITOR, within="Overview"
-    ),
-    StudyView(
-        path="answers/change/", name="study-answers-change", view=change_answers, role=_EDITOR
-    ),
-    StudyView(
-        path=f"{_BATCH}confirm/",
-        name="batch-open-confirm",
-        view=confirm_open,
-        role=_EDITOR,
-        within="Items",
-    ),
-    StudyView(path=_BATCH, name="batch-open", view=open_now, role=_EDITOR),
-    StudyView(
-        path="places/kept/",
-        name="study-places-kept",
-        view=show_kept,
-        role=_EDITOR,
-        within="Overview",
-    ),
-    StudyView(
-        path="places/kept/take-back/", name="study-places-take-back", view=take_back, role=_EDITOR
-    ),
-    StudyView(path="places/again/", name="study-places-again", view=restart, role=_EDITOR),
-]

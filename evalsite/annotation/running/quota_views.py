@@ -15,7 +15,7 @@ from evalsite.annotation.allocation.quotas import count_holders
 from evalsite.participants.quotas import change_quotas, list_quota_questions
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 INVALID = 422
 _MOST = 1_000_000
@@ -60,6 +60,7 @@ class QuotaForm(forms.Form):
         return [{"label": question.label, "rows": rows[question.key]} for question in self.asked]
 
 
+@study_page("quotas/", name="study-quotas", role=Membership.Role.EDITOR, within="setup-quality")
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_quotas(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show and change the quotas of each question, also while the study runs."""
@@ -75,14 +76,3 @@ def show_quotas(request: HttpRequest, study: Study) -> HttpResponseBase:
     context = {"form": form, "tables": form.tables(count_holders(study))}
     status = INVALID if form.errors else 200
     return TemplateResponse(request, "studies/quotas.html", context, status=status)
-
-
-quota_views = [
-    StudyView(
-        path="quotas/",
-        name="study-quotas",
-        view=show_quotas,
-        role=Membership.Role.EDITOR,
-        within="setup-quality",
-    )
-]

@@ -33,7 +33,7 @@ PAGE_NAMES = {
     "read": "setup-read",
     "work": "setup-work",
     "quality": "setup-quality",
-    "plan": "study-analysis-plan",
+    "plan": "setup-plan",
 }
 
 

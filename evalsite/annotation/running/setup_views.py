@@ -5,11 +5,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.previews import is_preview, make_previews
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_setup
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role, study_page
+from evalsite.studies.staff_pages import has_role, study_page
 
 _EDITOR = Membership.Role.EDITOR
 
@@ -34,6 +33,3 @@ def show_preview(request: HttpRequest, study: Study, key: str) -> HttpResponseBa
     if not previews:
         raise Http404("There is no such page yet.")
     return HttpResponse(previews[0].html)
-
-
-setup_views: list[StudyView] = [*made_check_views]

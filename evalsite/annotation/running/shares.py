@@ -90,6 +90,20 @@ def plan_shares(study: Study, people: Sequence[Expert]) -> list[list[int]]:
     return shares
 
 
+def count_planned(study: Study, people: Sequence[Expert]) -> tuple[list[int], int]:
+    """Return how many items each of these people of a draft will have, and the answers they leave.
+
+    What is left is what all answers lack beyond what these people give.
+    """
+    items = list_items(study).count()
+    if all(is_for_everything(study, person, items) for person in people):
+        return [items] * len(people), max(0, study.k - len(people)) * items
+    shares = plan_shares(study, people)
+    answers = Counter(pk for share in shares for pk in share)
+    answered = sum(min(study.k, times) for times in answers.values())
+    return [len(share) for share in shares], study.k * items - answered
+
+
 def _count_needed(study: Study, items: Sequence[int]) -> Counter[int]:
     """Return how many answers of each item nobody is to give so far."""
     if study.version_id is None or not study.is_launched:
@@ -190,13 +204,26 @@ def _has_group_twice(items: Sequence[int]) -> bool:
     return groups.annotate(n=Count("pk")).filter(n__gt=1).exists()
 
 
-def find_problems(study: Study) -> list[ValidationError]:
+def find_problems(study: Study, people: Sequence[Expert]) -> list[ValidationError]:
     """Return what keeps the people who are invited from getting their items at launch."""
-    people = list(study.experts.order_by("pk"))
     is_simple = study.groups != Study.Groups.ONCE
     if is_simple and all(person.rates in (Rates.ALL, Rates.SHARE) for person in people):
         return []
     return check_shares(study, people, plan_shares(study, people))
+
+
+def count_apart(study: Study, people: Sequence[Expert]) -> int:
+    """Return how many groups of these people share no input with one another."""
+    items = list_items(study).count()
+    if len(people) < 2 or any(is_for_everything(study, person, items) for person in people):
+        return min(len(people), 1)
+    group_of = dict(list_items(study).values_list("pk", "group"))
+    groups: list[set[str]] = []
+    for share in plan_shares(study, people):
+        inputs = {group_of[pk] for pk in share}
+        apart = [group for group in groups if not group & inputs]
+        groups = [*apart, inputs.union(*(group for group in groups if group & inputs))]
+    return len(groups)
 
 
 def place_people(study: Study, people: Sequence[Expert], by: Any) -> Assigned | None:

@@ -16,7 +16,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import StopKind
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 INVALID = 422
 
@@ -59,6 +59,12 @@ class StopForm(forms.Form):
         use_our_words(self.fields.values())
 
 
+@study_page(
+    "people/<str:pseudonym>/stop/",
+    name="person-stop",
+    role=Membership.Role.EDITOR,
+    within="study-people",
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase:
     """Show what stopping this person does, and do it."""
@@ -85,14 +91,3 @@ def stop(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase
     }
     status = INVALID if form.errors else 200
     return TemplateResponse(request, "studies/stop_person.html", context, status=status)
-
-
-stop_views = [
-    StudyView(
-        path="people/<str:pseudonym>/stop/",
-        name="person-stop",
-        view=stop,
-        role=Membership.Role.EDITOR,
-        within="study-people",
-    ),
-]

@@ -132,7 +132,7 @@ def _choose_variant(items: list[Item], collection: Collection, decisions: Decisi
     # one prompt for each system distinguishes nothing
     if all(len(of_system) == 1 for of_system in by_system.values()):
         return
-    variants = sorted(set().union(*by_system.values()))
+    labels = _shorten_labels(sorted(set().union(*by_system.values())))
     noun = collection.variant or "prompt or filter"
     models = len(by_system)
     total = sum(map(len, by_system.values()))
@@ -140,13 +140,13 @@ def _choose_variant(items: list[Item], collection: Collection, decisions: Decisi
     nothing = " There would be nothing to compare." if models == 1 else ""
     answers = {EACH: each}
     meanings = {EACH: _count_outputs(total, numbers.total())}
-    for name in variants:
+    for variant, name in labels.items():
         answers[name] = f"the model{'s' if models > 1 else ''}, with {quote(name)} only"
-        with_it = sum(name in of_system for of_system in by_system.values())
-        meanings[name] = f"{_count_outputs(with_it, numbers[name])}{nothing}"
+        with_it = sum(variant in of_system for of_system in by_system.values())
+        meanings[name] = f"{_count_outputs(with_it, numbers[variant])}{nothing}"
     answer = decisions.ask(
         "variant",
-        f"There are outputs for {count_of(len(variants), noun)}. The systems are:",
+        f"There are outputs for {count_of(len(labels), noun)}. The systems are:",
         answers, meanings=meanings,
     )  # fmt: skip
     if not answer:
@@ -155,7 +155,7 @@ def _choose_variant(items: list[Item], collection: Collection, decisions: Decisi
             decisions.questions[-1] = replace(decisions.questions[-1], proposed=EACH)
         return
     for item in items:
-        item.outputs = _split_outputs(item, answer, is_alone=models == 1 and noun == PROMPT)
+        item.outputs = _split_outputs(item, answer, labels, is_alone=models == 1 and noun == PROMPT)
     collection.systems = {
         system: collection.systems.get(system, "") for item in items for system in item.outputs
     }
@@ -169,7 +169,15 @@ def _count_outputs(systems: int, outputs: int) -> str:
     return f"{systems:,} systems with {count_of(number, 'output')}{each}."
 
 
-def _split_outputs(item: Item, answer: str, *, is_alone: bool) -> dict[str, list[Output]]:
+def _shorten_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Return what comes before a colon, as promptfoo writes names before texts, if that differs."""
+    short = {label: label.partition(": ")[0] for label in labels}
+    return short if len({*short.values()}) == len(labels) else {label: label for label in labels}
+
+
+def _split_outputs(
+    item: Item, answer: str, labels: Mapping[str, str], *, is_alone: bool
+) -> dict[str, list[Output]]:
     """Return the outputs of one variant, or those of each under a name of its own.
 
     Prompts of a model that `is_alone` are named by themselves.
@@ -178,9 +186,10 @@ def _split_outputs(item: Item, answer: str, *, is_alone: bool) -> dict[str, list
     for system, outputs in item.outputs.items():
         for output in outputs:
             if answer == EACH:
-                name = output.variant if is_alone else f"{system} ({output.variant})"
+                label = labels[output.variant]
+                name = label if is_alone else f"{system} ({label})"
                 split.setdefault(name, []).append(output)
-            elif output.variant == answer:
+            elif labels[output.variant] == answer:
                 split.setdefault(system, []).append(output)
     return split
 

@@ -58,7 +58,7 @@ RUN = "run"
 _INVALID = 422
 
 
-@study_page("set-up/plan/", name="study-analysis-plan", place="Set up", tab=PAGES["plan"], order=42)
+@study_page("set-up/plan/", name="setup-plan", place="Set up", tab=PAGES["plan"], order=42)
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the plan: a form for editors until the launch, and for owners from then on.

@@ -198,6 +198,8 @@ def _write_entry(entry: Entry) -> str:
         return hold_together(write_figure(entry))
     if isinstance(entry, str):
         return entry
+    if entry.link:
+        return format_html('<a href="{}">{}</a>', entry.link, entry.text)
     text = (
         format_html("<b>{}</b>", entry.text) if entry.is_strong else format_html("{}", entry.text)
     )

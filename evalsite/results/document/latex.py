@@ -78,10 +78,6 @@ _OTHER_SCRIPT = (
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
-# as `escape` leaves "[@key]", *t* and *τ_b* of a sentence
-_UNDERSCORE = r"\_"
-_SYMBOL = re.compile(r"\{\*\}((?:[A-Za-z]|\$\\tau\$)(?:\\_[a-z])?)\{\*\}")
-_CITED = re.compile(r"\{\[\}@([a-z0-9,]+)\{\]\}")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in characters: longer heads and cells are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
@@ -116,14 +112,6 @@ def _is_of_other_script(sign: str) -> bool:
 def add_other_script(text: str) -> str:
     """Return a fragment with the command for other scripts before it, if it uses it."""
     return f"{_OTHER_SCRIPT}\n{text}" if r"\otherscript{" in text else text
-
-
-def set_sentence(text: str) -> str:
-    """Return the sentence in LaTeX: "[@key]" is a citation, and *t* or *τ_b* a formula."""
-    cited = _CITED.sub(lambda known: rf"\citep{{{known[1]}}}", escape(text))
-    return _SYMBOL.sub(
-        lambda known: f"${known[1].replace('$', '').replace(_UNDERSCORE, '_')}$", cited
-    )
 
 
 def set_p(text: str) -> str:

@@ -1,7 +1,7 @@
 """A document as Markdown, and its tables as Markdown and as CSV."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evalsite.analysis.figure import Figure
@@ -37,12 +37,19 @@ def render_text(document: Document) -> str:
         if kind == "paragraph":
             parts.append(" ".join(quote_markdown(sentence.text) for sentence in sentences))
         else:
-            parts.append("\n".join(f"- {_write_line(sentence)}" for sentence in sentences))
+            parts.append("\n".join(render_lines(sentences)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def render_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
+    """Yield each sentence as a line of a list."""
+    for sentence in sentences:
+        yield f"- {_write_line(sentence)}"
+
+
 def _write_line(sentence: Sentence) -> str:
-    lead = f"**{quote_markdown(sentence.question)}:** " if sentence.question else ""
+    words = " ".join(filter(None, (sentence.question, sentence.answer)))
+    lead = f"**{quote_markdown(words)}{'.' if sentence.answer else ':'}** " if words else ""
     return lead + quote_markdown(sentence.text)
 
 

@@ -8,10 +8,10 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from evalsite.lib.markdown import render_markdown
+from evalsite.results.document.latex import escape
 from evalsite.results.documents.latex_markdown import write_blocks
-from evalsite.results.report.latex import escape
 
-_STYLE = Path(__file__).parent.parent / "report" / "report.css"
+_STYLE = Path(__file__).parent.parent / "document" / "style.css"
 TO_FILL_IN = "To be filled in."
 _PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}

@@ -6,7 +6,7 @@ from itertools import pairwise
 from markdown_it.token import Token
 
 from evalsite.lib.markdown import parse_markdown
-from evalsite.results.report.latex import escape
+from evalsite.results.document.latex import escape
 
 _EDGES = {
     f"{kind}_{side}": rf"\{command}{{{name}}}"

@@ -46,6 +46,7 @@ from evalsite.quality.models import (
 from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers, find_shortage
+from evalsite.results.document.html import write_html_table
 from evalsite.results.exclusions.main_result import show_main
 from evalsite.results.models import Report
 from evalsite.results.people.answers import describe_answers, with_items
@@ -218,9 +219,10 @@ def _describe_results(
         return {"are_systems_hidden": True, "report": report,
                 "can_decide": may_edit(request, study)}  # fmt: skip
     job = newest_analysis(study)
+    main = show_main(report, is_excluding=counts["standing"] > 0)
     return {
         "report": report,
-        "main": show_main(report, is_excluding=counts["standing"] > 0),
+        "main": main and write_html_table(main),
         "since": counts["since"],
         "is_computing": job is not None and job.is_open and not job.is_stale,
         "can_decide": may_edit(request, study),

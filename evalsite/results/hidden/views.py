@@ -11,18 +11,18 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
-from evalsite.analysis.families import find_family
 from evalsite.annotation.running.launch import find_held
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.counts import count_together
 from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_results
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
+from evalsite.results.document.figures import write_figure
 from evalsite.results.models import Report
 from evalsite.results.people.flags import list_raised
 from evalsite.results.power.own_study import find_projection, write_expected
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_analysis, newest_report, take_fingerprint
-from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.source import Criterion
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 
@@ -77,34 +77,36 @@ def show_hidden(
 def describe_report(report: Report, projection: dict[str, Any] | None) -> dict[str, Any]:
     """Return what a report says without its systems."""
     kept = report.content["kept"]
-    views = view_criteria(kept, None)
+    criteria = [Criterion(stored) for stored in kept["criteria"]]
     return {
         "used": kept["data"]["annotations"],
         "flagged": len({name for one in list_raised(report) for name in one.pseudonyms}),
         "criteria": [
             {
-                "view": view,
+                "criterion": criterion,
+                "agreement": write_figure(alpha)
+                if (alpha := criterion.alpha) and alpha.value is not None
+                else "",
                 "precision": _find_precision(criterion),
-                "later": write_expected(projection, criterion) if projection else "",
+                "later": write_expected(projection, criterion.stored) if projection else "",
             }
-            for view, criterion in zip(views, kept["criteria"], strict=True)
+            for criterion in criteria
         ],
     }
 
 
-def _find_precision(criterion: dict[str, Any]) -> str:
+def _find_precision(criterion: Criterion) -> str:
     """Return how far the widest interval of a difference reaches, in words; "" of none."""
-    ends = [(pair["effect"]["low"], pair["effect"]["high"]) for pair in criterion["pairs"]]
-    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    figures = [pair.difference for pair in criterion.pairs]
+    known = [(one.low, one.high) for one in figures if one.low is not None and one.high is not None]
     if not known:
         return ""
-    family = find_family(criterion)
-    if family.is_log:
+    if criterion.difference_unit == "ratio":
         factor = max(sqrt(high / low) for low, high in known if low > 0)
         return f"× {factor:.2f}"
     half = max(high - low for low, high in known) / 2
-    if family.compares or family.decides:
-        return f"±{100 * half:.0f} percentage points" if half <= 1 else f"±{half:.2f}"
+    if criterion.difference_unit == "difference in shares":
+        return f"±{100 * half:.0f} percentage points"
     return f"±{half:.2f}"
 
 

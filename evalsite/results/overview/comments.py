@@ -1,5 +1,6 @@
 """What people wrote last, beside their answers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,12 +28,18 @@ class Remark:
     at: datetime
     when: str
     pseudonym: str
+    name: str
     item: str
     system: str
 
 
-def list_remarks(study: Study, moment: datetime, *, is_blind: bool) -> list[Remark]:
-    """Return the newest comments among the latest answers, in two queries at most."""
+def list_remarks(
+    study: Study, names: Mapping[str, str], moment: datetime, *, is_blind: bool
+) -> list[Remark]:
+    """Return the newest comments among the latest answers, in two queries at most.
+
+    `names`: of the people that the reader may know, by pseudonym.
+    """
     answers = Annotation.objects.counted().filter(study=study, origin__in=_GIVEN_HERE)
     latest = answers.order_by("-id").values("pk")[:LATEST]
     noted = Annotation.objects.filter(pk__in=latest).exclude(note="")
@@ -46,7 +53,7 @@ def list_remarks(study: Study, moment: datetime, *, is_blind: bool) -> list[Rema
             item_key=F("annotation__item__key"),
         )
         rows += _read(ratings, "text")
-    names = ItemNames(study, is_blind=is_blind) if rows else None
+    items = ItemNames(study, is_blind=is_blind) if rows else None
     newest = sorted(rows, key=lambda row: row[1], reverse=True)[:SHOWN]
     return [
         Remark(
@@ -54,7 +61,8 @@ def list_remarks(study: Study, moment: datetime, *, is_blind: bool) -> list[Rema
             at=at,
             when=describe_time(at, moment),
             pseudonym=pseudonym,
-            item=names[Item(key=key)] if names else key,
+            name=names.get(pseudonym, pseudonym),
+            item=items[Item(key=key)] if items else key,
             system="" if is_blind else system or "",
         )
         for text, at, pseudonym, key, system in newest

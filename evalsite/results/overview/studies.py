@@ -24,7 +24,9 @@ from django.db.models.functions import Cast, Coalesce, Greatest, Substr
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.checklist import Counts, check_launch
 from evalsite.audit.models import AuditEntry
+from evalsite.imports.batches.importer import ITEMS
 from evalsite.instruments.installed import installed_folders
+from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import PersonalLink
 from evalsite.quality.frozen_plans import list_hidden, list_undecided
@@ -77,6 +79,7 @@ class StudyRow:
     flag: str
     is_undecided: bool  # closed, and its rules for exclusions neither applied nor declined
     is_slow: bool
+    storing: Job | None  # how far the items of a large new study are stored
     done_by: str  # when a running study is done at its present pace
     result: str  # what the answers say, of a study that is over
 
@@ -180,6 +183,9 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
             flag=flag,
             is_undecided=row["is_undecided"],
             is_slow=bool(forecast and study.closes_at and forecast.likely > study.closes_at),
+            storing=Job(done=row["stored"] or 0, total=row["to_store"])
+            if row["to_store"]
+            else None,
             done_by=describe_moment(forecast.likely, moment) if forecast and not flag else "",
             result="" if study.pk in hidden else row["result"] or "",
         )
@@ -187,9 +193,10 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
 
 
 def _is_long_open(study: Study, moment: datetime) -> bool:
-    if study.state != Study.State.LIVE or study.launched_at is None:
+    launched_at = study.launched_at
+    if study.state != Study.State.LIVE or launched_at is None:
         return False
-    return study.launched_at < moment - UNOPENED_AFTER
+    return launched_at < moment - UNOPENED_AFTER
 
 
 def describe_running(ids: Collection[UUID]) -> dict[UUID, StudyRow]:
@@ -204,6 +211,9 @@ def _find_facts(ids: Collection[UUID], moment: datetime) -> Any:
     # of people who were invited by name
     links = PersonalLink.objects.filter(participant=None, expert__isnull=False)
     first = Annotation.objects.counted().filter(**mine).order_by("submitted_at")
+    storing = Job.objects.filter(
+        study_id=OuterRef("pk"), kind=ITEMS.create_kind, state=Job.State.RUNNING
+    )
     return (
         Study.objects.filter(pk__in=ids)
         .order_by()
@@ -212,6 +222,8 @@ def _find_facts(ids: Collection[UUID], moment: datetime) -> Any:
             **{kind: count_for(items.filter(kind=kind)) for kind in (Item.Kind.PRACTICE, *checks)},
             held=count_for(items.filter(held_at__isnull=False)),
             unopened=count_for(links.filter(created_at__lt=moment - UNOPENED_AFTER)),
+            stored=Subquery(storing.values("done")[:1]),
+            to_store=Subquery(storing.values("total")[:1]),
             is_undecided=Exists(list_undecided().filter(pk=OuterRef("pk"))),
             result=Subquery(
                 Report.objects.filter(**mine).order_by("-requested_at").values("headline")[:1]

@@ -75,8 +75,8 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
     progress = progress_of(study)
     counts = count_by_hour(study) if progress.last_at is not None else []
     forecast = _forecast(study, progress, counts, moment)
-    given = sum(answers for _, answers in counts)
-    seconds = median_seconds(study) if given else None
+    collected = sum(answers for _, answers in counts)
+    seconds = median_seconds(study) if collected else None
     people = (
         list_invited(study, moment, sees_identities=reader.sees_identities)
         if activity.has_invited and study.is_launched
@@ -93,7 +93,11 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
         "invited": len(people),
         "begun": sum(person.state not in ("unopened", "opened") for person in people),
         "finished": sum(person.state == "done" for person in people),
-        "remarks": list_remarks(study, moment, is_blind=is_blind) if given else [],
+        "remarks": list_remarks(
+            study, {person.pseudonym: person.name for person in people}, moment, is_blind=is_blind
+        )
+        if collected
+        else [],
         "forecast": forecast,
         "done_by": describe_day(forecast.likely, moment) if forecast else "",
         "early": describe_moment(forecast.early, moment) if forecast else "",
@@ -104,7 +108,7 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
         "hourly": _hourly(study, seconds),
         "curve": draw_curve(
             counts,
-            before=progress.done - given,
+            before=progress.done - collected,
             target=progress.target,
             moment=moment,
             forecast=forecast,

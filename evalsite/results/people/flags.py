@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.analysis.figure import make_note
+from evalsite.results.document.figures import write_value
 from evalsite.results.models import Report
-from evalsite.results.report.person_tables import name_flag
+from evalsite.results.report.sections.further import read_own
+from evalsite.results.report.sections.people import name_flag
 from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.wording import write_value
 from evalsite.studies.summary_lines import count_of
 
 
@@ -68,7 +69,7 @@ def _read(row: Mapping[str, Any], labels: Mapping[str, str]) -> Noted:
         flags=tuple(raised),
         criteria=tuple(", ".join(filter(None, criteria)) for criteria in raised.values()),
         figures=tuple(
-            (label, write_value(row["figures"][key]))
+            (label, write_value(read_own(row["figures"][key], {})))
             for key, label in labels.items()
             if key in row["figures"]
         ),

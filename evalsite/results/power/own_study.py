@@ -1,5 +1,6 @@
 """What this study detects, in words: from the projection that its last analysis made."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp
 from typing import Any
@@ -8,13 +9,13 @@ from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family, name_unit
 from evalsite.jobs.models import Job
 from evalsite.results.document.axis import Axis, make_axis
+from evalsite.results.document.figures import write_number
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS
 from evalsite.results.progress import Edge
 from evalsite.results.report.ahead import describe_settings
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.results.report.first_look import KIND
-from evalsite.results.report.wording import write_number
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, format_money
 
@@ -219,7 +220,7 @@ class _Teller:
         return "" if not pay else format_money(sets * pay, self.study.currency)
 
 
-def write_expected(projection: dict[str, Any], criterion: dict[str, Any]) -> str:
+def write_expected(projection: dict[str, Any], criterion: Mapping[str, Any]) -> str:
     """Return how far the widest interval of a difference will reach; "" where it isn't known."""
     options = projection["criteria"].get(criterion["key"], {}).get("options", ())
     half = next((one["half"] for one in options if one["key"] == "planned"), None)
@@ -244,10 +245,10 @@ def _name_unit(criterion: dict[str, Any]) -> str:
 def _write(size: float | None, family: Family) -> str:
     if size is None:
         return "–"
-    return f"{size * 100:.0f}" if _is_share(family) else write_number(size)
+    return f"{size * 100:.0f}" if _is_share(family) else write_number(size, "points")
 
 
 def _write_half(half: float, family: Family) -> str:
     if family.is_log:
         return f"× {exp(half):.2f}"
-    return f"±{half * 100:.0f}" if _is_share(family) else f"±{write_number(half)}"
+    return f"±{half * 100:.0f}" if _is_share(family) else f"±{write_number(half, 'points')}"

@@ -15,8 +15,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
-from evalsite.lib.csv_writer import write_rows
 from evalsite.quality.frozen_plans import is_hidden
+from evalsite.results.document.blocks import Document, Sentence, Table
+from evalsite.results.document.html import render_html, write_html_table
+from evalsite.results.document.text import write_table_csv
 from evalsite.results.replication.comparison import (
     KIND,
     choose_original,
@@ -30,10 +32,11 @@ from evalsite.results.replication.comparison import (
     take_mark,
 )
 from evalsite.results.replication.tables import (
-    choose_compared,
-    find_table,
+    choose_criterion,
+    explain_apart,
     list_comparable,
-    mark_differences,
+    make_comparison,
+    show_criterion,
     tabulate_sides,
 )
 from evalsite.results.report.sentences import write_sentence
@@ -111,11 +114,26 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
     found = done.result
     return context | {
         "is_current": done.subject == take_mark(study, original),
-        "sides": tabulate_sides(found),
+        "sides": write_html_table(tabulate_sides(found)),
         "warnings": [write_sentence(warning) for warning in found["warnings"]],
-        "parts": [(one.key, one.label) for one in list_comparable(found)],
-        "apart": mark_differences(found),
-        "part": choose_compared(found, request.GET.get("part", "")),
+        "parts": [(one["key"], one["label"]) for one in list_comparable(found)],
+        "apart": explain_apart(found),
+        **_show_part(found, request.GET.get("part", "")),
+    }
+
+
+def _show_part(found: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return what is shown of one criterion."""
+    criterion = choose_criterion(found, key)
+    if criterion is None:
+        return {}
+    document = Document("", list(show_criterion(criterion)))
+    notes = document.keep("further").blocks
+    return {
+        "part": criterion,
+        "body": render_html(document.keep("main")),
+        "notes": [block.text for block in notes if isinstance(block, Sentence)],
+        "tables": [block for block in document.blocks if isinstance(block, Table)],
     }
 
 
@@ -157,10 +175,11 @@ def send_repeat_table(
     request: HttpRequest, study: Study, job_id: UUID, name: str
 ) -> HttpResponseBase:
     """Send the figures of a table with every digit, as CSV."""
-    table = find_table(_get_comparison(request, study, job_id).result, name)
+    document = make_comparison(_get_comparison(request, study, job_id).result)
+    table = document.find_table(name)
     if table is None:
         raise Http404("No such table.")
-    response = HttpResponse(write_rows(table.list_cells()), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(write_table_csv(table), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = (
         f'attachment; filename="{name_start(study)}-repeat-{name}.csv"'
     )

@@ -45,7 +45,8 @@ from evalsite.results.report.ahead import project
 from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
-from evalsite.results.report.verdicts import name_result
+from evalsite.results.report.sections.findings import find_headline
+from evalsite.results.report.source import make_source
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
@@ -238,8 +239,7 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
     )
     try:
         report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
-        report.headline = name_result(report.content)
-        write_drawings(report)
+        report.headline = find_headline(make_source(snapshot.study, report))[1]
         write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)
@@ -453,19 +453,6 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
 
 def _list_options(scale: Scale) -> list[dict[str, str]]:
     return [{"key": key, "label": label} for key, label in scale.list_options()]
-
-
-def write_drawings(report: Report) -> None:
-    """Write the drawings of the report to its folder, as SVG and as PDF."""
-    from evalsite.results.report.drawings import draw_report  # noqa: PLC0415
-    from evalsite.results.report.plots import write_drawing  # noqa: PLC0415
-
-    report.folder.mkdir(parents=True, exist_ok=True)
-    for name, drawing in draw_report(report.content["kept"]):
-        (report.folder / f"{name}.svg").write_bytes(write_drawing(drawing, "svg"))
-        # a narrow one is for small screens alone
-        if not name.endswith("-narrow"):
-            (report.folder / f"{name}.pdf").write_bytes(write_drawing(drawing, "pdf"))
 
 
 def _forget_old(study: Study) -> None:

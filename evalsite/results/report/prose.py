@@ -12,9 +12,6 @@ from django.template import Context, Engine
 
 _LINE_BREAK = re.compile(r"[ \t]*[\r\n]\s*")
 _BEFORE_POINT = re.compile(r"[ \t]*[\r\n]\s*(?=[.,;:)])")
-# of Markdown, and of HTML inside it
-_MARKUP = re.compile(r"([\\`*_{}\[\]#!|<>&~])")
-_SPACES = re.compile(r"\s+")
 
 Entries = list[tuple[str, str]]
 
@@ -40,8 +37,3 @@ def render_prose(name: str, context: Mapping[str, Any]) -> str:
 def join_lines(text: str) -> str:
     """Return the lines as one: a line break is a space, and nothing before a full stop."""
     return _LINE_BREAK.sub(" ", _BEFORE_POINT.sub("", text.strip()))
-
-
-def quote_markdown(text: str) -> str:
-    """Return the text as one line of Markdown that shows it unchanged."""
-    return _MARKUP.sub(r"\\\1", _SPACES.sub(" ", text).strip())

@@ -30,6 +30,7 @@ class Source:
     content: Stored
     is_closed: bool
     is_everyone: bool = False
+    study_id: str = ""
 
     @property
     def kept(self) -> Stored:
@@ -68,6 +69,7 @@ def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> S
         content=report.content,
         is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
         is_everyone=is_everyone and report.content["all"] is not None,
+        study_id=str(study.pk),
     )
 
 

@@ -13,40 +13,26 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation
 from evalsite.jobs.live_page import keep_watching
-from evalsite.lib.csv_writer import write_rows
 from evalsite.quality.frozen_plans import is_hidden
-from evalsite.results.analysis_plan.wording import plan_in_words
-from evalsite.results.design.tables import design_facts
+from evalsite.results.document.blocks import Table
+from evalsite.results.document.html import render_html
+from evalsite.results.document.latex import write_table
+from evalsite.results.document.text import write_markdown_table, write_table_csv
 from evalsite.results.hidden.views import show_hidden
 from evalsite.results.models import Report
-from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import (
     newest_analysis,
     newest_report,
     start_analysis,
     take_fingerprint,
 )
-from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.datasheet import fill_datasheet, write_json, write_markdown
 from evalsite.results.report.files import write_archive, write_page
-from evalsite.results.report.first_look import find_first_look
-from evalsite.results.report.folds import Fold, list_folds
-from evalsite.results.report.limitations import Collection, has_ended
-from evalsite.results.report.parts import (
-    Blocks,
-    describe_basis,
-    find_picture,
-    list_parts,
-    show_part,
-)
-from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.summary import choose_report, summarise
-from evalsite.results.report.wording import hold_together
+from evalsite.results.report.parts import DETAILS, SUMMARY, list_parts, show_part
+from evalsite.results.report.source import make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
-from evalsite.studies.summary_lines import count_of, name_start
-
-_TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf"}
+from evalsite.studies.summary_lines import name_start
 
 
 @require_safe
@@ -62,95 +48,38 @@ def show_results(request: HttpRequest, study: Study) -> HttpResponseBase:
         "has_answers": Annotation.objects.filter(study=study).counted().exists(),
         "can_restart": has_role(request, study, Membership.Role.EDITOR),
     }
-    template = "results/results.html"
     if report is not None:
-        template, described = _describe(request, study, report)
-        context |= described
-    response = TemplateResponse(request, template, context)
+        context |= _describe(request, study, report)
+    response = TemplateResponse(request, "results/results.html", context)
     return keep_watching(response, job)
 
 
-def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, dict[str, Any]]:
-    """Return the template of the part that was asked for, and what it shows."""
-    key, content = request.GET.get("part", ""), report.content
-    everyone = request.GET.get("people") == "everyone" and content["all"] is not None
-    found = choose_report(content, everyone=everyone)[0]
-    context = _describe_frame(study, report, found) | {"everyone": everyone}
-    criteria = {one["key"]: one for one in found["criteria"]}
-    labels = dict(list_parts(content))
-    if key not in labels:
-        edge = count_edge(study)
-        collection = Collection(
-            done=edge.done, target=edge.target, look=find_first_look(study),
-            has_ended=has_ended(study),
-        )  # fmt: skip
-        summary = summarise(content, collection, everyone=everyone)
-        return "results/summary.html", context | {"summary": summary, "part_key": ""}
-    context |= {"part_key": key, **_describe_part(found, key)}
-    if key not in criteria:
-        return "results/part.html", context | {"part": show_part(report, key)}
-    view = next(one for one in view_criteria(*choose_report(content, everyone=everyone))
-                if one.key == key)  # fmt: skip
-    notes = [hold_together(write_sentence(note)) for note in criteria[key]["notes"]]
-    return "results/criterion.html", context | {
-        "view": view, "folds": _list_folds(report, key), "notes": notes,
-    }  # fmt: skip
-
-
-def _describe_frame(study: Study, report: Report, found: dict[str, Any]) -> dict[str, Any]:
-    """Return what every page of results shows."""
+def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, Any]:
+    """Return what the part that was asked for shows, and the way to the others."""
+    key = request.GET.get("part", "")
+    is_everyone = request.GET.get("people") == "everyone"
+    source = make_source(study, report, is_everyone=is_everyone)
+    parts = list_parts(source)
+    key = key if key in dict(parts) else ""
+    document = show_part(source, key)
     whole = report.content["all"]
-    labels = {one["key"]: one for one in found["criteria"]}
+    paper = document.find_table("paper")
     return {
         "is_current": report.fingerprint == take_fingerprint(study),
-        "criteria": [
-            {"key": key, "label": one["label"], "role": one.get("role", "")}
-            for key, one in labels.items()
-        ],
-        "details": [one for one in list_parts(report.content) if one[0] not in labels],
-        "plan": plan_in_words(report.content.get("plan", {}), criteria=len(labels)),
-        "found": found,
+        "criteria": source.criteria,
+        "details": [part for part in parts if part[0] in DETAILS],
+        "part_key": key,
+        "everyone": source.is_everyone,
         "used": report.content["kept"]["data"]["annotations"],
         "whole": whole and whole["data"]["annotations"],
-        "design": hold_together(design_facts(found)),
+        "answers": source.kept["data"]["annotations"],
+        "title": document.title,
+        "body": render_html(document, is_folded=True),
+        "tables": [block for block in document.blocks if isinstance(block, Table)],
+        "paper": paper
+        and [("LaTeX", write_table(paper)), ("Markdown", write_markdown_table(paper))],
         "has_outputs": report.outputs.exists(),
-        "basis": describe_basis(found, "", people=_describe_people(found)),
     }
-
-
-def _describe_part(found: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return what the part rests on, and what warns of it."""
-    return {
-        "basis": describe_basis(found, key, people=_describe_people(found)),
-        "warnings": [write_sentence(one) for one in found["warnings"] if one["criterion"] == key],
-    }
-
-
-def _describe_people(found: dict[str, Any]) -> str:
-    data = found["data"]
-    noun = "participant" if data["raters_known"] else "rater"
-    return f" by {count_of(data['participants'], noun)}"
-
-
-def _list_folds(report: Report, key: str) -> list[tuple[Fold, Blocks]]:
-    """Return the further analyses of a criterion, each table with its drawing."""
-    whole = report.content["all"]
-    criterion, everything = (
-        next((one for one in (some or {}).get("criteria", ()) if one["key"] == key), None)
-        for some in (report.content["kept"], whole)
-    )
-    if criterion is None:
-        return []
-    return [
-        (
-            fold,
-            [
-                (table, find_picture(report, criterion, fold.pictures.get(table.name, "")))
-                for table in fold.tables
-            ],
-        )
-        for fold in list_folds(criterion, everything)
-    ]
 
 
 @require_POST
@@ -164,36 +93,15 @@ def compute_results(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 @require_safe
-def send_drawing(
-    request: HttpRequest, study: Study, report_id: UUID, name: str, kind: str
-) -> HttpResponseBase:
-    """Send the drawing: shown as SVG, saved as PDF, or as SVG where the address asks to save it."""
-    report = get_object_or_404(Report, pk=report_id, study=study)
-    path = report.folder / f"{name}.{kind}"
-    # the name comes from the address: only files of the report's own folder are sent
-    if kind not in _TYPES or path not in set(report.folder.glob("*")):
-        raise Http404("No such drawing.")
-    is_saved = kind == "pdf" or "save" in request.GET
-    response = FileResponse(
-        path.open("rb"),
-        as_attachment=is_saved,
-        filename=f"{name_start(study)}-{name}.{kind}",
-        content_type=_TYPES[kind],
-    )
-    response["Cache-Control"] = "private, max-age=86400"
-    return response
-
-
-@require_safe
 def send_table(
     request: HttpRequest, study: Study, report_id: UUID, part: str, name: str
 ) -> HttpResponseBase:
     """Send the figures of a table with every digit, as CSV."""
     report = get_object_or_404(Report, pk=report_id, study=study)
-    tables = {table.name: table for table, _ in show_part(report, part).blocks if table.name}
-    if name not in tables:
+    table = show_part(make_source(study, report), "" if part == SUMMARY else part).find_table(name)
+    if table is None:
         raise Http404("No such table.")
-    content = write_rows(tables[name].list_cells())
+    content = write_table_csv(table)
     response = HttpResponse(content, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-{name}.csv"'
     return response
@@ -255,12 +163,6 @@ result_views = [
         path="results/<uuid:report_id>/outputs.csv",
         name="study-results-outputs",
         view=send_outputs,
-        is_revealing=True,
-    ),
-    StudyView(
-        path="results/<uuid:report_id>/drawing/<slug:name>.<slug:kind>",
-        name="study-results-drawing",
-        view=send_drawing,
         is_revealing=True,
     ),
     StudyView(

@@ -9,8 +9,8 @@ from django import template
 from django.utils.formats import date_format
 from django.utils.translation import get_language_info
 
-from evalsite.results.report.latex import escape, set_p, set_sentence
-from evalsite.results.report.prose import join_lines, quote_markdown
+from evalsite.results.document.text import quote_markdown
+from evalsite.results.report.prose import join_lines
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of, format_moment, format_money, list_of
 
@@ -75,36 +75,6 @@ def language(code: str) -> str:
         return code
 
 
-@register.filter
-def one_line(value: object) -> str:
-    """Write the value on one line, for a comment."""
-    return " ".join(str(value).split())
-
-
-@register.filter
-def tex(value: object) -> str:
-    """Escape the value for LaTeX."""
-    return escape(join_lines(str(value)))
-
-
-@register.filter
-def tex_finding(text: str) -> str:
-    """Escape the sentence for LaTeX, with every p value as a formula."""
-    return set_p(escape(text))
-
-
-@register.filter
-def tt(text: str) -> str:
-    """Set the text in type of one width, in LaTeX."""
-    return rf"\texttt{{{escape(text)}}}"
-
-
-@register.filter
-def paragraph(heading: str) -> str:
-    """Begin a paragraph of LaTeX under this heading."""
-    return rf"\paragraph{{{escape(heading)}.}}"
-
-
 @register.simple_tag
 def comma(loop: dict[str, Any]) -> str:
     """Separate what a loop lists: "a", "a and b", "a, b and c"."""
@@ -117,12 +87,6 @@ def comma(loop: dict[str, Any]) -> str:
 def sentence(code: str, **facts: Any) -> str:
     """Write the sentence of a code from its facts, as results/report/sentences.py words it."""
     return write_sentence({"code": code, "facts": facts})
-
-
-@register.simple_tag
-def tex_sentence(code: str, **facts: Any) -> str:
-    """Write the sentence of a code in LaTeX, with its citations."""
-    return set_sentence(write_sentence({"code": code, "facts": facts}))
 
 
 @register.simple_block_tag(takes_context=True, end_name="endentry")

@@ -2,7 +2,6 @@
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,13 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.annotation.models import Annotation
 from evalsite.quality.frozen_plans import note_reveal
-from evalsite.results.analysis_plan.wording import plan_in_words
-from evalsite.results.design.tables import tabulate_design
+from evalsite.results.document.figures import let_go
+from evalsite.results.document.text import render_text
 from evalsite.results.models import Report
 from evalsite.results.replication.comparison import compare_studies
-from evalsite.results.replication.tables import list_compared, tabulate_sides
+from evalsite.results.replication.tables import make_comparison
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.files import list_files, write_page
-from evalsite.results.report.parts import Part
-from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.study_facts import collect_facts, describe_evaluated, describe_making
-from evalsite.results.report.study_tables import list_shown, tabulate_flags
-from evalsite.results.report.table import Table, align
-from evalsite.results.report.wording import let_go
+from evalsite.results.report.files import list_files, read_document, write_page
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study
 
@@ -89,7 +82,7 @@ def _write(study: Study, report: Report, options: dict[str, Any]) -> str:
         return write_json(study, report)
     if options["html"]:
         return write_page(study, report)
-    return let_go("\n".join(write_text(study, report))) + "\n"
+    return let_go(render_text(read_document(study, report).keep("main", "further")))
 
 
 def _compare(study: Study, original: Study, options: dict[str, Any]) -> str:
@@ -102,66 +95,10 @@ def _compare(study: Study, original: Study, options: dict[str, Any]) -> str:
         raise CommandError(" ".join(error.messages)) from None
     if options["json"]:
         return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    return let_go("\n".join(write_comparison(study, original, found))) + "\n"
+    return let_go(render_text(make_comparison(found)))
 
 
 def write_json(study: Study, report: Report) -> str:
     data = {"study": str(study.pk), "made_at": report.made_at.isoformat(),
             "ratings_sha256": report.sha256, **report.content}  # fmt: skip
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
-# --- the results as text ------------------------------------------------------------------
-
-
-def write_text(study: Study, report: Report) -> Iterator[str]:
-    """Return the lines to print: what was evaluated, then findings and tables of each part."""
-    facts, found = collect_facts(study, report), report.content["kept"]
-    yield facts.title
-    yield from (f"! {write_sentence(one)}" for one in found["warnings"] if one["criterion"] is None)
-    yield ""
-    plan = plan_in_words(facts.plan, criteria=len(facts.criteria))
-    yield from align([[*fact] for fact in (*describe_evaluated(facts), *plan)])
-    yield from write_table(tabulate_design(found))
-    for part in list_shown(report):
-        warnings = [
-            write_sentence(one) for one in found["warnings"] if one["criterion"] == part.key
-        ]
-        yield from _write_part(part, warnings)
-    if flags := tabulate_flags(found):
-        yield from write_table(flags)
-    yield ""
-    yield from align([[*fact] for fact in describe_making(facts)])
-
-
-def write_comparison(study: Study, original: Study, found: dict[str, Any]) -> Iterator[str]:
-    """Return the lines to print of a study and the one that it repeats."""
-    yield f"First study: {original.title}"
-    yield f"Repeat: {study.title}"
-    yield from (f"! {write_sentence(one)}" for one in found["warnings"])
-    yield from write_table(tabulate_sides(found))
-    for part in list_compared(found):
-        yield from ("", part.label, "=" * len(part.label), part.finding)
-        for table in part.tables:
-            yield from write_table(table)
-
-
-def _write_part(part: Part, warnings: list[str]) -> Iterator[str]:
-    yield from ("", part.label, "=" * len(part.label))
-    yield from (f"! {text}" for text in warnings)
-    yield from part.findings
-    for table, _ in part.blocks:
-        yield from write_table(table)
-
-
-def write_table(table: Table) -> Iterator[str]:
-    """Return the table in columns, its caption above it."""
-    rows = [[_on_one_line(cell) for cell in row] for row in (table.columns, *table.rows)]
-    yield from ("", table.caption)
-    yield from (f"  {line}" for line in align(rows, words=1))
-    if table.sentence:
-        yield table.sentence
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())

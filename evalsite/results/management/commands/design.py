@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from evalsite.lib.words import align
 from evalsite.results.design.report import Measure, Report, Table, report_design
-from evalsite.results.report.table import align
 from evalsite.studies.study_lookup import add_study_argument, find_study
 
 

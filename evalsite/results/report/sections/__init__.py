@@ -7,6 +7,7 @@ from evalsite.results.report.sections.findings import make_findings, make_headli
 from evalsite.results.report.sections.further import make_further
 from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import make_methods
+from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
 from evalsite.results.report.sections.plan import make_plan
 from evalsite.results.report.sections.questions import make_questions
 from evalsite.results.report.sections.repeat import make_repeat
@@ -16,8 +17,8 @@ from evalsite.results.report.source import Source
 Section = Callable[[Source], Iterator[Block]]
 # in the order of the report
 SECTIONS: list[Section] = [
-    make_headline, make_findings, make_study, make_questions, make_limits, make_methods, make_plan,
-    make_repeat, make_further,
+    make_headline, make_findings, make_study, make_questions, make_metrics, make_limits,
+    make_methods, make_plan, make_repeat, make_further, make_further_metrics,
 ]  # fmt: skip
 
 

@@ -54,15 +54,19 @@ Rows = Sequence[tuple[str, Mapping[str, str], Sequence[Stored]]]
 
 def make_further(source: Source) -> Iterator[Block]:
     for criterion in source.criteria:
-        blocks = [block for make in _OF_QUESTION for block in make(source, criterion)]
-        if blocks:
+        if blocks := list_further(source, criterion):
             yield Heading(criterion.label, 2, f"further-{criterion.key}", place="further")
-        yield from blocks
-    together = list(_list_together(source))
+            yield from blocks
+    together = list(list_together(source))
     if together:
         yield Heading("All questions", 2, "further-together", place="further")
     yield from together
     yield from _describe_computed(source)
+
+
+def list_further(source: Source, criterion: Criterion) -> list[Block]:
+    """List the further analyses of one question."""
+    return [block for make in _OF_QUESTION for block in make(source, criterion)]
 
 
 # --- tables of stored figures -------------------------------------------------------------------
@@ -113,6 +117,8 @@ def list_figures(name: str, caption: str, figures: Sequence[Stored], **group: st
     rows: list[list[Entry]] = []
     for figure in read:
         added = [value for key, value in figure.group if key not in group]
+        # of what is correlated, or of the question
+        added += [str(key) for key in figure.details.get("criteria") or ()]
         label = name_code(figure.name) + (f", {', '.join(map(isolate, added))}" if added else "")
         rows.append([label, figure, *([write_p(figure.p)] if has_p else [])])
     return Table(name, caption, columns, rows, place="further")
@@ -428,7 +434,7 @@ _OF_QUESTION: list[Callable[[Source, Criterion], Iterator[Block]]] = [
 # --- of all questions ---------------------------------------------------------------------------
 
 
-def _list_together(source: Source) -> Iterator[Block]:
+def list_together(source: Source) -> Iterator[Block]:
     together = source.kept["together"]
     captions = {
         "correlations": "Questions correlated (Spearman)",
@@ -507,25 +513,30 @@ FLAGS = {
 
 
 def _describe_computed(source: Source) -> Iterator[Block]:
-    """Yield a table of how the figures above were computed, from what they say of themselves."""
+    if tables := list_computed(source, source.criteria):
+        yield Heading("How these were computed", 2, "further-methods", place="further")
+        yield from tables
+
+
+def list_computed(source: Source, criteria: Sequence[Criterion]) -> list[Table]:
+    """Return how the further analyses were computed, from what their figures say of themselves."""
     ways: dict[tuple[str, str, str], None] = {}
-    for criterion in source.criteria:
-        blocks = [block for make in _OF_QUESTION for block in make(source, criterion)]
+    for criterion in criteria:
+        blocks = list_further(source, criterion)
         for figure in (figure for block in blocks for figure in list_figures_of_block(block)):
             if figure.method not in ("", "count"):
                 interval = str(figure.details.get("interval", ""))
                 ways.setdefault((figure.name, figure.method, interval))
     if not ways:
-        return
-    yield Heading("How these were computed", 2, "further-methods", place="further")
+        return []
     rows: list[list[Entry]] = [
         [name_code(name), method, interval.removeprefix("none: ")]
         for name, method, interval in ways
     ]
-    columns = [Column("Figure", is_number=False), Column("Method", is_number=False),
-               Column("Interval", is_number=False)]  # fmt: skip
+    heads = ("Figure", "Method", "Interval")
+    columns = [Column(head, is_number=False) for head in heads]
     caption = (
         f"Methods of the further analyses, methods version {source.facts.methods}, seed "
         f"{source.facts.seed}"
     )
-    yield Table("methods", caption, columns, rows, place="further")
+    return [Table("methods", caption, columns, rows, place="further")]

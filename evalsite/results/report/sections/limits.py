@@ -21,7 +21,7 @@ _MOST = 5
 _FEW_PEOPLE = 5
 _CEILING, _APART = 0.6, 0.3
 # of the plan, what decides results
-_TESTED = ("baseline", "exclusion_rule", "primary", "margins")
+_TESTED = ("exclusion_rule", "primary", "margins")
 
 Warnings = Iterator[Sentence]
 

@@ -1,0 +1,190 @@
+"""What single people did: for pages of staff alone, in no file."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from django.urls import reverse
+
+from evalsite.analysis.figure import Figure
+from evalsite.results.document.blocks import Block, Cell, Column, Entry, Heading, Table, isolate
+from evalsite.results.document.figures import (
+    make_figure,
+    read_figure,
+    write_coefficient,
+    write_value,
+)
+from evalsite.results.report.sections.further import name_code, read_own
+from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.source import Criterion, Source, Stored
+
+# rows of a list that a page shows, and columns beside the names
+_MOST_ROWS, _MOST_COLUMNS, _MOST_ITEMS = 100, 6, 20
+_MOST_IN_MATRIX = 40
+_WHY = {
+    "rejected": "rejected, though every score is good",
+    "accepted": "accepted, though a score is bad",
+}
+Link = Callable[[str], str]
+
+
+def make_people(source: Source) -> Iterator[Block]:
+    """Yield what is known of each person, flags first."""
+    link = _find_link(source)
+    raters = source.kept["raters"]
+    if raters["rows"]:
+        yield Heading("Raters", 2, "raters", place="page")
+        yield _tabulate_people(raters, link)
+        yield from _tabulate_flags(raters, link)
+        yield from _tabulate_parts(raters, link)
+    for criterion in source.criteria:
+        yield from _tabulate_kappas(criterion)
+
+
+def _find_link(source: Source) -> Link:
+    return lambda name: reverse("admin:study-person", args=[source.study_id, name]) if name else ""
+
+
+def make_answers(source: Source) -> Iterator[Block]:
+    """Yield answers to look at again: items that were ignored, decisions against their scores."""
+    link = _find_link(source)
+    together = source.kept["together"]
+    if listed := together.get("ignored_items"):
+        yield _tabulate_ignored("items", "Ignored, by item", listed[:_MOST_ITEMS], lambda _: "")
+    if listed := together.get("ignored_raters"):
+        yield _tabulate_ignored("raters", "Ignored, by person", listed, link)
+    if listed := together.get("contradictions"):
+        yield _tabulate_contradictions(source, listed[:_MOST_ROWS], link)
+
+
+def _name(name: str, link: Link) -> Cell:
+    return Cell(isolate(name), link=link(name))
+
+
+def _tabulate_people(raters: Stored, link: Link) -> Table:
+    shown = [column for column in raters["columns"] if not column.get("part")]
+    columns = [Column("Person", is_number=False), Column("Ratings"),
+               Column("Flags", is_number=False)]  # fmt: skip
+    columns += [Column(column["label"]) for column in shown]
+    rows: list[list[Entry]] = []
+    for row in raters["rows"]:
+        group = {"participant": str(row["participant"])}
+        cells = [_write_figure(row, column, group) for column in shown]
+        name = _name(str(row["participant"]), link)
+        rows.append([name, make_figure("n", row["n"], group), list_flags(row["flags"]), *cells])
+    return Table("raters", "Raters", columns, rows, place="page")
+
+
+def _tabulate_parts(raters: Stored, link: Link) -> Iterator[Table]:
+    parts = dict.fromkeys(column["part"] for column in raters["columns"] if column.get("part"))
+    for part in parts:
+        mine = [column for column in raters["columns"] if column.get("part") == part]
+        for number, start in enumerate(range(0, len(mine), _MOST_COLUMNS), start=1):
+            shown = mine[start : start + _MOST_COLUMNS]
+            keys = {column["key"] for column in shown}
+            people = [row for row in raters["rows"] if keys & set(row["figures"])]
+            columns = [Column("Person", is_number=False)]
+            columns += [Column(column["label"]) for column in shown]
+            rows: list[list[Entry]] = []
+            for row in people:
+                group = {"participant": str(row["participant"])}
+                cells = [_write_figure(row, column, group) for column in shown]
+                rows.append([_name(str(row["participant"]), link), *cells])
+            ending = f"-{number}" if number > 1 else ""
+            name = f"raters-{part.lower().replace(' ', '-')}{ending}"
+            yield Table(name, part, columns, rows, place="page")
+
+
+def _write_figure(row: Stored, column: Stored, group: Mapping[str, str]) -> Entry:
+    stored = row["figures"].get(column["key"])
+    if stored is None:
+        return ""
+    figure = read_own(stored, {**group, "column": str(column["key"])})
+    counts = list(figure.n.values())
+    number = f" of {counts[0]:,}" if counts and column.get("has_n") else ""
+    return Cell(f"{write_value(figure)}{number}", (figure,))
+
+
+def list_flags(flags: Sequence[Stored]) -> str:
+    """Return each flag once, with the questions that it was raised on."""
+    raised: dict[str, list[str]] = {}
+    for flag in flags:
+        raised.setdefault(name_flag(flag), []).append(str(flag.get("criterion") or ""))
+    phrases = [
+        f"{text} ({', '.join(map(isolate, labels))})" if any(labels) else text
+        for text, labels in raised.items()
+    ]
+    return f"{'. '.join(phrases)}." if phrases else "none"
+
+
+def name_flag(flag: Stored) -> str:
+    """Return the sentence of a flag without its full stop, to go on or to be counted."""
+    return write_sentence(flag).removesuffix(".")
+
+
+def _tabulate_flags(raters: Stored, link: Link) -> Iterator[Table]:
+    rows: list[list[Entry]] = []
+    for row in raters["rows"]:
+        for flag in row["flags"]:
+            group = {"participant": str(row["participant"]), "flag": str(flag["code"])}
+            figure = read_own(flag["figure"], group)
+            limit = write_value(read_figure(
+                {**flag["figure"], "value": flag["threshold"], "reason": None, "low": None,
+                 "high": None}, figure.name, unit=figure.unit,
+            ))  # fmt: skip
+            label = f" ({isolate(str(flag['criterion']))})" if flag.get("criterion") else ""
+            rows.append([
+                _name(str(row["participant"]), link), f"{name_flag(flag)}{label}",
+                name_code(figure.name), Cell(write_value(figure), (figure,)), limit,
+                "this study" if flag.get("is_own") else "the software",
+            ])  # fmt: skip
+    if rows:
+        heads = ("Person", "Flag", "Figure", "Value", "Threshold", "Set by")
+        columns = [Column(head, is_number=head in ("Value", "Threshold")) for head in heads]
+        yield Table("flags-of-people", "Flags", columns, rows, place="page")
+
+
+def _tabulate_kappas(criterion: Criterion) -> Iterator[Table]:
+    """Yield the weighted kappa of each two people, to find one who rates unlike all others."""
+    kappas = criterion.stored["kappas"]
+    if not kappas or len(kappas["raters"]) > _MOST_IN_MATRIX:
+        return
+    names = [isolate(str(name)) for name in kappas["raters"]]
+    columns = [Column("Person", is_number=False), *map(Column, names)]
+    rows = [
+        [name, *("" if value is None else write_coefficient(value) for value in values)]
+        for name, values in zip(names, kappas["values"], strict=True)
+    ]
+    caption = f"{criterion.label}: weighted κ of every two people"
+    yield Table(f"{criterion.key}-matrix", caption, columns, rows, place="page")
+
+
+def _tabulate_ignored(key: str, caption: str, listed: Sequence[Stored], link: Link) -> Table:
+    first = "Item" if key == "items" else "Person"
+    rows: list[list[Entry]] = []
+    for one in listed:
+        name = str(one["item"] if key == "items" else one["participant"])
+        figure = read_own(one["share"], {first.lower(): name})
+        left_out = ", left out" if one.get("is_dropped") else ""
+        rows.append([_name(name, link), figure, _count_ignored(figure, left_out)])
+    columns = [Column(first, is_number=False), Column("Ignored (95% CI)"), Column("Times")]
+    return Table(f"ignored-{key}", caption, columns, rows, place="page")
+
+
+def _count_ignored(figure: Figure, ending: str) -> str:
+    return f"{figure.n.get('hits', 0):,} of {figure.n.get('answers', 0):,}{ending}"
+
+
+def _tabulate_contradictions(source: Source, listed: Sequence[Stored], link: Link) -> Table:
+    scored = [one for one in source.criteria if one.key in listed[0]["scores"]]
+    heads = ("Person", "Item", "System", "Why")
+    columns = [Column(head, is_number=False) for head in heads]
+    columns += [Column(criterion.label) for criterion in scored]
+    rows: list[list[Entry]] = [
+        [
+            _name(str(one.get("participant", "")), link), isolate(str(one["item"])),
+            isolate(str(one["system"])), _WHY.get(str(one["why"]), str(one["why"])),
+            *(f"{one['scores'][criterion.key]:g}" for criterion in scored),
+        ]
+        for one in listed
+    ]  # fmt: skip
+    caption = "Decisions against their scores, to look at again"
+    return Table("contradictions", caption, columns, rows, place="page")
