@@ -45,9 +45,9 @@ SUBJECTS: dict[str, dict[str, str]] = {
         "Who sees what, in which order": "designs",
     },
     "People": {
-        "People you know": "recruiting#experts",
+        "People you know": "recruiting#people-you-know",
         "Prolific": "recruiting#prolific",
-        "Connect, SONA and other panels": "recruiting#cloudresearch-connect",
+        "Connect, SONA and other panels": "recruiting#every-panel",
         "Checks and repeats": "designs#checks-and-hidden-repeats",
         "Screening and quotas": "recruiting#who-may-take-part",
         "Consent and notices": "recruiting#privacy",
