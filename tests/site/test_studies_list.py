@@ -19,7 +19,9 @@ from evalsite.results.overview.headline import describe_moment
 from evalsite.results.overview.pace import count_by_hour
 from evalsite.results.progress import progress_of
 from evalsite.studies.models import Item, Membership, Study
+from tests.site.test_staff_browser import sign_in
 from tests.site.test_staff_pages import answer
+from tests.support.browsing import Watch, find_faults_in_turn, press_tab_to
 from tests.support.factories import launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db
@@ -257,3 +259,36 @@ def test_list_of_many_studies_takes_the_queries_of_few(staff_client, query):
 
     assert counts[0] == counts[1]
     assert counts[1] <= 14
+
+
+@pytest.mark.torture
+@pytest.mark.django_db(transaction=True)
+def test_list_is_accessible_fits_a_phone_and_is_searched_by_keyboard(page, live_server):
+    user = make_user("jane")
+    sign_in(page, live_server, user)
+    watch = Watch(page)
+    page.goto(f"{live_server}{HOME}")
+    faults = find_faults_in_turn(page)
+    make_study(title="Empty", items=0, by=user)
+    make_study(title="A draft with a long title " * 4, by=user)
+    for title, fields in {
+        "Paused": {"state": "paused"},
+        "W" * 110: {},
+        "Closed": {"state": "closed", "closed_at": now()},
+    }.items():
+        make_live(title, **fields)
+    Report.objects.create(
+        study=Study.objects.get(title="Closed"), fingerprint="1", sha256="", content={},
+        headline=f"{'s' * 120} leads on 4 of 5 questions",
+    )  # fmt: skip
+
+    page.goto(f"{live_server}{HOME}")
+    faults += find_faults_in_turn(page)
+    press_tab_to(page, "[type=search]")
+    page.keyboard.type("paused")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=paused**")
+
+    assert page.locator("main h1").inner_text() == "1 study for “paused”"
+    assert faults == []
+    assert watch.found == []
