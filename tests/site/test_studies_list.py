@@ -65,6 +65,7 @@ def test_empty_list_says_what_to_do(staff_client):
     assert f'action="{reverse("admin:study-new")}" enctype="multipart/form-data"' in page.text
 
 
+@pytest.mark.both_databases
 def test_newest_change_comes_first_whether_answer_or_deed(staff_client):
     for title in ("First", "Answered", "Changed", "Last"):
         make_live(title)
@@ -82,6 +83,7 @@ def test_newest_change_comes_first_whether_answer_or_deed(staff_client):
     assert titles(staff_client) == ["Answered", "Changed", "Last", "First"]
 
 
+@pytest.mark.both_databases
 def test_row_says_what_is_left_to_do(staff_client):
     make_live("Paused", state="paused")
     make_live("New")
@@ -116,6 +118,7 @@ def test_draft_lacks_as_much_as_its_launch_page_says(staff_client):
     assert rows[study.pk].missing == 3
 
 
+@pytest.mark.both_databases
 def test_items_are_records_of_the_data(staff_client):
     study = make_study(items=4, protocol="fluency")
     for number, item in enumerate(study.items.main()):
@@ -151,6 +154,7 @@ def test_link_that_nobody_opened_for_days_needs_attention(staff_client):
     assert "Ben Otte" not in staff_client.get(HOME).text
 
 
+@pytest.mark.both_databases
 def test_live_study_says_when_it_is_done_at_its_pace(staff_client):
     study = make_study(items=20, title="Going", k=1)
     launch(study)
