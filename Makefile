@@ -11,7 +11,7 @@ BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-TEST_COMMANDS := test test-fast test-postgresql torture torture-cases torture-crashes torture-statistics
+TEST_COMMANDS := pictures test test-fast test-postgresql torture torture-cases torture-crashes torture-statistics
 .PHONY: help run password $(TEST_COMMANDS) lint types contracts check bench lock clean system-tools
 
 help: ## list these commands
@@ -32,6 +32,9 @@ WORKERS ?= 2
 
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 $(TEST_COMMANDS): export PYTHONDONTWRITEBYTECODE =
+
+pictures: .venv/.installed-dev system-tools ## take the pictures of the guides again, docs/images/guide-*.png
+	EVALSITE_TEST_PICTURES=yes $(BIN)/pytest -q -m torture tests/site/test_guides_browser.py
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --few -m "not slow and not torture"

@@ -48,7 +48,11 @@ def describe_upload(
     decisions = forms["decisions"].rows
     gaps = [row for row in decisions if row["key"].startswith(_GAP) and not row["is_made"]]
     variants = next((row for row in decisions if row["key"] == _VARIANTS), None)
-    decisions = [row for row in decisions if row not in gaps and row is not variants]
+    decisions = [
+        {**row, "text": _OPTIONS.sub("", row["text"])}
+        for row in decisions
+        if row not in gaps and row is not variants
+    ]
     # of a random part, the lines up to the next item aren't this one's
     has_lines = not report.files and not report.summary.get("drawn_of")
     first_lines = _show_lines(report, items, place, used) if has_lines else []

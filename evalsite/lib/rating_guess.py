@@ -10,6 +10,7 @@ from evalsite.lib.rating_columns import (
     MISSING_WORDS,
     Asked,
     Target,
+    check_mapping,
     fold,
     list_missing,
     split_field,
@@ -31,6 +32,21 @@ _AFFIXES = ("rating", "ratings", "score", "scores", "value", "answer", "likert",
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
 _NUMBERED = re.compile(r"(.*?)[\s_.-]*([1-9][0-9]?)")
 _START = 3  # letters of a criterion's name that tell it
+_MOST_POINTS = 21  # of a scale in a column whose name nobody knows
+# names of columns in other words than the analysis knows, by field
+_NAMES = {
+    "participant": re.compile(
+        r"(bewerter|bewerterin|prüfer|prüferin|person|annotator|rater|juge|évaluateur|anotador)\w*",
+        re.I,
+    ),
+    "system": re.compile(r"(system|modell|model|modelo|modèle|système)\w*", re.I),
+    "item": re.compile(
+        r"(satz|segment|sentence|beispiel|sample|text|dokument|document|frage|phrase|frase|nr|no)"
+        r"([\s_.-]*(nr|no|id|nummer|number))?",
+        re.I,
+    ),
+    "note": re.compile(r"(bemerkung|kommentar|anmerkung|commentaire|remarque|comentario)\w*", re.I),
+}
 
 
 def guess_mapping(
@@ -58,11 +74,63 @@ def guess_mapping(
 def guess_bare(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
     """Return a field for each column of a bare file, as its name and its first cells show."""
     cells = {name: [row[number] for row in rows] for number, name in enumerate(header)}
-    return guess_mapping(
+    guess = guess_mapping(
         header,
         numeric=[name for name in header if are_numbers(cells[name])],
         directed=[name for name in header if is_direction(cells[name])],
     )
+    if check_mapping(guess):
+        completed = dict(guess)
+        complete_guess(completed, header, rows)
+        for name in [name for name, use in completed.items() if use != guess[name]]:
+            # times and ages are numbers, too: these are few, as the points of a scale
+            if is_rating(completed[name]) and not 1 < len({*cells[name]}) <= _MOST_POINTS:
+                completed[name] = ""
+        # half a guess would be no better
+        guess = guess if check_mapping(completed) else completed
+    return guess
+
+
+def complete_guess(
+    guess: dict[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Guess what is still missing, for somebody to look at: by more names, then by the cells."""
+    cells = {name: [row[number].strip() for row in rows] for number, name in enumerate(header)}
+    systems = {cell for name in header if guess[name] == "system" for cell in cells[name]}
+    for name in header:
+        target = split_field(guess[name])
+        if target and target.name == "preferred" and systems and systems.isdisjoint(cells[name]):
+            # words for how good an output is
+            guess[name] = name_question(target.criterion or name)
+    name_columns(guess)
+    if any(is_rating(use) for use in guess.values()):
+        return
+    for name in header:
+        # with a decimal comma they may be read as texts
+        if not guess[name] and are_numbers(cell.replace(",", ".") for cell in cells[name]):
+            guess[name] = name_question(name)
+
+
+def name_columns(guess: dict[str, str], *, leaves_out: str = "") -> None:
+    """Guess fields that no column has yet by more names of columns."""
+    taken = {*guess.values(), leaves_out}
+    if any(use.startswith("preferred") for use in taken):
+        # the systems of a pair have columns of their own
+        taken.add("system")
+    for field_name, pattern in _NAMES.items():
+        named = [name for name in guess if not guess[name] and pattern.fullmatch(name.strip())]
+        # two may be one for each of two people
+        if field_name not in taken and (len(named) == 1 or (named and field_name == "item")):
+            guess[named[0]] = field_name
+
+
+def is_rating(use: str) -> bool:
+    target = split_field(use)
+    return target is not None and target.is_rating
+
+
+def name_question(name: str) -> str:
+    return f"value:{name.strip().replace(':', ' ')}"
 
 
 def are_numbers(cells: Iterable[str]) -> bool:

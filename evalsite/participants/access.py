@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.rate_limits import RateLimit
-from evalsite.participants.models import Origin, Participant, ParticipantLink
+from evalsite.participants.models import Origin, Participant, ParticipantLink, Tester
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Study
@@ -186,6 +186,9 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
         urls["sharing"] = address(request, "participant-sharing")
     if me.is_pilot:
         urls["comment"] = address(request, "pilot-comment")
+        # colleagues who came by the link have no account
+        if not Tester.objects.filter(participant=me.pk).exists():
+            urls["study"] = reverse("admin:study-pilot", args=[me.study_id])
     return {
         "texts": shown_content(me.study)["texts"],
         "urls": urls,

@@ -24,13 +24,17 @@ from evalsite.annotation.running.invited_people import count_expected, list_roun
 from evalsite.annotation.running.launch import (
     launch_study,
     mark_frozen,
+    mark_people,
     newest_launch,
     restart_launch,
 )
 from evalsite.annotation.running.read_views import count_words_read
 from evalsite.annotation.running.setup import describe_dates, describe_setup
+from evalsite.annotation.running.shares import Rates, count_apart, find_problems
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
+from evalsite.lib.mail import is_mail_on
+from evalsite.participants.models import Expert
 from evalsite.quality.exclusion_rules import describe_rule
 from evalsite.quality.frozen_plans import build_plan, mark_content
 from evalsite.quality.models import AnalysisPlan
@@ -42,8 +46,9 @@ from evalsite.results.analysis_plan.wording import describe_hypothesis, describe
 from evalsite.results.quality_page import find_flags
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.staff_pages import has_role, study_page, study_url
+from evalsite.studies.staff_pages import has_role, may_see_identities, study_page, study_url
 
+_MOST_NAMES = 10
 _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 
@@ -57,6 +62,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         return _show_job(request, study, job)
     prefetch_related_objects([study], "systems")
     setup, plan, rounds = describe_setup(study), plan_of(study), list_rounds(study)
+    people = list(study.experts.order_by("pk"))
     content, expected = build_plan(study, plan), count_expected(study, rounds)
     sizes = measure_plan(study, plan, expected)
     looks = [
@@ -65,28 +71,37 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         check_sizes(sizes),
         _check_invited(rounds),
         check_people(study, setup.work, expected or 0),
+        _check_apart(study, people),
         check_pay(study, setup.estimate.hourly),
         *setup.remarks,
     ]
     is_owner = has_role(request, study, _OWNER)
     flags = find_flags(study, setup.counts, plan)
+    problems = [*setup.problems, *_list_problems(study, people)]
+    marks = {"plan": mark_content(content), "people": mark_people(people)}
     context = {
         "setup": setup,
         "dates": describe_dates(study, zone_of(request.user)),
-        "problems": [(check, study_url(check.url_name, study)) for check in setup.problems],
+        "problems": [(check, study_url(check.url_name, study)) for check in problems],
         "looks": [(check, study_url(check.url_name, study)) for check in looks if check.remark],
         "words": count_words_read(study),
         "expected": expected,
+        "people": people,
+        "names": [
+            person.describe(with_address=True)
+            for person in people[:_MOST_NAMES]
+            if may_see_identities(request, study)
+        ],
+        "has_other_work": any(person.rates != Rates.ALL for person in people),
+        "mails": sum(bool(person.email) for person in people) if is_mail_on() else 0,
         "flags": flags,
         "can_fire": sum(flag.can_fire for flag in flags),
         "questions": _describe_questions(study, plan),
         "rules": [*map(describe_rule, content.get("rules", ()))],
         "can_decide": sizes[0] if sizes else None,
-        "line": "" if setup.problems else foresee_line(study, content),
+        "line": "" if problems else foresee_line(study, content),
         "owners": "" if is_owner else _name_owners(study),
-        "form": LaunchForm(
-            initial={"seen": write_marks(mark_frozen(study, {"plan": mark_content(content)}))}
-        ),
+        "form": LaunchForm(initial={"seen": write_marks(mark_frozen(study, marks))}),
     }
     return TemplateResponse(request, "studies/launch.html", context)
 
@@ -109,6 +124,29 @@ def _check_invited(rounds: list[Any]) -> Check:
         url_name="study-invite",
         action="Invite",
     )
+
+
+def _check_apart(study: Study, people: list[Expert]) -> Check:
+    """The people invited share inputs, if not all with all; else a remark."""
+    is_simple = all(person.rates == Rates.ALL for person in people)
+    groups = 1 if is_simple else count_apart(study, people)
+    remark = (
+        f"{groups} groups of people share no input. Nobody can tell then whether two groups "
+        "differ, or what they rated. Let some inputs be rated by people of both."
+    )
+    return Check(
+        label="Shared inputs",
+        remark=remark if groups > 1 else "",
+        url_name="study-invite",
+        action="Change who rates what",
+    )
+
+
+def _list_problems(study: Study, people: list[Expert]) -> list[Check]:
+    return [
+        Check(label="People", problem=problem.messages[0], url_name="study-invite")
+        for problem in find_problems(study, people)
+    ]
 
 
 def _describe_questions(study: Study, plan: AnalysisPlan) -> list[str]:

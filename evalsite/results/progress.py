@@ -1,6 +1,6 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
@@ -149,7 +149,7 @@ def _edge_columns(study: Study) -> dict[str, Any]:
         "added": _count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
         "all_systems": _count_in_study(study, System.objects.all()),
         "newest": items.filter(study=study).order_by("-pk").values("pk")[:1],
-        "all_changes": _count_in_study(study, Change.objects.all()),
+        "changes": _count_in_study(study, Change.objects.all()),
         # one for each: by the index of origins and times
         **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in GIVEN_HERE},
     }
@@ -164,9 +164,7 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
         items=row["all_items"],
         records=row["all_items"]
         if study.config.unit_name == "item"
-        else count_records(
-            MainItems(study.pk, row["all_items"], row["newest"], row["all_changes"])
-        ),
+        else count_records(MainItems(study.pk, row["all_items"], row["newest"], row["changes"])),
         systems=row["all_systems"],
         last_at=max(filter(None, (row[f"last_{one}"] for one in GIVEN_HERE)), default=None),
     )
@@ -213,7 +211,7 @@ def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
     items |= dict.fromkeys(small, 0) | _count_by_study(Item.all_objects.main(), small)
     hidden, waiting = _count_left_out(small)
     mains = {
-        pk: MainItems(pk, items[pk] - hidden.get(pk, 0), row["newest"], row["all_changes"])
+        pk: MainItems(pk, items[pk] - hidden.get(pk, 0), row["newest"], row["change_count"])
         for pk, row in sizes.items()
     }
     units = {study.pk: study.base_instrument.unit_name for study in studies}
@@ -273,7 +271,7 @@ def _find_sizes(ids: Collection[UUID]) -> Any:
                 ),
             ),
             newest=Subquery(items.order_by("-pk").values("pk")[:1]),
-            all_changes=count_for(Change.objects.all()),
+            change_count=count_for(Change.objects.all()),
             added=count_for(Slot.objects.filter(no__gte=TOP_UP_FROM)),
             all_systems=count_for(System.objects.all()),
             **{
@@ -515,17 +513,19 @@ def _find_idle(study: Study) -> Any:
     return done.order_by().values("pk")
 
 
-def median_seconds(study: Study) -> int | None:
-    """Return the median time from shown to saved, of the latest thousand items that were rated."""
+def read_latest(study: Study) -> list[Any]:
+    """Return the latest thousand items that were rated: id, shown, saved and comment of each."""
     # not of all: a database sorts what it computes from two columns without an index
     rated = Annotation.objects.counted().filter(
         study=study, origin__in=GIVEN_HERE, outcome=Annotation.Outcome.RATED
     )
-    times = rated.order_by("-id")
-    seconds = [
-        (submitted - started).total_seconds()
-        for submitted, started in times.values_list("submitted_at", "started_at")[:LATEST]
-    ]
+    columns = ("pk", "started_at", "submitted_at", "note")
+    return list(rated.order_by("-id").values_list(*columns)[:LATEST])
+
+
+def median_seconds(latest: Sequence[Any]) -> int | None:
+    """Return the median time from shown to saved of these."""
+    seconds = [(saved - shown).total_seconds() for _, shown, saved, _ in latest]
     return round(median(seconds)) if seconds else None
 
 

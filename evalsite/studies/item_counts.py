@@ -39,16 +39,16 @@ def count_records(items: MainItems) -> int:
 
 def count_records_of(studies: Collection[MainItems]) -> dict[UUID, int]:
     """Return the same of several studies: one query for all that aren't known."""
-    counts = {items.study_id: _records.get(items) for items in studies if items.number}
-    unknown = [study for study, count in counts.items() if count is None]
+    counts = {items.study_id: _records.get(items, 0) for items in studies}
+    unknown = [items for items in studies if items.number and items not in _records]
     if unknown:
-        named = Item.objects.main().filter(study__in=unknown).records().values("study")
-        counts |= dict.fromkeys(unknown, 0)
-        counts |= dict(named.values_list("study", Count("name", distinct=True)))
+        named = Item.objects.main().filter(study__in=[items.study_id for items in unknown])
+        rows = named.records().values("study")
+        counts |= dict(rows.values_list("study", Count("name", distinct=True)))
         if len(_records) > _MOST_KNOWN:
             _records.clear()
-        _records.update({items: counts[items.study_id] or 0 for items in studies if items.number})
-    return {items.study_id: counts.get(items.study_id) or 0 for items in studies}
+        _records.update({items: counts[items.study_id] for items in unknown})
+    return counts
 
 
 @lru_cache(maxsize=_MOST_KNOWN)

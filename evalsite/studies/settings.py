@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -62,7 +63,10 @@ class Setting:
 
     @property
     def column(self) -> str:
-        """Return the column that stores it; pages with an item don't read `texts`."""
+        """Return the column that stores it; pages with an item don't read `texts`.
+
+        A setting that comes to the page "read", or leaves it, takes its values along: migrate them.
+        """
         if self.kind is None:
             return self.name
         is_read = self.page == "read" and not issubclass(self.kind, models.BooleanField)
@@ -87,6 +91,12 @@ class Setting:
         return self.kind(**options)
 
 
+_flag = partial(Setting, kind=models.BooleanField, default=False)
+_line = partial(Setting, kind=models.CharField, default="", longest=200)
+_text = partial(Setting, kind=models.TextField, default="")
+_whole = partial(Setting, kind=models.PositiveIntegerField, least=0)
+_amount = partial(Setting, kind=models.DecimalField, least=0)
+
 # the pages of Set up, by key, in the order of the navigation
 PAGES = {
     "items": "Items",
@@ -110,13 +120,11 @@ _GROUPS: dict[str, str] = {
 INSTRUCTIONS, FIRST_PAGE, CONSENT = "Instructions", "First page", "Words of the consent"
 
 _READ = (
-    Setting(
+    _line(
         name="organisation",
         page="read",
         label="Run by",
         place=Place.SIGHT,
-        kind=models.CharField,
-        default="",
         longest=120,
         is_shown=True,
     ),
@@ -128,59 +136,49 @@ _READ = (
         kind=models.EmailField,
         default="",
     ),
-    Setting(
+    _flag(
         name="has_notice",
         page="read",
         label="What people agree to",
         place=Place.SIGHT,
-        kind=models.BooleanField,
-        default=False,
         is_shown=True,
     ),
-    Setting(
+    _line(
         name="answers_kept_for",
         page="read",
         label="Answers are kept for",
         help="For example “10 years”. People have to know it before they agree.",
         place=Place.SIGHT,
-        kind=models.CharField,
-        default="",
         longest=120,
         is_shown=True,
     ),
-    Setting(
+    _line(
         name="ethics_approval",
         page="read",
         label="Ethics approval",
         help="Leave it empty if there is none. The sentence goes too.",
         place=Place.SIGHT,
-        kind=models.CharField,
-        default="",
-        longest=200,
         is_shown=True,
     ),
-    Setting(
+    _text(
         name="instructions",
         page="read",
         label="Instructions",
         help="Markdown. Empty: the instrument’s own words, which stand below.",
         group=INSTRUCTIONS,
-        kind=models.TextField,
-        default="",
         lines=6,
         is_shown=True,
     ),
-    Setting(
+    _flag(
         name="is_practice_on",
         page="read",
         label="Practice first",
         help="Practice items come first, each with an explanation. They never count.",
         group=INSTRUCTIONS,
-        kind=models.BooleanField,
         default=True,
         is_frozen=True,
     ),
-    Setting(
+    _flag(
         name="is_check_on",
         page="read",
         label="Check that people understood",
@@ -189,17 +187,13 @@ _READ = (
             "rejected for it, and their minutes are paid as a bonus."
         ),
         group=INSTRUCTIONS,
-        kind=models.BooleanField,
-        default=False,
         is_frozen=True,
     ),
-    Setting(
+    _flag(
         name="is_aided",
         page="read",
         label="Aids",
         group=INSTRUCTIONS,
-        kind=models.BooleanField,
-        default=False,
         is_frozen=True,
     ),
     Setting(
@@ -209,18 +203,16 @@ _READ = (
         group=FIRST_PAGE,
         is_shown=True,
     ),
-    Setting(
+    _text(
         name="summary",
         page="read",
         label="What people will do",
         help="In two sentences.",
         group=FIRST_PAGE,
-        kind=models.TextField,
-        default="",
         lines=3,
         is_shown=True,
     ),
-    Setting(
+    _text(
         name="content_warning",
         page="read",
         label="Content warning",
@@ -229,8 +221,6 @@ _READ = (
             "skip any without losing pay."
         ),
         group=FIRST_PAGE,
-        kind=models.TextField,
-        default="",
         lines=2,
         is_shown=True,
     ),
@@ -245,41 +235,37 @@ _READ = (
         longest=35,
         is_shown=True,
     ),
-    Setting(
+    _text(
         name="consent",
         page="read",
         label="Your own words",
         help="Markdown. They come before the sentences that follow your settings.",
         group=CONSENT,
-        kind=models.TextField,
-        default="",
         lines=4,
         is_shown=True,
     ),
-    Setting(
+    _whole(
         name="minimum_age",
         page="read",
         label="Minimum age",
         help="People confirm it when they agree. Empty: nobody is asked.",
         group=CONSENT,
-        kind=models.PositiveIntegerField,
         least=1,
         most=120,
         is_frozen=True,
     ),
-    Setting(
+    _whole(
         name="identity_days",
         page="read",
         label="Names and IDs are deleted after",
         help="Days after the study closes, from 1 to 180.",
         group=CONSENT,
-        kind=models.PositiveIntegerField,
         default=90,
         least=1,
         most=180,
         is_shown=True,
     ),
-    Setting(
+    _whole(
         name="recognise_days",
         page="read",
         label="People are recognised in later studies for",
@@ -288,9 +274,7 @@ _READ = (
             "that later studies can keep people out or require them. 0 keeps none."
         ),
         group=CONSENT,
-        kind=models.PositiveIntegerField,
         default=0,
-        least=0,
         most=3650,
         is_frozen=True,
     ),
@@ -303,36 +287,28 @@ _READ = (
         kind=models.DateField,
         is_shown=True,
     ),
-    Setting(
+    _line(
         name="responsible",
         page="read",
         label="Responsible for the data",
         help="Empty: who runs the study.",
         group=CONSENT,
-        kind=models.CharField,
-        default="",
-        longest=200,
         is_shown=True,
     ),
-    Setting(
+    _line(
         name="complaints",
         page="read",
         label="Complaints go to",
         help="Empty: the e-mail for questions.",
         group=CONSENT,
-        kind=models.CharField,
-        default="",
-        longest=200,
         is_shown=True,
     ),
-    Setting(
+    _flag(
         name="asks_to_share",
         page="read",
         label="Ask if answers may be published",
         help="A box that nobody has to tick. Without it, nothing of a person is published.",
         group=CONSENT,
-        kind=models.BooleanField,
-        default=False,
         is_frozen=True,
     ),
 )
@@ -347,35 +323,31 @@ _WORK = (
         most=100,
         is_frozen=True,
     ),
-    Setting(
+    _whole(
         name="set_size",
         page="work",
         label="Items in a set",
         place=Place.SIGHT,
-        kind=models.PositiveIntegerField,
         default=10,
         least=1,
         most=200,
         is_frozen=True,
     ),
-    Setting(
+    _whole(
         name="minutes_per_set",
         page="work",
         label="Minutes people are told",
         place=Place.SIGHT,
-        kind=models.PositiveIntegerField,
         least=1,
         most=480,
         is_shown=True,
     ),
-    Setting(
+    _amount(
         name="pay_per_set",
         page="work",
         label="Pay for a set",
         help="Empty: nobody is paid.",
         place=Place.SIGHT,
-        kind=models.DecimalField,
-        least=0,
         is_shown=True,
     ),
     Setting(
@@ -388,22 +360,20 @@ _WORK = (
         longest=3,
         is_shown=True,
     ),
-    Setting(
+    _whole(
         name="max_sets",
         page="work",
         label="Sets per person",
         help="Empty: no limit.",
-        kind=models.PositiveIntegerField,
         least=1,
         is_frozen=True,
         words=lambda study: f"sets per person: {study.max_sets or 'no limit'}",
     ),
-    Setting(
+    _whole(
         name="max_items",
         page="invite",
         label="Most pages per person",
         help="Empty: no limit. Checks and pages shown twice aren’t counted.",
-        kind=models.PositiveIntegerField,
         least=1,
         is_frozen=True,
         words=lambda study: f"at most {study.max_items:,} pages" if study.max_items else "",
@@ -428,31 +398,28 @@ _WORK = (
         is_frozen=True,
         words=lambda study: f"pages with one input: {_GROUPS[study.groups]}",
     ),
-    Setting(
+    _whole(
         name="lease_minutes",
         page="work",
         label="Minutes a page is kept for a person",
         help="At most, once they have begun. Then it goes to someone else.",
-        kind=models.PositiveIntegerField,
         default=60,
         least=10,
         most=1440,
         is_frozen=True,
     ),
-    Setting(
+    _amount(
         name="pay_target",
         page="work",
         label="Your target per hour",
         help="Only your team sees it.",
-        kind=models.DecimalField,
         least=Decimal("0.01"),
     ),
-    Setting(
+    _amount(
         name="bonus",
         page="work",
         label="Bonus for people who finish all their sets",
         help="Empty: none. It needs a number of sets per person.",
-        kind=models.DecimalField,
         least=Decimal("0.01"),
         is_frozen=True,
         words=lambda study: (
@@ -473,12 +440,10 @@ _WORK = (
         help="Empty: when you close it.",
         words=lambda study: "closes on a date" if study.closes_at else "",
     ),
-    Setting(
+    _flag(
         name="closes_when_full",
         page="work",
         label="Close when all answers are in",
-        kind=models.BooleanField,
-        default=False,
         words=lambda study: (
             "closes when all answers are in"
             if study.closes_when_full
@@ -488,28 +453,25 @@ _WORK = (
 )
 
 _QUALITY = (
-    Setting(
+    _whole(
         name="checks_per_person",
         page="quality",
         label="Checks per person",
         place=Place.SIGHT,
-        kind=models.PositiveIntegerField,
         default=0,
-        least=0,
         # the page offers three; older studies, which a bundle brings, had up to one for each item
         most=500,
         is_frozen=True,
     ),
-    Setting(
+    _flag(
         name="is_eligibility_on",
         page="quality",
         label="Ask who may take part",
         place=Place.SIGHT,
-        kind=models.BooleanField,
         default=True,
         is_frozen=True,
     ),
-    Setting(
+    _whole(
         name="repeat_percent",
         page="quality",
         label="Pages shown twice",
@@ -517,14 +479,12 @@ _QUALITY = (
             "With the outputs in another order, to see how steady people are. It takes "
             f"{FEWEST} pages a person, and never counts in results."
         ),
-        kind=models.PositiveIntegerField,
         default=0,
-        least=0,
         most=50,
         is_frozen=True,
         words=lambda study: f"pages shown twice: {'yes' if study.repeat_percent else 'none'}",
     ),
-    Setting(
+    _flag(
         name="is_qualification_on",
         page="quality",
         label="A test before the work",
@@ -532,18 +492,15 @@ _QUALITY = (
             "Practice items with right answers, asked with two tries. Without such items it asks "
             "questions on the instructions. People who fail get no work."
         ),
-        kind=models.BooleanField,
-        default=False,
         is_frozen=True,
         words=lambda study: (
             f"test: passed with {study.pass_mark}%" if study.is_qualification_on else "test: none"
         ),
     ),
-    Setting(
+    _whole(
         name="pass_mark",
         page="quality",
         label="Pass mark in percent",
-        kind=models.PositiveIntegerField,
         default=75,
         least=1,
         most=100,
@@ -566,12 +523,10 @@ _PLAN = (
 )
 
 _TEAM = (
-    Setting(
+    _text(
         name="description",
         page="team",
         label="Note for colleagues",
-        kind=models.TextField,
-        default="",
     ),
 )
 
@@ -589,7 +544,8 @@ def list_settings(page: str, place: Place | None = None) -> list[Setting]:
 
 def name_page(setting: str) -> str:
     """Return the name of the address at which this setting is changed."""
-    return f"setup-{SETTINGS[setting].page}"
+    page = SETTINGS[setting].page
+    return f"setup-{page}" if page in PAGES else f"study-{page}"
 
 
 def describe_more(page: str, study: "Study") -> str:

@@ -12,6 +12,7 @@ from evalsite.annotation.running.invitations import reassign
 from evalsite.annotation.running.invited_people import count_expected, count_out_of_reach
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant, Recruitment, StopKind
+from evalsite.studies.models import Study
 from tests.support.experts import Visitor, invite
 from tests.support.factories import launch, make_study, make_user
 from tests.support.rounds import Person, make_round
@@ -27,6 +28,12 @@ def test_whoever_was_invited_by_name_goes_on_from_set_to_set():
     assert visitor.work(9) == 4
 
     assert visitor.me.item_sets.filter(finished_at__isnull=False).count() == 2
+
+
+def alone(study: Study) -> Study:
+    """Nobody comes by the open link."""
+    study.recruitments.filter(number=0).delete()
+    return study
 
 
 # 6 items: people, answers to an item, what each rates; by hand: items x answers, less what the
@@ -48,7 +55,7 @@ NAMES = ("Ana Costa", "Ben Okafor", "Chen Li")
 @pytest.mark.parametrize(("people", "k", "rates", "short"), REACH)
 def test_answers_out_of_reach_are_counted(people, k, rates, short, is_launched):
     study = make_study(items=6, k=k)
-    study = launch(study) if is_launched else study
+    study = alone(launch(study)) if is_launched else study
     if people:
         invite(study, *NAMES[:people], rates=rates)
     study.refresh_from_db()
@@ -59,7 +66,7 @@ def test_answers_out_of_reach_are_counted(people, k, rates, short, is_launched):
 
 
 def test_whoever_withdrew_or_was_stopped_gives_nothing_more():
-    study = make_live(items=4, k=2, set_size=2, is_practice_on=False)
+    study = alone(make_live(items=4, k=2, set_size=2, is_practice_on=False))
     ana, ben = invite(study, "Ana Costa", "Ben Okafor")
     visitor = Visitor(ana).arrive()
     visitor.work(1)
@@ -72,7 +79,7 @@ def test_whoever_withdrew_or_was_stopped_gives_nothing_more():
 
 
 def test_what_was_given_to_anyone_can_come_from_nobody_who_is_invited():
-    study = make_live(items=4, k=1)
+    study = alone(make_live(items=4, k=1))
     [ana] = invite(study, "Ana Costa")
 
     reassign(expert=ana, to=None, by=make_user())
@@ -81,7 +88,7 @@ def test_what_was_given_to_anyone_can_come_from_nobody_who_is_invited():
 
 
 def test_while_others_may_come_there_is_nothing_to_warn_of():
-    study = make_live(items=2, k=3, set_size=2)
+    study = alone(make_live(items=2, k=3, set_size=2))
     invite(study, "Ana Costa")
     assert count_out_of_reach(study) == 4
 
@@ -95,7 +102,9 @@ def test_while_others_may_come_there_is_nothing_to_warn_of():
 
 
 def test_a_panel_that_is_full_brings_nobody_more():
-    study = make_live(items=2, k=3, set_size=2, is_practice_on=False, is_eligibility_on=False)
+    study = alone(
+        make_live(items=2, k=3, set_size=2, is_practice_on=False, is_eligibility_on=False)
+    )
     invite(study, "Ana Costa")
     panel = make_round(study, "prolific", places=1)
     person = Person(panel).enter()
@@ -120,7 +129,7 @@ def test_people_who_are_expected_are_those_invited_and_wanted():
 
 
 def test_invite_and_overview_say_that_answers_can_never_come(staff_client):
-    study = make_live(items=2, k=3, set_size=2)
+    study = alone(make_live(items=2, k=3, set_size=2))
     invite(study, "Ana Costa")
     overview = reverse("admin:study-overview", args=[study.pk])
     page = reverse("admin:study-invite", args=[study.pk])

@@ -18,7 +18,7 @@ from tests.support.answering import RatingPage
 from tests.support.batches import import_rows
 from tests.support.bundles import check, pack
 from tests.support.exports import export, read
-from tests.support.factories import launch, make_user
+from tests.support.factories import launch, make_user, open_to_everyone
 from tests.support.instruments import GALLERY, make_built_study
 from tests.support.sheet_pages import Sheet
 
@@ -35,6 +35,7 @@ def rate(content: dict[str, Any], rows: list[dict[str, str]], **fields: Any) -> 
     import_rows(study, rows)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
+    open_to_everyone(study)
     list(simulate_crowd(study, participants=4, seed="page"))
     return study
 

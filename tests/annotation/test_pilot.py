@@ -217,3 +217,17 @@ def test_pilot_page_takes_as_few_queries_for_many_people(
 
     assert counts[0] == counts[1]
     assert Item.objects.main().count() == 2
+
+
+def test_trial_opens_in_a_new_tab_and_leads_its_team_back_but_not_colleagues(staff_client):
+    study = make_study(items=1)
+    page = staff_client.get(url("study-pilot", study)).text
+    back = f'href="{url("study-pilot", study)}"'
+
+    mine = staff_client.get(staff_client.post(url("study-pilot-take", study)).url, follow=True).text
+    token = join_as_tester(study=study, name="Priya Nair")
+    theirs = Client().get(reverse("participant-home", args=[token]), follow=True).text
+
+    assert f'action="{url("study-pilot-take", study)}" target="_blank"' in page
+    assert back in mine
+    assert back not in theirs

@@ -1,14 +1,20 @@
 """The review of a set: what was answered to each item, in words, and what may still be changed."""
 
+import json
+
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.answer_table import shorten
 from evalsite.studies.models import Item, Output
-from tests.support.factories import make_annotator
+from tests.support.batches import import_rows
+from tests.support.factories import launch, make_annotator, mint_link
 from tests.support.ignoring import GROUP, ITEM, Reader, make_reviews, open_reader
+from tests.support.instruments import make_built_study, read_instrument
 from tests.support.tabs import SCORES, make_live, open_tab
 
 pytestmark = pytest.mark.django_db
@@ -192,6 +198,29 @@ def test_keyboard_reaches_finish_without_passing_every_change_link():
 )
 def test_text_in_the_table_is_cut_at_a_whole_word(text, shown):
     assert shorten(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("key", "row"),
+    [
+        ("helpsteer2_preference", {"prompt": "chat", "output": "Yes."}),
+        ("conversation_turns", {"output": "chat"}),
+    ],
+)
+def test_conversation_is_known_by_what_was_said_not_by_its_data(key, row):
+    turns = [{"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Yes."}]
+    turns = turns[:1] if "prompt" in row else turns
+    row = {name: json.dumps(turns) if cell == "chat" else cell for name, cell in row.items()}
+    study = make_built_study(read_instrument(key), k=1, set_size=1, is_practice_on=False)
+    systems = ("a", "b") if "prompt" in row else ("a",)
+    import_rows(study, [{"item": "1", "system": system, **row} for system in systems])
+    me = make_annotator(launch(study))
+    claim_set(me)
+
+    page = Client().get(f"{mint_link(me)}sets/1/review/").text
+
+    assert "Is it open?" in page
+    assert "role&quot;" not in page
 
 
 def test_a_criterion_without_an_answer_leaves_no_name_in_the_review():

@@ -174,7 +174,7 @@ def test_instruments_are_listed_by_what_people_evaluate(staff_client):
     page = staff_client.get(reverse("admin:instruments"))
 
     tasks = page.context["tasks"]
-    assert list(tasks) == list(TASKS)
+    assert list(tasks) == [task for task in TASKS if task in tasks]
     keys = [row["entry"].config.key for rows in tasks.values() for row in rows]
     assert sorted(keys) == sorted(entry.config.key for entry in list_shipped())
     for rows in tasks.values():

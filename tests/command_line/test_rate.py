@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from zipfile import ZipFile
 
 import pytest
-from evalsite.annotation.running.experts import MOST_EXPERTS
 
 from evalsite.annotation.models import Slot
 from evalsite.command_line import rate
@@ -27,6 +26,7 @@ from evalsite.command_line.site import HOST
 from evalsite.instruments.installed import get_protocol
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
+from evalsite.studies.settings import SETTINGS
 from tests.support.annotators import Annotator
 from tests.support.raters import Diary, TirelessBrowser
 
@@ -66,7 +66,7 @@ def parse(words: list[str]):
 
 
 def test_as_many_people_are_invited_as_a_study_can_have():
-    assert rate.MOST_PEOPLE == MOST_EXPERTS
+    assert SETTINGS["k"].most == rate.MOST_PEOPLE
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,39 @@ def write(path: Path, separator: str, encoding: str) -> Path:
 def test_a_file_with_decimal_commas_is_read(tmp_path, capsys, separator, encoding):
     path = write(tmp_path / "ratings.csv", separator, encoding)
 
-    code, document = run_json(capsys, "report", path, "--map", "Prüfer=participant")
+    code, document = run_json(capsys, "report", path)
 
     assert code == 0
     # by hand: (3.5 + 4 + 3 + 4.5) / 4 and (2 + 1.5 + 2.5 + 1) / 4
     assert find_means(document["report"], "fluency") == {"x": 3.75, "y": 1.75}
     # of x one rating is NA: (4 + 4 + 5) / 3
     assert find_means(document["report"], "adequacy")["x"] == pytest.approx(13 / 3)
+
+
+def test_german_names_of_columns_need_no_option(capsys):
+    path = Path(__file__).resolve().parents[2] / "fixtures" / "ratings" / "bewertungen.csv"
+
+    code, document = run_json(capsys, "report", path)
+
+    assert code == 0
+    (criterion,) = document["report"]["criteria"]
+    assert [system["system"] for system in criterion["systems"]] == ["A", "B"]
+    # as many as the file has lines under its header, by three people
+    assert (document["report"]["data"]["ratings"], document["report"]["data"]["participants"]) == (
+        507,
+        3,
+    )
+
+
+@pytest.mark.parametrize(
+    "column", [["3", "3", "3", "3"], [str(number) for number in range(100, 148)]]
+)
+def test_numbers_that_are_no_points_of_a_scale_are_no_ratings(tmp_path, column):
+    path = tmp_path / "ratings.csv"
+    rows = [f"p{n % 3},i{n},A,{number}" for n, number in enumerate(column)]
+    path.write_text("\n".join(["Prüfer,Satz,System,Dauer", *rows]), encoding="utf-8")
+
+    assert run_command(["report", str(path)]) == 3
 
 
 @pytest.mark.parametrize("content", [b"<?xml version='1.0'?><a/>", b"\x80\x04\x95abc", b"%PDF-1.7"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from evalsite.results.report.criterion_tables import tabulate_outcomes
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating
@@ -24,7 +25,7 @@ from evalsite.studies.models import Instrument, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.bundles import check, pack
 from tests.support.exports import export, read
-from tests.support.factories import make_user
+from tests.support.factories import make_user, open_to_everyone
 from tests.support.instruments import make_built_study, read_gallery
 
 pytestmark = [
@@ -39,6 +40,7 @@ def make_rated(content: dict[str, Any], **fields: Any) -> Study:
     import_rows(study, make_rows(study.config))
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
+    open_to_everyone(study)
     list(simulate_crowd(study, participants=2, seed="built"))
     return study
 

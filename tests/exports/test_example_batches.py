@@ -22,7 +22,7 @@ from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.bundles import check, pack
 from tests.support.exports import export, read
-from tests.support.factories import make_user
+from tests.support.factories import make_user, open_to_everyone
 from tests.support.imported import load
 from tests.support.instruments import GALLERY, make_built_study
 from tests.support.published import published_file
@@ -69,6 +69,7 @@ def test_example_batch_is_uploaded_rated_computed_and_exported(instrument, batch
     study = upload(instrument, batch)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
+    open_to_everyone(study)
     list(simulate_crowd(study, participants=3, seed="batch"))
 
     report = compute_report(study)

@@ -33,7 +33,7 @@ from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item, Output, Study, System
 from tests.support.batches import keep_first
 from tests.support.checking import check_file
-from tests.support.factories import make_study, make_user
+from tests.support.factories import make_study, make_user, open_to_everyone
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +56,7 @@ def make_live(config: Instrument, *, first: int | None = None, **fields: Any) ->
         keep_first(study, first)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
+    open_to_everyone(study)
     return study
 
 

@@ -21,7 +21,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.bundles import check, pack
 from tests.support.drawn_instruments import instruments, spoiled
 from tests.support.exports import export, read
-from tests.support.factories import make_user
+from tests.support.factories import make_user, open_to_everyone
 from tests.support.instruments import make_built_study
 
 pytestmark = [
@@ -48,6 +48,7 @@ def go_all_the_way(content: dict[str, Any]) -> None:
     import_rows(study, make_rows(study.config))
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
+    open_to_everyone(study)
     page = RatingPage(study)
     said = page.post(page.answers)
     assert said.status_code == 302, (said.context["errors"], page.answers)

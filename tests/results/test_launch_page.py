@@ -9,6 +9,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from evalsite.annotation.running.launch import launch_study
+from evalsite.annotation.running.shares import count_apart
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
@@ -21,6 +22,7 @@ from evalsite.studies.models import Item, Membership, Output, Study, System
 from evalsite.studies.setting_changes import change_settings
 from tests.site.test_staff_pages import member, url
 from tests.support.annotators import read_fields
+from tests.support.experts import invite
 from tests.support.factories import add_batch, make_annotator, make_study, make_user
 from tests.support.races import at_once
 from tests.support.rounds import make_round
@@ -270,3 +272,52 @@ def test_what_is_launched_is_said_with_its_figures(staff_client):
     assert page.context["can_decide"].smallest in page.text
     assert "Change the plan" in list_actions(staff_client, study)
     assert Output.objects.filter(study=study).exists()
+
+
+# --- people who are invited --------------------------------------------------------------------
+
+
+def test_people_invited_are_said_with_what_they_rate_and_how_links_go_out(db, settings):
+    study = make_study(items=4)
+    invite(study, "Ana Costa", "Ben Okafor")
+    owner, editor = member(study, "owner"), member(study, "editor")
+
+    page, other = owner.get(url("study-launch", study)), editor.get(url("study-launch", study))
+
+    assert "Ana Costa, Ben Okafor" in page.text
+    assert "Costa" not in other.text
+    assert (len(other.context["people"]), other.context["has_other_work"]) == (2, False)
+
+
+def test_person_invited_meanwhile_is_said_before_the_launch(staff_client):
+    study = make_study(items=4)
+    opened = read_fields(staff_client.get(url("study-launch", study)).text)
+    invite(study, "Ana Costa")
+
+    refused = staff_client.post(url("study-launch-start", study), opened)
+
+    said = " ".join(map(str, get_messages(refused.wsgi_request)))
+    assert "The people invited were changed: now 1 person is invited by name." in said
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(("k", "groups"), [(1, 2), (2, 1)])
+def test_groups_of_people_who_share_no_input_are_worth_a_look(staff_client, k, groups):
+    study = make_study(items=4, k=k)
+    people = invite(study, "Ana Costa", "Ben Okafor", rates="share")
+
+    looks = list_actions(staff_client, study)
+
+    assert count_apart(study, people) == groups
+    assert ("Change who rates what" in looks) is (groups > 1)
+
+
+def test_what_keeps_people_from_their_items_is_missing(staff_client):
+    study = make_study(items=4)
+    [person] = invite(study, "Ana Costa")
+    study.experts.filter(pk=person.pk).update(rates="numbers", selection="77")
+
+    page = staff_client.get(url("study-launch", study))
+
+    assert [check.url_name for check, _ in page.context["problems"]] == ["study-invite"]
+    assert not page.context["line"]

@@ -180,7 +180,7 @@ def test_link_to_share_is_there_until_the_first_answer(staff_client):
 
 def test_link_that_is_off_is_not_to_be_shared(staff_client):
     study = make_live()
-    Recruitment.objects.create(study=study, number=0, platform="open_link", is_on=False)
+    Recruitment.objects.filter(study=study, number=0).update(is_on=False)
 
     page = overview(staff_client, study)
 

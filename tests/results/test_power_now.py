@@ -15,7 +15,7 @@ from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import Work, describe_settings
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
-from tests.support.factories import make_study, make_user
+from tests.support.factories import make_study, make_user, open_to_everyone
 from tests.support.planned import add_person, make_planned_study
 from tests.support.reports import keep_report
 
@@ -29,6 +29,7 @@ def make_live(*, people: int = 4, **fields: Any) -> Study:
     )
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
+    open_to_everyone(study)
     list(simulate_crowd(study, participants=people, seed="power"))
     return study
 

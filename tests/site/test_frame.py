@@ -119,7 +119,7 @@ def test_page_of_set_up_takes_few_queries_however_many_items(
     counts = []
     for items in (2, 60):
         study = make_study(items=items, groups="once", is_qualification_on=True)
-        with django_assert_max_num_queries(14) as queries:
+        with django_assert_max_num_queries(15) as queries:
             staff_client.get(url(name, study))
         counts.append(len(queries))
 

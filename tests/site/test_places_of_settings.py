@@ -169,9 +169,7 @@ def pages(staff_client, researcher, settings, tmp_path) -> dict[str, str]:
                 html += staff_client.post(address, {"do": "add-rule"}).text
             texts[name] = texts.get(name, "") + html.replace(str(study.pk), "STUDY")
     live = make_planned_study(hides_results=False)
-    texts["setup-plan"] += staff_client.get(
-        reverse("admin:setup-plan", args=[live.pk])
-    ).text
+    texts["setup-plan"] += staff_client.get(reverse("admin:setup-plan", args=[live.pk])).text
     for key in ("prolific", "panel"):
         texts["study-invite"] += staff_client.get(panel_of(make_round(live, key))).text
     # the pages of New study, and the draft's own link to another instrument

@@ -30,7 +30,7 @@ def test_reading_time_is_that_of_the_words_of_a_set(staff_client):
     mend = find_mend(study)
 
     # 9 pages of 978 words at 238 words a minute are 36.98 minutes; in 15 minutes 3 can be read
-    assert (mend.minutes, mend.told, mend.pay, mend.hourly) == (37, 15, "£5.55", "£3.65")
+    assert (mend.minutes, mend.announced, mend.pay, mend.hourly) == (37, 15, "£5.55", "£3.65")
     assert mend.set_size == 3
 
 
@@ -82,6 +82,7 @@ def test_unpaid_work_says_so_and_has_no_costs(staff_client):
 
 def test_too_few_people_invited_is_the_headline(staff_client, researcher):
     study = launch(make_study(items=4, k=3))
+    study.recruitments.update(is_on=False)
     invite(study, "Ana Costa", "Ben Otte", by=researcher)
 
     page = staff_client.get(address(study)).text

@@ -21,7 +21,7 @@ from evalsite.imports.demo import import_example
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study
-from tests.support.factories import make_study, make_user
+from tests.support.factories import make_study, make_user, open_to_everyone
 from tests.support.invariants import check_invariants
 
 # a crowd that takes longer than this hangs
@@ -36,6 +36,7 @@ def make_live_study(**fields: Any) -> Study:
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
     assert study.is_open
+    open_to_everyone(study)
     return study
 
 

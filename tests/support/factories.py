@@ -114,17 +114,15 @@ def launch(study: Study) -> Study:
     study.batches.update(opened_at=now())
     Study.objects.filter(pk=study.pk).update(state="live", version=version, launched_at=now())
     study.refresh_from_db()
-    # by which people of tests come
-    Recruitment.objects.get_or_create(
-        study=study,
-        number=0,
-        defaults={
-            "platform": "open_link",
-            "is_on": not study.has_notice,
-            "has_further_sets": True,
-        },
-    )
+    open_to_everyone(study)
     return study
+
+
+def open_to_everyone(study: Study) -> None:
+    """The open link is on, by which people of tests come; a study with a notice has none."""
+    if not study.has_notice:
+        store_open_link(study)
+        Recruitment.objects.filter(study=study, number=0).update(is_on=True)
 
 
 def make_annotator(study: Study, **fields: Any) -> Participant:

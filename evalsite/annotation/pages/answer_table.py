@@ -15,6 +15,7 @@ from evalsite.annotation.pages.screens import Screen, entered_ratings, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Instrument
+from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
@@ -196,13 +197,22 @@ def _find_text_column(config: Instrument) -> Column | None:
 def _first_words(column: Column | None, item: Item, outputs: Sequence[Output]) -> str:
     """Return the beginning of the text that identifies this item: this input, or its output."""
     if column is None:
-        text = strip_markup(outputs[0].text)
-    else:
-        text = str(item.inputs.get(column.name, ""))
-        if column.kind == "dialogue":
-            turns = parse_dialogue(text)
-            text = turns[-1].text if turns else text
+        # of a rated conversation: what it begins with
+        return shorten(_read_turn(outputs[0].text, 0) or strip_markup(outputs[0].text))
+    text = str(item.inputs.get(column.name, ""))
+    if column.kind == "dialogue":
+        turns = parse_dialogue(text)
+        text = turns[-1].text if turns else text
+    if column.kind == "conversation":
+        text = _read_turn(text, -1) or text
     return shorten(text)
+
+
+def _read_turn(text: str, place: int) -> str:
+    """Return what a turn of a conversation says; "" if this is none, or the turn isn't a text."""
+    turns = read_turns(text) if text.lstrip().startswith("[") else None
+    content = turns[place].get("content") if turns else ""
+    return content if isinstance(content, str) else ""
 
 
 def shorten(text: str) -> str:

@@ -113,9 +113,8 @@ def launch_study(
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
-    problems += [
-        problem.messages[0] for problem in find_problems(study, list(study.experts.order_by("pk")))
-    ]
+    people = list(study.experts.order_by("pk"))
+    problems += [problem.messages[0] for problem in find_problems(study, people)]
     if problems:
         raise ValidationError(problems)
     if seen is not None and (changes := describe_changes(study, seen, by)):
@@ -261,10 +260,10 @@ def archive_study(*, study: Study, by: Any) -> None:
     _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=of)
     if Study.objects.filter(pk=study.pk, launched_at=None, version__isnull=False).exists():
         raise ValidationError("The study is being launched, so it can’t be archived now.")
-    if held := count_held(study):
+    if kept := count_held(study):
         raise ValidationError(
-            f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
-            f"still kept for people at work, until {format_local(held.until, by)} at the "
+            f"{count_of(kept.places, 'place')} of this study {'is' if kept.places == 1 else 'are'} "
+            f"still kept for people at work, until {format_local(kept.until, by)} at the "
             "latest. Archive it after that, or take the places back first."
         )
 
@@ -284,8 +283,8 @@ def find_held(study: Study) -> QuerySet[Slot]:
 
 def count_held(study: Study) -> Held | None:
     """Return what people at work hold of this study; None if they hold nothing."""
-    found = find_held(study).aggregate(places=Count("pk"), until=Max("lease_until"))
-    return Held(**found) if found["places"] else None
+    counts = find_held(study).aggregate(places=Count("pk"), until=Max("lease_until"))
+    return Held(**counts) if counts["places"] else None
 
 
 @transaction.atomic
@@ -316,6 +315,6 @@ def insist_on_editor(study: Study, by: Any) -> None:
 
 
 def _insist_on_role(study: Study, by: Any, *roles: Membership.Role) -> None:
-    held = Membership.objects.filter(study=study, user=by, role__in=roles)
-    if not by.is_superuser and not held.exists():
+    memberships = Membership.objects.filter(study=study, user=by, role__in=roles)
+    if not by.is_superuser and not memberships.exists():
         raise PermissionDenied(f"Only {' or '.join(roles)}s of the study may do this.")

@@ -41,7 +41,7 @@ class Mend:
     """What gives people time to read: more minutes, with as much pay for each, or smaller sets."""
 
     minutes: int
-    told: int
+    announced: int
     pay: str  # for the minutes it takes; "" if nobody is paid
     hourly: str  # what the pay as it is comes to
     set_size: int | None  # None: not even one page can be read in time
@@ -84,8 +84,8 @@ def show_work(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 def find_mend(study: Study) -> Mend | None:
     """Return what would help where a set takes longer to read than people are told; else None."""
-    minutes, told = estimate_reading(study), minutes_per_set(study)
-    if minutes <= told:
+    minutes, announced = estimate_reading(study), minutes_per_set(study)
+    if minutes <= announced:
         return None
     smaller = copy(study)
     sizes = []
@@ -94,11 +94,11 @@ def find_mend(study: Study) -> Mend | None:
             sizes.append(smaller.set_size)
             break
     pay = study.pay_per_set
-    scaled = None if pay is None else (pay * minutes / told).quantize(_PENNY)
+    scaled = None if pay is None else (pay * minutes / announced).quantize(_PENNY)
     longer = {"minutes_per_set": str(minutes)}
     return Mend(
         minutes=minutes,
-        told=told,
+        announced=announced,
         pay="" if scaled is None else format_money(scaled, study.currency),
         hourly="" if pay is None else format_money(pay * 60 / minutes, study.currency),
         set_size=sizes[0] if sizes else None,

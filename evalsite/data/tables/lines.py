@@ -306,8 +306,8 @@ def _refuse(sizes: Mapping[str, Size], number: int, questions: Sequence[Question
     whole = f"{agreeing[0]} has" if len(agreeing) == 1 else "the other files have"
     raise Refused(
         "lines_differ",
-        f"{list_of(differing[:3])}, {whole} {number:,}. Line numbers join them, so all need the "
-        "same number of lines.",
+        f"{list_of(differing[:3])}, {whole} {number:,}. Line numbers join them, so all need "
+        f"{count_of(number, 'line')}.",
         questions=questions,
     )
 

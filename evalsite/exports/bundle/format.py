@@ -24,6 +24,7 @@ from evalsite.exports.column import (
 from evalsite.exports.columns import list_files_of
 from evalsite.instruments.answer import AnswerRow
 from evalsite.studies.models import Study
+from evalsite.studies.settings import SETTINGS
 
 __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
 
@@ -99,17 +100,9 @@ def hash_columns(study: Study) -> str:
 # --- fields that are carried, by model --------------------------------------------------
 
 STUDY_FIELDS = (
-    "protocol", "options", "state", "is_demo", "seed", "title", "organisation",
-    "contact_email", "summary", "consent", "instructions", "language", "k", "set_size",
-    "max_sets", "max_items", "groups", "item_order", "lease_minutes", "checks_per_person",
-    "repeat_percent", "is_practice_on", "is_qualification_on", "pass_mark", "is_eligibility_on",
-    "is_aided",
-    "minutes_per_set", "pay_per_set", "bonus", "currency", "closes_at", "created_at",
-    "launched_at", "closed_at", "questions", "recognise_days",
-    "is_check_on", "minimum_age", "content_warning",
-    "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
-    "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
+    "protocol", "options", "state", "is_demo", "seed", "created_at", "launched_at", "closed_at",
+    "questions", "unused_numbers", "words_per_page",
+    *(name for name in SETTINGS if name != "pay_target"),
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (

@@ -36,7 +36,14 @@ from evalsite.lib.rating_columns import (
     melt,
     split_field,
 )
-from evalsite.lib.rating_guess import are_numbers, guess_bare
+from evalsite.lib.rating_guess import (
+    are_numbers,
+    complete_guess,
+    guess_bare,
+    is_rating,
+    name_columns,
+    name_question,
+)
 from evalsite.lib.words import count_of, list_of
 
 # what a column holds, where that is more than a field: the kind of a question
@@ -66,20 +73,6 @@ _NAMED = 6
 _MOST_POINTS, _MOST_OPTIONS = 21, 200
 _DECIMALS = 3  # of a stored value
 _LONG = 6  # words of a cell that is a text
-# names of columns in other words than the analysis knows, by field
-_NAMES = {
-    "participant": re.compile(
-        r"(bewerter|bewerterin|prüfer|prüferin|person|annotator|rater|juge|évaluateur|anotador)\w*",
-        re.I,
-    ),
-    "system": re.compile(r"(system|modell|model|modelo|modèle|système)\w*", re.I),
-    "item": re.compile(
-        r"(satz|segment|sentence|beispiel|sample|text|dokument|document|frage|phrase|frase|nr|no)"
-        r"([\s_.-]*(nr|no|id|nummer|number))?",
-        re.I,
-    ),
-    "note": re.compile(r"(bemerkung|kommentar|anmerkung|commentaire|remarque|comentario)\w*", re.I),
-}
 # what a page shows of a file as it is
 _SHOWN = (
     "encoding", "delimiter", "has_commas", "rows", "columns", "faults", "notes", "pairs",
@@ -211,7 +204,7 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     guess = guess_bare(header, rows[:_SAMPLE])
     guess |= {name: use for name, use in known.items() if name in guess}
     by_itself = dict(guess)
-    _complete(guess, header, rows[:_SAMPLE])
+    complete_guess(guess, header, rows[:_SAMPLE])
     guess |= {name: use for name, use in mapping.fields.items() if name in guess}
     bare.pairs = [f"{name}={use}" for name, use in guess.items() if use != by_itself[name]]
     bare.is_turned = bool(turned)
@@ -235,9 +228,9 @@ def _turn(
 ) -> tuple[list[str], list[list[str]]]:
     """Return a table with one rating in each row; names of columns of numbers are a field."""
     guess = guess_bare(header, rows[:_SAMPLE])
-    guess = {name: "" if _is_rating(use) or use == field else use for name, use in guess.items()}
+    guess = {name: "" if is_rating(use) or use == field else use for name, use in guess.items()}
     guess |= {name: use for name, use in chosen.items() if name in guess}
-    _name_columns(guess, leaves_out=field)
+    name_columns(guess, leaves_out=field)
     numbers = [
         number
         for number, name in enumerate(header)
@@ -286,53 +279,13 @@ def _has_commas(
 # --- columns --------------------------------------------------------------------------------
 
 
-def _complete(guess: dict[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Guess what is still missing, for somebody to look at: by more names, then by the cells."""
-    cells = {name: [row[number].strip() for row in rows] for number, name in enumerate(header)}
-    systems = {cell for name in header if guess[name] == "system" for cell in cells[name]}
-    for name in header:
-        target = split_field(guess[name])
-        if target and target.name == "preferred" and systems and systems.isdisjoint(cells[name]):
-            # words for how good an output is
-            guess[name] = _name_question(target.criterion or name)
-    _name_columns(guess)
-    if any(_is_rating(use) for use in guess.values()):
-        return
-    for name in header:
-        # with a decimal comma they may be read as texts
-        if not guess[name] and are_numbers(cell.replace(",", ".") for cell in cells[name]):
-            guess[name] = _name_question(name)
-
-
-def _name_columns(guess: dict[str, str], *, leaves_out: str = "") -> None:
-    """Guess fields that no column has yet by more names of columns."""
-    taken = {*guess.values(), leaves_out}
-    if any(use.startswith("preferred") for use in taken):
-        # the systems of a pair have columns of their own
-        taken.add("system")
-    for field_name, pattern in _NAMES.items():
-        named = [name for name in guess if not guess[name] and pattern.fullmatch(name.strip())]
-        # two may be one for each of two people
-        if field_name not in taken and (len(named) == 1 or (named and field_name == "item")):
-            guess[named[0]] = field_name
-
-
-def _is_rating(use: str) -> bool:
-    target = split_field(use)
-    return target is not None and target.is_rating
-
-
-def _name_question(name: str) -> str:
-    return f"value:{name.strip().replace(':', ' ')}"
-
-
 def change_use(name: str, use: str, guess: Mapping[str, str]) -> str:
     """Return the field of a column for what a person says that it holds."""
     if use not in QUESTIONS:
         return use
     if (target := split_field(guess.get(name, ""))) and target.name == "value":
         return guess[name]
-    return "value" if "criterion" in guess.values() else _name_question(name)
+    return "value" if "criterion" in guess.values() else name_question(name)
 
 
 def _describe_columns(
@@ -402,7 +355,7 @@ def _explain(
     """Say what is missing; a file without numbers and with texts is one of outputs."""
     used = {*guess.values()}
     has_texts = any(len(cell.split()) >= _LONG for row in rows[:_SAMPLE] for cell in row)
-    if not any(_is_rating(use) for use in used):
+    if not any(is_rating(use) for use in used):
         if has_texts:
             bare.add_fault(
                 "looks_like_items",

@@ -140,7 +140,8 @@ class Likert(NumberScale):
     def row_classes(self) -> str:
         """Name the style of points side by side; "": one below the other.
 
-        Five points with long words would not fit, or only where there is room.
+        Five points with long words would not fit, or only where there is room; seven with long
+        labels would be columns of single words.
         """
         count = len(self.points)
         longest = max(len(word) for point in self.points for word in point.label.split() or [""])
@@ -151,6 +152,8 @@ class Likert(NumberScale):
                 len(point.label) <= _LONGEST_IN_COLUMN and not point.notes for point in self.points
             )
             return "fit" if is_brief and longest <= _LONGEST_WORD else ""
+        if count == 7 and any(len(point.label) > _LONGEST_IN_COLUMN for point in self.points):
+            return ""
         if count in _ROWS:
             return f"row n{count}"
         if count > 4:

@@ -13,7 +13,9 @@ from evalsite.studies.models import Study
 
 LATEST = 9
 # what is logged so often, or so late, that it says nothing here
-_LEFT_OUT = ("pilot started", "identity view", LINKS_VIEWED)
+_LEFT_OUT = ("pilot started", "identity view", "round created", LINKS_VIEWED)
+# researchers know no rounds
+_WORDS = {"round turned on": "recruiting turned on", "round turned off": "recruiting turned off"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,7 @@ def list_events(study: Study, moment: datetime) -> list[Event]:
         Event(
             at=entry.created_at,
             when=describe_time(entry.created_at, moment),
-            action=entry.action,
+            action=_WORDS.get(entry.action, entry.action),
             actor=entry.actor_name,
         )
         for entry in entries.order_by("-id")[:LATEST]

@@ -120,9 +120,9 @@ def _waiting_for(people: list[Invited]) -> list[Task]:
         ("stopped", find_stopped(people, moment)),
     ):
         if late:
-            person = late[0] if len(late) == 1 else None
-            left = sum(one.left for one in late)
-            tasks.append(Task(key=key, count=len(late), items=left, person=person))
+            left = sum(person.left for person in late)
+            only = late[0] if len(late) == 1 else None
+            tasks.append(Task(key=key, count=len(late), items=left, person=only))
     return tasks
 
 
@@ -152,8 +152,8 @@ def _held_items(study: Study, activity: Activity) -> list[Task]:
     if not activity.held:
         return []
     reports = Annotation.objects.reports().filter(item=OuterRef("pk"))
-    held = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
-    item = held.annotate(reason=Subquery(reports.values("reason")[:1])).first()
+    items = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
+    item = items.annotate(reason=Subquery(reports.values("reason")[:1])).first()
     reason = name_reason(item.reason) if item is not None and item.reason else ""
     # more may have two reports than reports may hold
     more = count_waiting(study) if activity.held >= LEAST_HELD else 0

@@ -153,11 +153,11 @@ def _draw_bars(levels: list[Level]) -> list[Bar]:
 
 
 def _count_levels(answers: Iterable[int], k: int) -> list[Level]:
-    found = Counter(shade_of(count, k) for count in answers)
+    counts = Counter(shade_of(count, k) for count in answers)
     half = -(-k // 2)
     bounds = {"r0": (0, 0), "r1": (1, half - 1), "r2": (half, k - 1), "r3": (k, k)}
     return [
-        Level(shade=shade, least=least, most=most, items=found[shade])
+        Level(shade=shade, least=least, most=most, items=counts[shade])
         for shade, (least, most) in bounds.items()
         if least <= most
     ]

@@ -148,11 +148,11 @@ def draw_curve(
         points.append((min(hour + HOUR, moment), done))
     points = [*_thin_out(points), (moment, done)]
     line = " ".join(f"{x_of(at):.1f},{y_of(answers):.1f}" for at, answers in points)
-    here = f"{x_of(moment):.1f},{y_of(done):.1f}"
+    end_of_line = f"{x_of(moment):.1f},{y_of(done):.1f}"
     band = end_x = ""
     if forecast is not None and done < target:
         early, late = x_of(forecast.early), x_of(forecast.late)
-        band = f"{here} {early:.1f},{TOP} {late:.1f},{TOP}"
+        band = f"{end_of_line} {early:.1f},{TOP} {late:.1f},{TOP}"
         end_x = f"{x_of(forecast.likely):.1f}"
     return Curve(
         line=line,
