@@ -101,9 +101,7 @@ def describe_of_one_rater(criterion: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "pairs": [_describe_pair(pair) for pair in criterion["pairs"]],
         "tests": [
-            _drop_test(test)
-            for test in criterion["tests"]
-            if test.name.partition(", ")[0] not in _TESTS_OF_SYSTEMS
+            _drop_test(test) for test in criterion["tests"] if test.name not in _TESTS_OF_SYSTEMS
         ],
         "cautions": {
             code: facts for code, facts in criterion["cautions"].items() if code not in _OF_TESTS

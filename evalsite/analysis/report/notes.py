@@ -377,7 +377,7 @@ def _describe_pairs(
 def _describe_classics(tests: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     """Yield notes on the tests that old papers report, which see less of the design."""
     for test in tests:
-        name = test.name.partition(", ")[0]
+        name = test.name
         if name in _CLASSICS:
             yield make_note(
                 "classic_test",
