@@ -51,16 +51,6 @@ def write_interval(figure: dict[str, Any]) -> str:
     return f"{low} or more" if high is None else f"{low} to {high}"
 
 
-def describe_interval(figure: dict[str, Any]) -> str:
-    """The interval or, of a figure that has a value and none, why: "none: too few values"."""
-    if interval := write_interval(figure):
-        return interval
-    kind, _, why = str(figure["details"].get("interval", "")).partition(": ")
-    if figure["value"] is None or kind != "none" or not why:
-        return ""
-    return f"none: {explain_reason(why)}"
-
-
 def write_p(p: float | None) -> str:
     """Return a p value as APA prints it: ".012", "< .001"."""
     if p is None:
