@@ -14,6 +14,7 @@ class ResultsConfig(AppConfig):
         from evalsite.results.design import balance_count  # noqa: F401, PLC0415
         from evalsite.results.overview import notices  # noqa: F401, PLC0415
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
+        from evalsite.results.public import pages  # noqa: PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
         from evalsite.results.report import bundled, computation, sentences  # noqa: PLC0415
 
@@ -25,5 +26,6 @@ class ResultsConfig(AppConfig):
             bundled.find_report,
             bundled.compute_report,
             computation.put_plan_in_words,
+            pages.write_pages,
         )
         bundle_format.REPORT_SOURCES[:] = [source]

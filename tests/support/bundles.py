@@ -23,7 +23,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle import verify
 from evalsite.exports.bundle.anonymous import make_copy
 from evalsite.exports.bundle.compare import Findings, examine_bundle
-from evalsite.exports.bundle.copy import copy_bundle
+from evalsite.exports.bundle.copy import copy_bundle, write_pages
 from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums
 from evalsite.exports.bundle.read import BadBundle, Bundle, open_bundle
 from evalsite.exports.bundle.verify import Report, verify_bundle
@@ -197,18 +197,23 @@ def examine_here(bundle: Bundle, file: Any, report: Report) -> None:
 
 
 def run_here(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
-    """Do what the child process does that makes a copy, as `examine_here`."""
-    make = {"anonymise": make_copy, "copy": copy_bundle}[task]
-    faults = []
+    """Do what the child process does that makes a copy or a page, as `examine_here`."""
+    findings = Findings()
+    make = {
+        "anonymise": make_copy,
+        "copy": copy_bundle,
+        "page": lambda bundle, folder: write_pages(bundle, findings, folder),
+    }[task]
     try:
         with open_bundle(source) as bundle, no_rows():
             make(bundle, folder)
     except BadBundle as error:
-        faults.append(astuple(error.fault))
+        findings.faults.append(error.fault)
     except IntegrityError as error:
         return f"The check broke off: {error}"
     finally:
         forget_versions()
+    faults = [astuple(fault) for fault in findings.faults]
     (folder / "findings.json").write_text(json.dumps({"faults": faults}), encoding="utf-8")
     return None
 

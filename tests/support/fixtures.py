@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.sessions import LONG_SESSION, set_term
-from evalsite.exports.bundle import anonymous, verify, write
+from evalsite.exports.bundle import anonymous, public, verify, write
 from evalsite.results.report import files
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
@@ -70,6 +70,7 @@ def checks_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "_check_in_scratch", examine_here)
     monkeypatch.setattr(anonymous, "run_child", run_here)
     monkeypatch.setattr(write, "run_child", run_here)
+    monkeypatch.setattr(public, "run_child", run_here)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 So a copy holds nothing but what the bundle says, and its report is of these very rows.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from evalsite.exports.bundle.compare import load_exactly
+from evalsite.exports.bundle.compare import Findings, examine_bundle, load_exactly
 from evalsite.exports.bundle.format import (
     LEFT_OUT_COUNTS,
     REPORT,
@@ -18,13 +19,15 @@ from evalsite.exports.bundle.format import (
     BundleReport,
     Contents,
 )
-from evalsite.exports.bundle.read import Bundle, read_about
-from evalsite.exports.bundle.write import COPY, WISH, Folder, pack_folder, write_files
+from evalsite.exports.bundle.read import Bundle, Fault, read_about
+from evalsite.exports.bundle.write import COPY, WISH, Folder, is_partial, pack_folder, write_files
 from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 
 Plain = dict[str, Any]
+# the report of everybody's answers, where a copy leaves people out
+TEAM = "team.json"
 Finder = Callable[[Study, str], BundleReport | None]
 
 
@@ -44,8 +47,28 @@ def copy_bundle(bundle: Bundle, folder: Path) -> None:
     )
     contents = Contents(**(vars(contents) | wish.get("contents", {})))
     study = load_study(bundle, about)
-    finder = make_finder(wish["basis"], wish.get("team")) if wish.get("basis") else None
+    basis = wish.get("basis")
+    finder = make_finder(basis, wish.get("team")) if basis else None
+    if finder and LEFT_OUT_COUNTS not in about and is_partial(study.pk, contents):
+        everybody = finder(study, "")
+        computed = everybody and everybody.computed
+        (folder / TEAM).write_text(json.dumps(computed), encoding="utf-8")
     write_copy(study, contents, folder, about.get(LEFT_OUT_COUNTS), finder)
+
+
+def write_pages(bundle: Bundle, findings: Findings, folder: Path) -> None:
+    """Verify the bundle in this database, which must be empty, and write the public page of it."""
+    wish = read_json((folder / WISH).read_bytes())
+    examine_bundle(bundle, findings, folder)
+    if findings.faults:
+        return
+    if findings.computed is None:
+        message = " ".join(findings.remarks) or "Its report can't be computed again."
+        findings.faults.append(Fault("figures_unchecked", message, REPORT))
+        return
+    study = Study.objects.select_related("version").get(pk=read_about(bundle)["study"]["id"])
+    for source in REPORT_SOURCES:
+        source.write_pages(study, read_about(bundle), find_basis(bundle), wish, folder / "public")
 
 
 def load_study(

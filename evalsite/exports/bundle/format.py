@@ -64,6 +64,8 @@ class ReportSource:
     compute: Callable[..., BundleReport]
     # the study's analysis plan as names and words
     describe_plan: Callable[[Study], list[tuple[str, str]]]
+    # writes the public page of the study in this database into a new folder
+    write_pages: Callable[..., None]
 
 
 # the name of what departs from the plan

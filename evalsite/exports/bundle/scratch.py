@@ -29,7 +29,7 @@ def main() -> None:
     # models can be imported only now
     from evalsite.exports.bundle.anonymous import make_copy  # noqa: PLC0415
     from evalsite.exports.bundle.compare import Findings, examine_bundle  # noqa: PLC0415
-    from evalsite.exports.bundle.copy import copy_bundle  # noqa: PLC0415
+    from evalsite.exports.bundle.copy import copy_bundle, write_pages  # noqa: PLC0415
     from evalsite.exports.bundle.read import BadBundle, Fault, open_bundle  # noqa: PLC0415
 
     findings = Findings()
@@ -39,6 +39,8 @@ def main() -> None:
                 make_copy(bundle, folder)
             elif task == "copy":
                 copy_bundle(bundle, folder)
+            elif task == "page":
+                write_pages(bundle, findings, folder)
             else:
                 examine_bundle(bundle, findings, folder)
     except BadBundle as error:

@@ -75,7 +75,7 @@ from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
 from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
-from evalsite.exports.columns import list_files_of
+from evalsite.exports.columns import list_downloads_of, list_files_of
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, shared
 from evalsite.exports.services import Choice, write_file
@@ -347,7 +347,7 @@ def select_answers(study: Study, contents: Contents) -> Selection:
 
 def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
-    columns = list_files_of(study)[name]
+    columns = list_downloads_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
     choice = Choice(file=name, only_shared=select_answers(study, contents).only_shared)
     if contents.has_free_text or not withheld:

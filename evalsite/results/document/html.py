@@ -25,7 +25,7 @@ from evalsite.results.document.blocks import (
 from evalsite.results.document.figures import hold_together, write_figure
 from evalsite.results.document.svg import draw_axis, draw_mark, draw_svg, find_axis
 
-_STYLE = Path(__file__).with_name("style.css")
+STYLE = Path(__file__).with_name("style.css")
 _EMPTY = SafeString("")
 
 
@@ -50,7 +50,7 @@ def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
 
 def render_page(document: Document) -> str:
     """Return the document as a page that needs no other file."""
-    style = f"data:text/css;base64,{b64encode(_STYLE.read_bytes()).decode()}"
+    style = f"data:text/css;base64,{b64encode(STYLE.read_bytes()).decode()}"
     context = {"title": document.title, "style": style, "body": render_html(document)}
     return render_to_string("results/document.html", context)
 
