@@ -11,6 +11,7 @@ import pytest
 import yaml
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Count, Q
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser
@@ -56,7 +57,9 @@ def make_shared_study() -> Study:
     study = close(make_full_study("magnitude", asks_to_share=True, title=TITLE))
     for system, name in zip(System.objects.filter(study=study).order_by("pk"), NAMES, strict=False):
         System.objects.filter(pk=system.pk).update(name=name)
-    for number, person in enumerate(study.participants.order_by("pk")):
+    agreed = study.participants.filter(may_share__isnull=False)
+    counted = Count("annotations", filter=Q(annotations__status="counted"))
+    for number, person in enumerate(agreed.annotate(counted=counted).order_by("-counted", "pk")):
         Participant.objects.filter(pk=person.pk).update(may_share=number % 2 == 0)
     compute_report(study)
     return study
@@ -189,7 +192,7 @@ def test_pages_are_small_escape_names_and_lead_to_files_that_are_there(tmp_path:
     assert citation["authors"][1]["name"] == "نظام"
     assert citation["identifiers"][0]["value"].startswith("sha256:")
     bibtex = files["index.html"].decode().partition("@misc")[2].partition("</pre>")[0]
-    assert "\\&amp; O" in bibtex
+    assert "O&#x27;Mori, Ja\\{ne\\} \\&amp; and {نظام}" in bibtex
     assert "\\end{document}" not in bibtex
 
 

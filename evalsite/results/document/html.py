@@ -65,8 +65,12 @@ def _write_paragraph(sentences: Sequence[Sentence]) -> SafeString:
 def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
     rows = format_html_join(
         "\n",
-        '<li><a href="#{}">{}</a><p>{}</p></li>',
-        ((one.link, one.question, hold_together(one.text)) for one in sentences),
+        '<li><a href="{}">{}</a><p>{}</p></li>',
+        (
+            # an anchor of this page, or one of another
+            (one.link if "#" in one.link else f"#{one.link}", one.question, hold_together(one.text))
+            for one in sentences
+        ),
     )
     return format_html('<ul class="finds">\n{}\n</ul>', rows)
 

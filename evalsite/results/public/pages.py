@@ -31,7 +31,6 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.html import STYLE, render_html
-from evalsite.results.document.latex import escape
 from evalsite.results.public.items import list_items
 from evalsite.results.report.bundled import make_bundled_document
 from evalsite.results.report.computation import analyse_study
@@ -108,8 +107,8 @@ def write_pages(study: Study, about: Plain, basis: Plain, wish: Plain, folder: P
         document=make_bundled_document(study, content, basis),
         counts={name: data[name] for name in ("participants", "annotations", "groups")}
         | {"systems": len(data["systems"])},
-        first_on=_write_day(datetime.fromisoformat(data["first_at"])),
-        last_on=_write_day(datetime.fromisoformat(data["last_at"])),
+        first_on=_read_day(data["first_at"]),
+        last_on=_read_day(data["last_at"]),
         left_out=basis.get("not_sharing", 0),
         sha256=wish["sha256"],
         size=wish["size"],
@@ -139,6 +138,10 @@ def write_pages(study: Study, about: Plain, basis: Plain, wish: Plain, folder: P
 
 def _write_day(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y}"
+
+
+def _read_day(at: str | None) -> str:
+    return _write_day(datetime.fromisoformat(at)) if at else ""
 
 
 def _find_headline(document: Document) -> str:
@@ -271,15 +274,26 @@ def _describe(site: Site) -> str:
     return f"{drop_isolates(site.title)}: ratings of {systems} by {people}"
 
 
+# BibTeX reads Unicode; these are LaTeX
+_BIBTEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "{}$&#%_"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
 def _split_name(name: str) -> tuple[str, str]:
     given, _, family = name.rpartition(" ")
     return given, family
 
 
+def _escape(text: str) -> str:
+    return text.translate(_BIBTEX)
+
+
 def _write_bibtex(site: Site) -> str:
     names = [drop_isolates(isolate(author.name)) for author in site.options.authors]
     authors = " and ".join(
-        f"{escape(family)}, {escape(given)}" if given else f"{{{escape(family)}}}"
+        f"{_escape(family)}, {_escape(given)}" if given else f"{{{_escape(family)}}}"
         for given, family in map(_split_name, names)
     )
     first = slugify(_split_name(names[0])[1]).replace("-", "") if names else ""
@@ -288,7 +302,7 @@ def _write_bibtex(site: Site) -> str:
     lines = [
         f"@misc{{{first or 'study'}{year}{word},",
         *([f"  author = {{{authors}}},"] if authors else []),
-        f"  title  = {{{escape(_describe(site))}}},",
+        f"  title  = {{{_escape(_describe(site))}}},",
         f"  year   = {{{year}}},",
         f"  note   = {{Evalsite study, bundle SHA-256 {site.sha256[:12]}}},",
         "}",
