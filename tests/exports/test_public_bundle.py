@@ -19,6 +19,7 @@ from evalsite.exports.bundle.format import REPORT, STUDY, Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.participants.models import Participant
+from evalsite.results.report.bundled import compute_report as compute_bundled
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from tests.support.bundles import (
@@ -191,3 +192,18 @@ def test_page_and_command_offer_a_bundle_to_publish(
     assert job.subject == "data to publish"
     counts = json.loads(read_files(target.read_bytes())[STUDY])["left_out"]
     assert counts == {"participants": 1, "annotations": 0}
+
+
+@pytest.mark.slow
+def test_report_names_the_pairs_of_which_everybody_says_otherwise() -> None:
+    study = close(make_full_study("magnitude"))
+    basis = {"made_at": study.closed_at.isoformat(), "ratings_sha256": "0", "not_sharing": 2}
+    team = compute_bundled(study, basis).computed
+    pair = team["criteria"][0]["pairs"][0]
+    pair["finding"]["code"] = "another"
+
+    report = compute_bundled(study, basis, team)
+
+    expected = [team["criteria"][0]["key"], pair["system_1"], pair["system_2"]]
+    assert report.figures["basis"]["differing"] == [expected]
+    assert "With the answers of people who don’t share them, the finding is another" in report.text

@@ -39,8 +39,8 @@ class PublicPageForm(forms.Form):
     has_outputs = forms.BooleanField(
         label="Publish the outputs",
         required=False,
-        help_text="Adds pages to read the items, items.csv, and the bundle, which holds the "
-        "outputs too. Their licences must allow it.",
+        help_text="Adds pages to read the items, items.csv with all columns of your files, and the "
+        "bundle. The licences of the outputs must allow it.",
     )
     has_comments = forms.BooleanField(
         label="Publish comments",
