@@ -146,7 +146,7 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{live_server}{reverse('admin:study-invite', args=[study.pk])}")
 
-    page.click("text=Copy")
+    page.click("[data-copy=join]")
     page.wait_for_selector("text=Copied.")
 
     copied = read_clipboard(page)
