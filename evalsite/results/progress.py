@@ -1,6 +1,6 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
@@ -513,17 +513,19 @@ def _find_idle(study: Study) -> Any:
     return done.order_by().values("pk")
 
 
-def median_seconds(study: Study) -> int | None:
-    """Return the median time from shown to saved, of the latest thousand items that were rated."""
+def read_latest(study: Study) -> list[Any]:
+    """Return the latest thousand items that were rated: id, shown, saved and comment of each."""
     # not of all: a database sorts what it computes from two columns without an index
     rated = Annotation.objects.counted().filter(
         study=study, origin__in=GIVEN_HERE, outcome=Annotation.Outcome.RATED
     )
-    times = rated.order_by("-id")
-    seconds = [
-        (submitted - started).total_seconds()
-        for submitted, started in times.values_list("submitted_at", "started_at")[:LATEST]
-    ]
+    columns = ("pk", "started_at", "submitted_at", "note")
+    return list(rated.order_by("-id").values_list(*columns)[:LATEST])
+
+
+def median_seconds(latest: Sequence[Any]) -> int | None:
+    """Return the median time from shown to saved of these."""
+    seconds = [(saved - shown).total_seconds() for _, shown, saved, _ in latest]
     return round(median(seconds)) if seconds else None
 
 

@@ -19,7 +19,7 @@ from evalsite.imports.ratings.store import undo_ratings
 from evalsite.jobs.models import Job
 from evalsite.results.design.report import report_design
 from evalsite.results.people.lookup import describe_people, with_answers
-from evalsite.results.progress import activity_of, median_seconds, progress_of
+from evalsite.results.progress import activity_of, median_seconds, progress_of, read_latest
 from evalsite.studies.models import Batch, Item, Study
 from evalsite.studies.setting_changes import change_settings
 from tests.support.batches import import_rows, make_rows
@@ -270,7 +270,7 @@ def test_imported_people_are_told_as_such_and_never_as_active(study: Study) -> N
 
     assert (progress.done, progress.target, progress.last_at) == (6, 6, None)
     assert (activity.active, activity.people, activity.surplus) == (0, 0, 0)
-    assert median_seconds(study) is None
+    assert median_seconds(read_latest(study)) is None
     people = describe_people(study, list(with_answers(study.participants.order_by("id"))))
     assert [one.state for one in people] == ["imported", "imported, no single person"]
     assert [one.rpartition(" on ")[0] for one in describe_imports(study)] == [

@@ -1,6 +1,6 @@
 """What people wrote last, beside their answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,15 +9,11 @@ from django.db.models import F, OuterRef, QuerySet, Subquery, Value
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.instruments.scales.base import COMMENT
-from evalsite.participants.models import Origin
 from evalsite.quality.frozen_plans import ItemNames
 from evalsite.results.overview.activity_log import describe_time
 from evalsite.studies.models import Item, Output, Study
 
 SHOWN = 3
-# no more answers are looked through: of the newest, those with a comment
-LATEST = 1000
-_GIVEN_HERE = (Origin.OWN, Origin.SIMULATED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +30,22 @@ class Remark:
 
 
 def list_remarks(
-    study: Study, names: Mapping[str, str], moment: datetime, *, is_blind: bool
+    study: Study,
+    latest: Sequence[Any],
+    names: Mapping[str, str],
+    moment: datetime,
+    *,
+    is_blind: bool,
 ) -> list[Remark]:
-    """Return the newest comments among the latest answers, in two queries at most.
+    """Return the newest comments among these answers, in two queries at most.
 
     `names`: of the people that the reader may know, by pseudonym.
     """
-    answers = Annotation.objects.counted().filter(study=study, origin__in=_GIVEN_HERE)
-    latest = answers.order_by("-id").values("pk")[:LATEST]
-    noted = Annotation.objects.filter(pk__in=latest).exclude(note="")
-    rows = _read(_with_system(noted, study), "note")
+    noted = [pk for pk, _, _, note in latest if note][:SHOWN]
+    rows = _read(_with_system(Annotation.objects.filter(pk__in=noted), study), "note")
     if any(criterion.comment for criterion in study.config.criteria):
-        ratings = Rating.objects.filter(annotation__in=latest, part=COMMENT).exclude(text="")
+        answers = [pk for pk, _, _, _ in latest]
+        ratings = Rating.objects.filter(annotation__in=answers, part=COMMENT).exclude(text="")
         ratings = ratings.annotate(
             system=F("output__system__name"),
             at=F("annotation__submitted_at"),

@@ -36,6 +36,7 @@ from evalsite.results.progress import (
     median_seconds,
     progress_by_system,
     progress_of,
+    read_latest,
 )
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.set_size import items_per_set
@@ -76,12 +77,14 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
     counts = count_by_hour(study) if progress.last_at is not None else []
     forecast = _forecast(study, progress, counts, moment)
     collected = sum(answers for _, answers in counts)
-    seconds = median_seconds(study) if collected else None
+    latest = read_latest(study) if collected else []
+    seconds = median_seconds(latest)
     people = (
         list_invited(study, moment, sees_identities=reader.sees_identities)
         if activity.has_invited and study.is_launched
         else []
     )
+    names = {person.pseudonym: person.name for person in people}
     is_blind = activity.plan is not None and activity.plan.hides
     is_launching = study.version_id is not None and not study.is_launched
     return {
@@ -93,11 +96,7 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
         "invited": len(people),
         "begun": sum(person.state not in ("unopened", "opened") for person in people),
         "finished": sum(person.state == "done" for person in people),
-        "remarks": list_remarks(
-            study, {person.pseudonym: person.name for person in people}, moment, is_blind=is_blind
-        )
-        if collected
-        else [],
+        "remarks": list_remarks(study, latest, names, moment, is_blind=is_blind),
         "forecast": forecast,
         "done_by": describe_day(forecast.likely, moment) if forecast else "",
         "early": describe_moment(forecast.early, moment) if forecast else "",
