@@ -25,7 +25,6 @@ from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
 from evalsite.annotation.running.checklist import counts_of
-from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
@@ -335,8 +334,6 @@ class Activity:
     may_be_crowded: bool = False
     excluded: int = 0
     joined: int = 0
-    # people with links of their own, and nobody else, have to finish the study
-    is_for_invited: bool = False
     has_work: bool = False
     reviews: int = 0
     review_due_at: datetime | None = None
@@ -384,7 +381,6 @@ def activity_of(study: Study) -> Activity:
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
-        "is_for_invited": Exists(find_if_alone(study)),
         "has_invited": Exists(study.experts.all()),
         "measured_at": Subquery(PeopleFigures.objects.filter(study=study).values("measured_at")),
         "thresholds": Subquery(AnalysisPlan.objects.filter(study=study).values("thresholds")),
@@ -398,7 +394,6 @@ def activity_of(study: Study) -> Activity:
         needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
-        is_for_invited=row["is_for_invited"],
         has_invited=row["has_invited"],
         measured_at=row["measured_at"],
         thresholds=row["thresholds"] or {},

@@ -107,7 +107,7 @@ def _by_state(study: Study, progress: Progress, *, is_owner: bool) -> list[Task]
 
 
 def _out_of_reach(study: Study, activity: Activity) -> list[Task]:
-    missing = count_out_of_reach(study) if activity.is_for_invited else 0
+    missing = count_out_of_reach(study) if activity.has_invited else 0
     return [Task(key="reach", count=missing)] if missing else []
 
 
