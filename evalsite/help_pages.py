@@ -45,9 +45,9 @@ SUBJECTS: dict[str, dict[str, str]] = {
         "Who sees what, in which order": "designs",
     },
     "People": {
-        "People you know": "recruiting#experts",
+        "People you know": "recruiting#people-you-know",
         "Prolific": "recruiting#prolific",
-        "Connect, SONA and other panels": "recruiting#cloudresearch-connect",
+        "Connect, SONA and other panels": "recruiting#every-panel",
         "Checks and repeats": "designs#checks-and-hidden-repeats",
         "Screening and quotas": "recruiting#who-may-take-part",
         "Consent and notices": "recruiting#privacy",
@@ -82,6 +82,8 @@ SUBJECTS: dict[str, dict[str, str]] = {
 STARTED = "Getting started"
 LONGEST_SEARCH = 200
 _HEADING, _TEXT = 3, 1  # points
+# a word is found with these, too; if no page has the words, what begins like them is
+_ENDINGS = "s|es|ed|ing|'s|’s"
 _AROUND = 90  # characters of an excerpt before and after what was looked for
 _TITLE = re.compile(r"\A# (.+)\n")
 # a link to another of these files, or to a part of the same file
@@ -128,8 +130,7 @@ def search_help(request: HttpRequest) -> TemplateResponse:
     """List the documents that have all words that are looked for, the most telling first."""
     query = " ".join(request.GET.get("q", "").split())[:LONGEST_SEARCH]
     words = list(dict.fromkeys(re.findall(r"\w+", query.casefold())))
-    rows = [row for name in list_documents() if words and (row := _search(name, words))]
-    rows.sort(key=lambda row: -row["points"])
+    rows = _search(words, rf"(?:{_ENDINGS})?(?!\w)") or _search(words, "")
     context = {"title": "Search, Help", "query": query, "rows": rows}
     return TemplateResponse(request, "admin/help_search.html", context)
 
@@ -253,9 +254,15 @@ def _write_plain(inline: Any) -> str:
     return "".join(texts).strip()
 
 
-def _search(name: str, words: Sequence[str]) -> dict[str, Any] | None:
+def _search(words: Sequence[str], end: str) -> list[dict[str, Any]]:
+    """Return the documents that have all of these words, each with this end, by their points."""
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}{end}", re.IGNORECASE) for word in words]
+    rows = [row for name in list_documents() if words and (row := _search_in(name, patterns))]
+    return sorted(rows, key=lambda row: -row["points"])
+
+
+def _search_in(name: str, patterns: Sequence[re.Pattern[str]]) -> dict[str, Any] | None:
     """Return what the page of results shows of a document; None if it lacks a word."""
-    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
     passages = _list_passages(name)
     hits = [[bool(pattern.search(passage.text)) for pattern in patterns] for passage in passages]
     if not all(map(any, zip(*hits, strict=True))):

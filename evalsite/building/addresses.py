@@ -28,6 +28,7 @@ from evalsite.building.ratings_views import (
 )
 from evalsite.building.try_views import show_instructions, try_instrument
 from evalsite.building.upload_views import (
+    add_demos,
     cancel_new_upload,
     continue_upload,
     correct_new_upload,
@@ -51,6 +52,7 @@ PAGES: list[tuple[str, str, Callable[..., Any]]] = [
     ("studies/new/instruments/", "new-all", list_all),
     ("studies/new/from/", "new-from", new_from_instrument),
     ("studies/new/<uuid:upload_id>/instrument/", "new-instrument", choose_instrument),
+    ("studies/demo/", "demo-studies", add_demos),
     ("studies/copy/", "study-copy", show_copy),
     ("studies/import/", "bundle-upload", upload_bundle),
     ("studies/import/<uuid:bundle_id>/", "bundle", show_bundle),

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.imports.changes import make_forms
+from evalsite.imports.demo import KIND, start_demos
 from evalsite.imports.forms import PartForm, UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import find_ratings
@@ -22,6 +23,7 @@ from evalsite.imports.uploads import drop_upload, keep_upload, list_waiting_uplo
 from evalsite.imports.views import change_upload, correct_file, send_faults, take_files
 from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
+from evalsite.jobs.models import Job
 
 _EXPIRED = "This upload has expired, or it isn’t yours. Drop the files once more."
 _ADDRESSES = {
@@ -41,7 +43,15 @@ def describe_start(user: Any) -> dict[str, Any]:
         "purpose": Upload.Purpose.ITEMS,
         "to": reverse("admin:study-new"),
         "waiting": list_waiting_uploads(uploads),
+        "demo": Job.objects.filter(kind=KIND, subject=str(user.pk)).first(),
     }
+
+
+@require_POST
+def add_demos(request: HttpRequest) -> HttpResponseBase:
+    """Make the demo studies, for somebody who wants to look around."""
+    start_demos(by=request.user)
+    return redirect("admin:index")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -18,7 +18,7 @@ from evalsite.imports.batches.importer import import_file
 from evalsite.instruments.installed import find_folder, installed_folders
 from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.jobs.services import job_kind, run_job, start_job
 from evalsite.lib.clock import now, standing_at
 from evalsite.lib.limited import read_json
 from evalsite.participants.models import Origin, Participant
@@ -32,6 +32,7 @@ from evalsite.studies.set_size import mains_per_set
 # what all demo studies share; the rest is in the folder of each protocol
 FIXTURES = settings.BASE_DIR / "fixtures"
 DEMO_FILE = FIXTURES / "demo.json"
+KIND = "demo studies"
 _MOST_TOLD = 3  # faults of a batch
 _AGE = timedelta(days=2)
 # so that there is something to compare
@@ -71,10 +72,12 @@ def read_demo() -> dict[str, Any]:
 
 
 def make_demo_studies(*, by: Any) -> tuple[list[Study], list[FailedDemo]]:
-    """Make a live demo of each installed protocol that has none; return all demos and failures."""
+    """Make a live demo of each protocol of which this person has none; return all and failures."""
     studies: list[Study] = []
     failures: list[FailedDemo] = []
-    demos = Study.objects.filter(is_demo=True, launched_at__isnull=False)
+    demos = Study.objects.filter(
+        is_demo=True, launched_at__isnull=False, memberships__user=by, memberships__role="owner"
+    )
     # launched before the first of the crowd comes
     with standing_at(now() - _AGE):
         for folder in installed_folders().values():
@@ -141,6 +144,21 @@ def _launch(study: Study, *, by: Any) -> Study:
     study.refresh_from_db()
     turn_on(recruitment=store_open_link(study), by=by)
     return study
+
+
+def start_demos(*, by: Any) -> Job:
+    """Start making demo studies for this person; there is one job of it at a time."""
+    return start_job(KIND, study_id=None, by=by, subject=str(by.pk))
+
+
+@job_kind(KIND)
+def _run_demos(job: Job) -> dict[str, Any]:
+    """Make the demo studies, and let simulated people rate them."""
+    studies, failures = make_demo_studies(by=job.started_by)
+    if not studies:
+        raise ValidationError([failure.reason for failure in failures])
+    add_demo_crowds()
+    return {"studies": len(studies)}
 
 
 def import_example(study: Study, *, by: Any) -> Batch:

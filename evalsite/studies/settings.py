@@ -544,7 +544,8 @@ def list_settings(page: str, place: Place | None = None) -> list[Setting]:
 
 def name_page(setting: str) -> str:
     """Return the name of the address at which this setting is changed."""
-    return f"setup-{SETTINGS[setting].page}"
+    page = SETTINGS[setting].page
+    return f"setup-{page}" if page in PAGES else f"study-{page}"
 
 
 def describe_more(page: str, study: "Study") -> str:

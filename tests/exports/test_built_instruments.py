@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from evalsite.results.report.criterion_tables import tabulate_outcomes
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating
@@ -17,7 +18,6 @@ from evalsite.jobs.services import run_job
 from evalsite.results.documents.contents import make_appendix
 from evalsite.results.documents.document import write_html
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.criterion_tables import tabulate_outcomes
 from evalsite.results.report.datasheet import fill_datasheet, list_open
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Study

@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db.models import F
+from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
-from evalsite.imports.demo import make_demo_studies, read_demo
+from evalsite.imports.demo import FailedDemo, make_demo_studies, read_demo
 from evalsite.instruments.installed import ProtocolConfig, find_folder
 from evalsite.instruments.schema import Instrument
+from evalsite.jobs.models import Job
 from evalsite.quality.models import PeopleFigures
 from evalsite.quality.people_figures import measure_new_answers, store_figures
 from evalsite.studies.models import Batch, Item, Study
 from tests.support.factories import make_study, make_user
+from tests.support.queues import run_waiting_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -192,3 +195,47 @@ def test_crowd_that_comes_after_people_were_measured_is_measured_too():
 
     for study in made:
         assert PeopleFigures.objects.get(study=study).people
+
+
+def test_newcomer_adds_demo_studies_of_their_own_once(client):
+    make_demo_studies(by=make_user("before"))
+    newcomer = make_user("newcomer")
+    client.force_login(newcomer)
+    page = client.get(reverse("admin:index")).text
+    assert f'action="{reverse("admin:demo-studies")}"' in page
+
+    for _ in range(2):
+        client.post(reverse("admin:demo-studies"))
+    assert Job.objects.filter(kind="demo studies").count() == 1
+    assert "are being made" in client.get(reverse("admin:index")).text
+    run_waiting_jobs()
+
+    mine = Study.objects.filter(memberships__user=newcomer)
+    assert mine.count() == 3
+    assert all(study.is_demo and study.state == "live" for study in mine)
+    assert Annotation.objects.filter(study__in=mine).exists()
+    assert Job.objects.get(kind="demo studies").result == {"studies": 3}
+    client.post(reverse("admin:demo-studies"))
+    run_waiting_jobs()
+    assert mine.count() == 3
+
+
+def test_demo_studies_are_made_by_a_post_only(client):
+    client.force_login(make_user("newcomer"))
+
+    assert client.get(reverse("admin:demo-studies")).status_code == 405
+    assert not Job.objects.exists()
+
+
+def test_newcomer_reads_why_there_are_no_demo_studies(client, settings, monkeypatch):
+    newcomer = make_user("newcomer")
+    client.force_login(newcomer)
+    client.post(reverse("admin:demo-studies"))
+    refused = [], [FailedDemo("fluency", "The <batch> is spoiled.")]
+    monkeypatch.setattr("evalsite.imports.demo.make_demo_studies", lambda by: refused)
+    run_waiting_jobs()
+
+    page = client.get(reverse("admin:index")).text
+
+    assert "The &lt;batch&gt; is spoiled." in page
+    assert f'action="{reverse("admin:demo-studies")}"' in page

@@ -34,17 +34,28 @@ def search(client: Client, query: str) -> list[dict]:
     return client.get(reverse("admin:help-search"), {"q": query}).context["rows"]
 
 
-@contextmanager
-def fresh_documents() -> Iterator[None]:
-    """Documents are read again, and once more afterwards."""
+@pytest.fixture
+def documents(monkeypatch, tmp_path):
+    """Help consists of these documents."""
     caches = (help_pages._read_text, help_pages._read, help_pages._list_passages)
-    try:
-        for cached in caches:
-            cached.cache_clear()
-        yield
-    finally:
-        for cached in caches:
-            cached.cache_clear()
+
+    @contextmanager
+    def replace(texts: dict[str, str]) -> Iterator[None]:
+        (tmp_path / "docs").mkdir()
+        for name, text in texts.items():
+            (tmp_path / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
+        with monkeypatch.context() as patch:
+            patch.setattr(settings, "BASE_DIR", tmp_path)
+            patch.setattr(help_pages, "list_documents", lambda: dict.fromkeys(texts, "Subject"))
+            for cached in caches:
+                cached.cache_clear()
+            try:
+                yield
+            finally:
+                for cached in caches:
+                    cached.cache_clear()
+
+    return replace
 
 
 def test_every_document_is_a_page_of_help():
@@ -151,16 +162,25 @@ def test_search_finds_pages_that_have_all_words_and_links_to_the_part(staff_clie
         assert (f'id="{anchor}"' if anchor else "") in staff_client.get(path).text
 
 
-def test_heading_counts_three_and_text_one(staff_client: Client, monkeypatch, tmp_path):
-    (tmp_path / "docs").mkdir()
-    for name, text in {
+@pytest.mark.parametrize(
+    ("query", "hits"),
+    [("gadget", {"gadget", "gadgets"}), ("gad", {"gad"}), ("gadgets", {"gadgets"})],
+)
+def test_beginnings_of_words_are_found_only_if_no_page_has_the_words(
+    staff_client: Client, documents, query: str, hits: set[str]
+):
+    with documents({"ci": "# A page\n\nA gadget, gadgets and gadgetry.\n"}):
+        rows = search(staff_client, query)
+
+    assert {text for row in rows for text, is_hit in row["excerpt"] if is_hit} == hits
+
+
+def test_heading_counts_three_and_text_one(staff_client: Client, documents):
+    texts = {
         "ci": "# A page\n\n## Gadget\n\nNothing.\n",
         "agents": "# Another\n\nA gadget. *Gad*gets.\n\nA gadget.\n\n## More\n\nNothing.\n",
-    }.items():
-        (tmp_path / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(settings, "BASE_DIR", tmp_path)
-    monkeypatch.setattr("evalsite.help_pages.list_documents", lambda: {"ci": "X", "agents": "X"})
-    with fresh_documents():
+    }
+    with documents(texts):
         rows = search(staff_client, "gadget")
         both = search(staff_client, "gadget more")
 

@@ -19,7 +19,9 @@ from evalsite.results.overview.headline import describe_moment
 from evalsite.results.overview.pace import count_by_hour
 from evalsite.results.progress import progress_of
 from evalsite.studies.models import Item, Membership, Study
+from tests.site.test_staff_browser import sign_in
 from tests.site.test_staff_pages import answer
+from tests.support.browsing import Watch, find_faults_in_turn, press_tab_to
 from tests.support.factories import launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +65,7 @@ def test_empty_list_says_what_to_do(staff_client):
     assert f'action="{reverse("admin:study-new")}" enctype="multipart/form-data"' in page.text
 
 
+@pytest.mark.both_databases
 def test_newest_change_comes_first_whether_answer_or_deed(staff_client):
     for title in ("First", "Answered", "Changed", "Last"):
         make_live(title)
@@ -80,6 +83,7 @@ def test_newest_change_comes_first_whether_answer_or_deed(staff_client):
     assert titles(staff_client) == ["Answered", "Changed", "Last", "First"]
 
 
+@pytest.mark.both_databases
 def test_row_says_what_is_left_to_do(staff_client):
     make_live("Paused", state="paused")
     make_live("New")
@@ -114,6 +118,7 @@ def test_draft_lacks_as_much_as_its_launch_page_says(staff_client):
     assert rows[study.pk].missing == 3
 
 
+@pytest.mark.both_databases
 def test_items_are_records_of_the_data(staff_client):
     study = make_study(items=4, protocol="fluency")
     for number, item in enumerate(study.items.main()):
@@ -149,6 +154,7 @@ def test_link_that_nobody_opened_for_days_needs_attention(staff_client):
     assert "Ben Otte" not in staff_client.get(HOME).text
 
 
+@pytest.mark.both_databases
 def test_live_study_says_when_it_is_done_at_its_pace(staff_client):
     study = make_study(items=20, title="Going", k=1)
     launch(study)
@@ -257,3 +263,36 @@ def test_list_of_many_studies_takes_the_queries_of_few(staff_client, query):
 
     assert counts[0] == counts[1]
     assert counts[1] <= 14
+
+
+@pytest.mark.torture
+@pytest.mark.django_db(transaction=True)
+def test_list_is_accessible_fits_a_phone_and_is_searched_by_keyboard(page, live_server):
+    user = make_user("jane")
+    sign_in(page, live_server, user)
+    watch = Watch(page)
+    page.goto(f"{live_server}{HOME}")
+    faults = find_faults_in_turn(page)
+    make_study(title="Empty", items=0, by=user)
+    make_study(title="A draft with a long title " * 4, by=user)
+    for title, fields in {
+        "Paused": {"state": "paused"},
+        "W" * 110: {},
+        "Closed": {"state": "closed", "closed_at": now()},
+    }.items():
+        make_live(title, **fields)
+    Report.objects.create(
+        study=Study.objects.get(title="Closed"), fingerprint="1", sha256="", content={},
+        headline=f"{'s' * 120} leads on 4 of 5 questions",
+    )  # fmt: skip
+
+    page.goto(f"{live_server}{HOME}")
+    faults += find_faults_in_turn(page)
+    press_tab_to(page, "[type=search]")
+    page.keyboard.type("paused")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=paused**")
+
+    assert page.locator("main h1").inner_text() == "1 study for “paused”"
+    assert faults == []
+    assert watch.found == []

@@ -1,8 +1,10 @@
 """Places of a round of recruiting: who has one, counted from rows, and whether one is free."""
 
 from datetime import timedelta
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
@@ -33,6 +35,13 @@ def keep_taken(visits: QuerySet[Visit], study: Study) -> QuerySet[Visit]:
         # the platform sends somebody else in their place
         reported="",
     )
+
+
+def count_taken(rounds: QuerySet[Recruitment], study: Study) -> QuerySet[Any]:
+    """Return these rounds of the study with how many places of each are taken."""
+    visits = keep_taken(Visit.objects.filter(recruitment=OuterRef("pk")), study).order_by()
+    counted = visits.values("recruitment").annotate(n=Count("pk")).values("n")
+    return rounds.annotate(taken=Coalesce(Subquery(counted), 0))
 
 
 def has_place_left(recruitment: Recruitment, study: Study, *, but: Visit | None = None) -> bool:

@@ -138,9 +138,9 @@ class Forecast:
         return sum(self.counts)
 
     @property
-    def each(self) -> int | None:
-        """Return how many items each of them gets, if that is the same number."""
-        return self.counts[0] if len({*self.counts}) == 1 else None
+    def range(self) -> tuple[int, int]:
+        """Return the fewest and the most items that one of them gets."""
+        return min(self.counts), max(self.counts)
 
 
 def make_people(study: Study, people: Sequence[Named], terms: Terms) -> list[Expert]:

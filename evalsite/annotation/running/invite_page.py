@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import Count
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -15,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evalsite.annotation.allocation.rounds import keep_taken
+from evalsite.annotation.allocation.rounds import count_taken
 from evalsite.annotation.running.invitations import (
     Progress,
     change_terms,
@@ -42,7 +41,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_guarded
 from evalsite.lib.mail import is_mail_on
-from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
+from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment
 from evalsite.participants.recruiting import (
     change_recruitment,
     name_round,
@@ -79,8 +78,10 @@ def show_invite(request: HttpRequest, study: Study) -> HttpResponseBase:
         name = "study-launch" if form.action == LAUNCH else "study-invite"
         return redirect(f"admin:{name}", study.pk)
     has_errors = form.is_bound and form.action != PREVIEW and not form.is_valid()
-    context = _describe_form(study, form) | {"form": form, "has_errors": has_errors}
-    context |= _describe_people(request, study) | _describe_rounds(request, study)
+    progress = list_progress(study)
+    known = [row.expert for row in progress]
+    context = _describe_form(study, form, known) | {"form": form, "has_errors": has_errors}
+    context |= _describe_people(request, study, progress) | _describe_rounds(request, study)
     status = INVALID if has_errors else 200
     return TemplateResponse(request, "studies/invite.html", context, status=status)
 
@@ -120,7 +121,7 @@ def _invite(request: HttpRequest, study: Study, form: InviteForm) -> bool:
 # --- the form --------------------------------------------------------------------------------
 
 
-def _describe_form(study: Study, form: InviteForm) -> dict[str, Any]:
+def _describe_form(study: Study, form: InviteForm, known: list[Expert]) -> dict[str, Any]:
     """Return what the form says beside its fields: what each choice and all of it come to."""
     shown, forecast, problem = copy(study), None, ""
     is_valid = form.is_bound and form.is_valid()
@@ -135,27 +136,26 @@ def _describe_form(study: Study, form: InviteForm) -> dict[str, Any]:
         except ValidationError as error:
             problem = " ".join(error.messages)
     items = list_items(study).count()
-    newest = study.experts.order_by("-pk").values_list("pk", flat=True).first()
-    form.fields["newest"].initial = newest
+    form.fields["newest"].initial = known[-1].pk if known else None
     return {
         "people": len(people or ()),
         "forecast": forecast,
         "problem": problem,
         "items": items,
-        "choices": _describe_choices(study, items, len(people or ())),
+        "choices": _describe_choices(study, items, len(people or ()), known),
         "may_invite": not study.has_ended and (study.is_launched or study.version_id is None),
         "has_mail": is_mail_on(),
         "more": _describe_more(form, study),
     }
 
 
-def _describe_choices(study: Study, items: int, people: int) -> dict[str, str]:
+def _describe_choices(study: Study, items: int, people: int, known: list[Expert]) -> dict[str, str]:
     """Return what stands below each choice: items and minutes of each person."""
     if not items:
         return {}
-    known = list(study.experts.values_list("rates", flat=True))
-    open_answers = max(study.k - known.count(Rates.ALL), 1)
-    sharing = known.count(Rates.SHARE) * (not study.is_launched) + people
+    rates = [person.rates for person in known]
+    open_answers = max(study.k - rates.count(Rates.ALL), 1)
+    sharing = rates.count(Rates.SHARE) * (not study.is_launched) + people
     words = {Rates.ALL.value: f"{items:,} each, about {_name_minutes(study, items)}"}
     if sharing:
         each = min(items, ceil(items * open_answers / sharing))
@@ -191,8 +191,9 @@ def _describe_more(form: InviteForm, study: Study) -> str:
 # --- people ------------------------------------------------------------------------------------
 
 
-def _describe_people(request: HttpRequest, study: Study) -> dict[str, Any]:
-    progress = list_progress(study)
+def _describe_people(
+    request: HttpRequest, study: Study, progress: list[Progress]
+) -> dict[str, Any]:
     sees_names = may_see_identities(request, study)
     is_owner = has_role(request, study, Membership.Role.OWNER)
     if study.is_launched:
@@ -405,9 +406,7 @@ def _change(request: HttpRequest, person: Expert, form: ChangeForm, takers: list
 
 def _describe_rounds(request: HttpRequest, study: Study) -> dict[str, Any]:
     """Return the panels in use and those to set up, and the open link."""
-    visits = keep_taken(Visit.objects.filter(recruitment__study=study), study)
-    taken = dict(visits.order_by().values_list("recruitment").annotate(n=Count("pk")))
-    stored = list(study.recruitments.order_by("number"))
+    stored: list[Any] = list(count_taken(study.recruitments.order_by("number"), study))
     panels: list[dict[str, Any]] = []
     for platform in installed_platforms().values():
         if platform.is_open_link or platform.has_personal_links:
@@ -421,7 +420,7 @@ def _describe_rounds(request: HttpRequest, study: Study) -> dict[str, Any]:
                         "round": round_,
                         "name": name_round(platform, time, round_),
                         "url": panel_url(study, platform.key, time),
-                        "taken": taken.get(round_.pk, 0),
+                        "taken": round_.taken,
                     }
                     for time, round_ in enumerate(rounds, start=1)
                 ],
@@ -435,7 +434,7 @@ def _describe_rounds(request: HttpRequest, study: Study) -> dict[str, Any]:
         "panels": panels,
         "on": [row["name"] for panel in panels for row in panel["rounds"] if row["round"].is_on],
         "open_link": open_link,
-        "open_taken": taken.get(open_link.pk, 0),
+        "open_taken": getattr(open_link, "taken", 0),
         "join_url": request.build_absolute_uri(reverse("study-join", args=[study.pk])),
         "open_form": make_open_form(None, open_link),
     }

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
-from evalsite.annotation.allocation.rounds import keep_taken
+from evalsite.annotation.allocation.rounds import count_taken
 from evalsite.annotation.models import ASSIGNED, Slot
 from evalsite.annotation.running.shares import count_planned
 from evalsite.lib.clock import now
@@ -33,14 +32,8 @@ def find_if_alone(study: Study) -> QuerySet[Study]:
     personal = [
         platform.key for platform in installed_platforms().values() if platform.has_personal_links
     ]
-    taken = keep_taken(Visit.objects.filter(recruitment=OuterRef("pk")), study).order_by()
-    counted = taken.values("recruitment").annotate(n=Count("pk")).values("n")
-    shared = (
-        Recruitment.objects.filter(study=study, is_on=True)
-        .exclude(platform__in=personal)
-        .annotate(taken=Coalesce(Subquery(counted), 0))
-        .filter(Q(places=None) | Q(places__gt=F("taken")))
-    )
+    shared = Recruitment.objects.filter(study=study, is_on=True).exclude(platform__in=personal)
+    shared = count_taken(shared, study).filter(Q(places=None) | Q(places__gt=F("taken")))
     invited = Expert.objects.filter(study=study)
     return Study.objects.filter(~Exists(shared), Exists(invited), pk=study.pk)
 
