@@ -345,10 +345,11 @@ class Activity:
     thresholds: dict[str, float] = field(default_factory=dict)
 
 
-def activity_of(study: Study) -> Activity:
-    """Return the facts of the overview, those of its header too, in two queries.
+def activity_of(study: Study, *, has_others: bool = True) -> Activity:
+    """Return the facts of the overview, those of its header too.
 
-    Pilots are left out of all of them.
+    Pilots are left out of all of them. `has_others`: reports and surplus answers are counted, too,
+    in a query of their own.
     """
     # reports are never among those that count; with the origin named, an index leaves these out
     others = Annotation.objects.agreed().filter(
@@ -356,10 +357,12 @@ def activity_of(study: Study) -> Activity:
         origin__in=Origin.values,
         status__in=(Annotation.Status.SURPLUS, Annotation.Status.CONTROL),
     )
-    answers = others.aggregate(
-        reports=Count("pk", filter=_REPORTED),
-        surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
-    )
+    answers = {"reports": 0, "surplus": 0}
+    if has_others:
+        answers = others.aggregate(
+            reports=Count("pk", filter=_REPORTED),
+            surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
+        )
     starters = Participant.objects.filter(is_pilot=False, pk__in=_starters(study))
     gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
     finished = ItemSet.objects.filter(participant__is_pilot=False, finished_at__isnull=False)
