@@ -43,7 +43,7 @@ def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
         else:
             sentences = [block for block in run if isinstance(block, Sentence)]
             parts.append(_RUNS[kind](sentences))
-    return _join("\n", parts)
+    return format_html_join("\n", "{}", ((part,) for part in parts))
 
 
 def render_page(document: Document) -> str:
@@ -167,7 +167,7 @@ def _find_marked(row: Sequence[Entry]) -> Figure | None:
 def _write_rows(
     table: Table, rows: Sequence[Sequence[Entry]], axis: Axis | None
 ) -> SafeString:  # fmt: skip
-    return _join("\n", [_write_row(table, row, axis) for row in rows])
+    return format_html_join("\n", "{}", ((_write_row(table, row, axis),) for row in rows))
 
 
 def _write_row(table: Table, row: Sequence[Entry], axis: Axis | None) -> SafeString:
@@ -183,7 +183,7 @@ def _write_row(table: Table, row: Sequence[Entry], axis: Axis | None) -> SafeStr
         figure = _find_marked(row)
         mark = "" if figure is None else draw_mark(figure, axis)
         cells.append(format_html('<td class="fig">{}</td>', mark))
-    return format_html("<tr>{}</tr>", _join("", cells))
+    return format_html("<tr>{}</tr>", format_html_join("", "{}", ((cell,) for cell in cells)))
 
 
 def _is_number(is_number: bool) -> str:
@@ -200,7 +200,3 @@ def _write_entry(entry: Entry) -> str:
     text = format_html("<b>{}</b>", entry.text) if entry.is_strong else entry.text
     letter = format_html("<sup>{}</sup>", entry.above) if entry.above else ""
     return format_html("{}{}", text, letter)
-
-
-def _join(separator: str, parts: Sequence[str]) -> SafeString:
-    return format_html_join(separator, "{}", ((part,) for part in parts))
