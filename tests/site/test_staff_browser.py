@@ -208,7 +208,7 @@ def test_colleague_creates_an_account_and_is_on_the_team(
 
     follow(page, "text=Accept and create account")
 
-    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert page.url == f"{live_server}{reverse('admin:batch-list', args=[invitation.study_id])}"
     assert (faults, wide) == ([[], []], width)
     assert Membership.objects.get(user__username="priya").role == "editor"
 
@@ -225,5 +225,5 @@ def test_colleague_signs_in_on_the_invitation_and_accepts(page, live_server, inv
     follow(page, "button:text-is('Sign in')")
     follow(page, "text=Accept as ann")
 
-    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert page.url == f"{live_server}{reverse('admin:batch-list', args=[invitation.study_id])}"
     assert Membership.objects.get(user=user).role == "editor"
