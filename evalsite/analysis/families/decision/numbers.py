@@ -100,7 +100,8 @@ def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike)
         "yes_of_first_only": figure.n["first_no_second_yes"],
         "yes_of_second_only": figure.n["first_yes_second_no"],
     }
-    return _describe(figure, f"mcnemar, {first} : {second}", n | left_out)
+    compared = _describe(figure, "mcnemar", n | left_out)
+    return replace(compared, group=(("system_1", str(first)), ("system_2", str(second))))
 
 
 def _tabulate(
