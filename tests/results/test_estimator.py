@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from evalsite.analysis.report import make_reports
 from evalsite.results.report.criterion_tables import (
     tabulate_averages,
     tabulate_pairs,
     tabulate_sizes,
     tabulate_systems,
 )
+
+from evalsite.analysis.report import make_reports
 from evalsite.results.report.sentences import write_sentence
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]

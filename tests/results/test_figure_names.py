@@ -1,10 +1,6 @@
 """Figures are named, counted and explained in words that a reader knows."""
 
 import pytest
-
-from evalsite.analysis.figure import Figure
-from evalsite.analysis.findings import describe_finding
-from evalsite.results.replication.tables import tabulate_findings
 from evalsite.results.report.figure_details import (
     count_figure,
     describe_computed,
@@ -13,8 +9,12 @@ from evalsite.results.report.figure_details import (
     list_cells,
 )
 from evalsite.results.report.latex import escape
-from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import Table
+
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.findings import describe_finding
+from evalsite.results.replication.tables import tabulate_findings
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import hold_together, let_go, name_figure
 from tests.support.reports import make_figure
 

@@ -1,8 +1,6 @@
 """Figures show the numbers and names they are given, and nothing else."""
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-
 from evalsite.results.report.drawings import draw_report
 from evalsite.results.report.plots import (
     NARROW,
@@ -16,6 +14,8 @@ from evalsite.results.report.plots import (
     draw_preferences,
     write_drawing,
 )
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
 from tests.support.reports import make_content, make_figure
 
 pytestmark = pytest.mark.usefixtures("drawings")

@@ -1,6 +1,7 @@
 """The table that sets what the model of preferences expects beside what was observed."""
 
 from evalsite.results.report.strength_tables import tabulate_fit
+
 from tests.support.reports import make_figure
 
 

@@ -9,6 +9,9 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import write_fragment
+from evalsite.results.report.limitations import list_limits
 
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import TOP_UP_ACTION, Rating
@@ -25,9 +28,6 @@ from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import PlanEvent
 from evalsite.results.models import Report
 from evalsite.results.report.first_look import KIND, Look, find_first_look
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_fragment
-from evalsite.results.report.limitations import list_limits
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
 from tests.support.factories import make_user

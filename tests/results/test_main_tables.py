@@ -9,9 +9,6 @@ import pandas as pd
 import pytest
 from django.test import Client
 from django.urls import reverse
-
-from evalsite.analysis.plan import Plan
-from evalsite.analysis.report import make_reports
 from evalsite.results.report.criterion_tables import (
     describe_joint_test,
     describe_pairs,
@@ -26,6 +23,9 @@ from evalsite.results.report.criterion_tables import (
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex import write_table
 from evalsite.results.report.latex_document import write_fragment
+
+from evalsite.analysis.plan import Plan
+from evalsite.analysis.report import make_reports
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import let_go
 from tests.analysis.vectors import FOLDER, read_data

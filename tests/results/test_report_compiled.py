@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from evalsite.results.report.drawings import draw_report
 from evalsite.results.report.latex_document import list_files
 from evalsite.results.report.plots import write_drawing
+
 from tests.support.protocols import each_protocol
 from tests.support.reported import keep_report, make_reported_study
 

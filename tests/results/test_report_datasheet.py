@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evalsite.results.report.agreement_tables import tabulate_agreement, tabulate_main_agreement
+from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.latex_document import write_fragment
+from evalsite.results.report.methods import write_findings
+from evalsite.results.report.study_tables import list_further
 
 from evalsite.analysis.agreement_interval import DRAWS
 from evalsite.analysis.figure import make_note
 from evalsite.results.models import Report
-from evalsite.results.report.agreement_tables import tabulate_agreement, tabulate_main_agreement
-from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.datasheet import (
     Datasheet,
     fill_datasheet,
@@ -19,8 +22,6 @@ from evalsite.results.report.datasheet import (
     write_json,
     write_markdown,
 )
-from evalsite.results.report.latex_document import write_fragment
-from evalsite.results.report.methods import write_findings
 from evalsite.results.report.prose import quote_markdown
 from evalsite.results.report.sentences import METHOD_WORDS, write_sentence
 from evalsite.results.report.study_facts import (
@@ -28,7 +29,6 @@ from evalsite.results.report.study_facts import (
     describe_collection,
     describe_evaluated,
 )
-from evalsite.results.report.study_tables import list_further
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.reported import HOSTILE, keep_report, make_reported_study

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import find_estimate, write_corrected_of
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.methods import write_findings
-from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
 from evalsite.results.report.table import explain_with_interval, write_with_interval
+
+from evalsite.results.models import Report
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import hold_together, write_interval, write_value
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from evalsite.instruments.schema import Instrument
-from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import find_estimate, tabulate_pairs
-from evalsite.results.report.datasheet import fill_datasheet
 from evalsite.results.report.latex import escape, set_p, write_comment, write_table
 from evalsite.results.report.latex_document import (
     find_cited,
@@ -23,6 +19,10 @@ from evalsite.results.report.latex_document import (
     write_references,
 )
 from evalsite.results.report.methods import write_findings, write_methods
+
+from evalsite.instruments.schema import Instrument
+from evalsite.results.models import Report
+from evalsite.results.report.datasheet import fill_datasheet
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import collect_facts, describe_asked
 from evalsite.results.report.wording import write_interval, write_p, write_value

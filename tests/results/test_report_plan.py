@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import write_fragment
 
 from evalsite.lib.clock import standing_at
 from evalsite.quality.exclusion_rules import list_conditions
@@ -14,8 +16,6 @@ from evalsite.results.management.commands.analyse import write_text
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_fragment
 from evalsite.results.report.parts import RATERS, show_part
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Study, System

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from evalsite.results.report.html_document import write_page
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation
@@ -15,7 +16,6 @@ from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.models import Report
 from evalsite.results.report.computation import compute_report, take_fingerprint, take_snapshot
-from evalsite.results.report.html_document import write_page
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import make_version
 from tests.exports.test_export_cut import meanwhile

@@ -2,8 +2,8 @@
 
 import pytest
 from django.urls import reverse
-
 from evalsite.results.report.html_document import write_page
+
 from tests.results.test_results_summary import pair, points
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import find_faults_in_turn

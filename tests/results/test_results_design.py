@@ -1,6 +1,7 @@
 """The design as it came about, in the words of what was asked."""
 
 from evalsite.results.design.tables import design_facts, tabulate_design
+
 from tests.support.reports import make_content, make_figure
 
 DESIGN = [

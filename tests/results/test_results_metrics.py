@@ -10,14 +10,14 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import list_files
 
 from evalsite.imports.core import Source
 from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile
 from evalsite.results.models import Report
 from evalsite.results.report.computation import compute_report, newest_report, take_fingerprint
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import list_files
 from evalsite.studies.models import Study
 from tests.support.checking import check_scores
 from tests.support.factories import make_study

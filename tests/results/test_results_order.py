@@ -4,11 +4,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from evalsite.results.design.tables import tabulate_places
+from evalsite.results.report.person_tables import tabulate_contradictions
 
 from evalsite.results.analysis_plan.wording import plan_in_words
-from evalsite.results.design.tables import tabulate_places
 from evalsite.results.replication.comparison import warn_of_texts
-from evalsite.results.report.person_tables import tabulate_contradictions
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Study
 from tests.support.reports import make_content

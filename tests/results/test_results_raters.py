@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from evalsite.results.report.person_tables import tabulate_raters
 
 from evalsite.results.models import Report
 from evalsite.results.people.flags import read_notes
 from evalsite.results.report.computation import analyse_study
 from evalsite.results.report.parts import RATERS, show_part
-from evalsite.results.report.person_tables import tabulate_raters
 from evalsite.studies.models import Study
 from tests.support.exports import annotate, main_items
 from tests.support.reports import keep_report, make_figure

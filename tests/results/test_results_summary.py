@@ -9,6 +9,13 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
+from evalsite.results.report.criterion_tables import tabulate_checks
+from evalsite.results.report.criterion_view import note_correction, view_criteria
+from evalsite.results.report.folds import list_folds
+from evalsite.results.report.limitations import Collection, Limitation, list_limitations
+from evalsite.results.report.methods import write_findings
+from evalsite.results.report.summary import summarise
+from evalsite.results.report.verdicts import count_changes, judge_criterion
 
 from evalsite.annotation.running.live_changes import FITTED
 from evalsite.audit.models import AuditEntry
@@ -18,16 +25,9 @@ from evalsite.participants.models import ParticipantMark
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.document.axis import make_axis, make_mark
-from evalsite.results.report.criterion_tables import tabulate_checks
-from evalsite.results.report.criterion_view import note_correction, view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
-from evalsite.results.report.folds import list_folds
-from evalsite.results.report.limitations import Collection, Limitation, list_limitations
-from evalsite.results.report.methods import write_findings
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.summary import summarise
-from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
 from tests.support.factories import answer_item, launch, make_annotator, make_participant
 from tests.support.reports import keep_report, make_content, make_figure, make_finding

@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 from django.urls import reverse
-
-from evalsite.results.models import Report
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import list_files, write_fragment, write_further
 from evalsite.results.report.person_tables import tabulate_contradictions
+
+from evalsite.results.models import Report
 from evalsite.studies.models import Study
 from tests.support.reports import keep_report, make_content, make_figure
 

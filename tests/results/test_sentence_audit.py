@@ -20,6 +20,26 @@ from unittest.mock import patch
 
 import pandas as pd
 import pytest
+from evalsite.results.report.criterion_tables import (
+    describe_joint_test,
+    describe_variances,
+    tabulate_pairs,
+)
+from evalsite.results.report.criterion_view import (
+    list_planned,
+    note_correction,
+    view_criteria,
+)
+from evalsite.results.report.folds import list_folds
+from evalsite.results.report.limitations import Collection, list_limitations
+from evalsite.results.report.methods import (
+    collect_tests,
+    summarise_method,
+    write_findings,
+    write_methods,
+)
+from evalsite.results.report.summary import summarise
+from evalsite.results.report.verdicts import judge_criterion
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.behaviour import describe_pace
@@ -47,26 +67,8 @@ from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
 from evalsite.results.report.computation import has_gone_on, prefer_plan, withdraw_claims
-from evalsite.results.report.criterion_tables import (
-    describe_joint_test,
-    describe_variances,
-    tabulate_pairs,
-)
-from evalsite.results.report.criterion_view import (
-    list_planned,
-    note_correction,
-    view_criteria,
-)
 from evalsite.results.report.datasheet import collect_criterion
 from evalsite.results.report.first_look import Look
-from evalsite.results.report.folds import list_folds
-from evalsite.results.report.limitations import Collection, list_limitations
-from evalsite.results.report.methods import (
-    collect_tests,
-    summarise_method,
-    write_findings,
-    write_methods,
-)
 from evalsite.results.report.prose import list_entries
 from evalsite.results.report.sentences import SENTENCES, write_sentence
 from evalsite.results.report.study_facts import (
@@ -77,8 +79,6 @@ from evalsite.results.report.study_facts import (
     describe_making,
     make_context,
 )
-from evalsite.results.report.summary import summarise
-from evalsite.results.report.verdicts import judge_criterion
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
 from tests.support.emptying import made_once

@@ -12,6 +12,7 @@ from evalsite.results.report.table import (
     name_column,
     value_column,
 )
+
 from tests.support.reports import make_figure
 
 

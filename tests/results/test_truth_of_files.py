@@ -6,6 +6,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from evalsite.results.report.html_document import write_page
 
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.exports.bundle.format import Contents
@@ -21,7 +22,6 @@ from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.analysis_plan.stored import change_plan, list_conditions, mark_plan, plan_of
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
-from evalsite.results.report.html_document import write_page
 from evalsite.studies.models import Study
 from tests.support.bundles import check, pack, read_files
 from tests.support.exports import export, read

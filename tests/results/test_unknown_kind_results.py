@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import write_fragment
 
 from evalsite.analysis.report import make_reports
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint, write_drawings
 from evalsite.results.report.datasheet import fill_datasheet
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_fragment
 from evalsite.results.report.parts import list_parts, show_part
 from evalsite.studies.models import Study
 from tests.analysis.test_families import EFFORT, slide, write

@@ -24,7 +24,7 @@ from evalsite.results.document.blocks import (
 from evalsite.results.document.figures import hold_together, write_figure
 from evalsite.results.document.svg import draw_axis, draw_mark, draw_svg, find_axis
 
-_STYLE = Path(__file__).with_name("style.css")
+STYLE = Path(__file__).with_name("style.css")
 
 
 def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
@@ -48,7 +48,7 @@ def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
 
 def render_page(document: Document) -> str:
     """Return the document as a page that needs no other file."""
-    style = f"data:text/css;base64,{b64encode(_STYLE.read_bytes()).decode()}"
+    style = f"data:text/css;base64,{b64encode(STYLE.read_bytes()).decode()}"
     context = {"title": document.title, "style": style, "body": render_html(document)}
     return render_to_string("results/document.html", context)
 
@@ -63,8 +63,12 @@ def _write_paragraph(sentences: Sequence[Sentence]) -> SafeString:
 def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
     rows = format_html_join(
         "\n",
-        '<li><a href="#{}">{}</a><p>{}</p></li>',
-        ((one.link, one.question, hold_together(one.text)) for one in sentences),
+        '<li><a href="{}">{}</a><p>{}</p></li>',
+        (
+            # an anchor of this page, or one of another
+            (one.link if "#" in one.link else f"#{one.link}", one.question, hold_together(one.text))
+            for one in sentences
+        ),
     )
     return format_html('<ul class="finds">\n{}\n</ul>', rows)
 
