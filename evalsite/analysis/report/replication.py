@@ -99,7 +99,7 @@ def list_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[dict
     moved = [system["moved"] for system in criterion["systems"]]
     drawn = [figure for figure in moved if figure.details.get("draws")]
     return [
-        make_note("repeated_score", score=family.score),
+        make_note("repeated_score", family=family.name),
         make_note("repeated_cv", low=low),
         *(
             make_note(

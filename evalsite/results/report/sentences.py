@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
-from evalsite.analysis.families import get_family
 from evalsite.analysis.figure import LEVEL, write_coefficient
 from evalsite.lib.words import count_of, list_of
 
@@ -1050,9 +1049,27 @@ def secondary_criterion() -> str:
     return "Secondary: not corrected across criteria."
 
 
+# how the figure of a system is computed
+_HEADLINES = {
+    "points": "The mean of all counted ratings of a system.",
+    "magnitude": "The geometric mean of all counted scores: the mean of their natural "
+    "logarithms, exponentiated. That scores are ratios is assumed by the method, not shown by the "
+    "data; what the order within a page shows is given beside it (mean rank, share best, "
+    "Plackett-Luce).",
+    "decision": "The share of counted decisions that are yes.",
+    "preference": "With two systems, the share of answers in which a system is preferred, a tie "
+    "as half; with more, the log strengths of Davidson’s (1970) model with ties, which sum to "
+    "zero.",
+    "categories": "The share of counted answers that took an option.",
+    "shares": "The mean share of statements answered yes, among those that apply.",
+    "turns": "The mean over conversations of what each person said of their turns, averaged first "
+    "for each person and conversation.",
+}
+
+
 @sentence
 def headline(family: str) -> str:
-    return get_family(family).headline
+    return _HEADLINES[family]
 
 
 @sentence
@@ -1458,11 +1475,24 @@ def _write_spread(outputs: float, raters: float, rest: float, even: float | None
 # --- automatic metrics ----------------------------------------------------------------
 
 
+# the score of an output that automatic metrics are compared with
+_HUMAN = {
+    "points": "mean rating of an output",
+    "magnitude": "mean of the natural logarithms of an output’s scores",
+    "decision": "share of yes of an output",
+    "preference": "net wins of a system: answers won less answers lost, as a share of the answers "
+    "to an item, mean over items",
+    "categories": "share of an option at an output",
+    "shares": "share of statements of an output",
+    "turns": "mean of the turns of a conversation",
+}
+
+
 @sentence
-def metrics(human: str, outputs: int) -> str:
+def metrics(family: str, outputs: int) -> str:
     return (
-        f"Automatic metrics are shown beside the human score, the {human}. Of {outputs:,} outputs "
-        "that people judged, those with a score of the metric are taken."
+        f"Automatic metrics are shown beside the human score, the {_HUMAN[family]}. Of "
+        f"{outputs:,} outputs that people judged, those with a score of the metric are taken."
     )
 
 
@@ -2015,9 +2045,21 @@ def upheld(
     return " ".join(sentences)
 
 
+# what a replication compares of each system
+_SCORES = {
+    "points": "the mean of all counted ratings",
+    "magnitude": "the geometric mean of all counted scores",
+    "decision": "the share of counted decisions that are yes",
+    "preference": "the share of its answers in which it is preferred, a tie as half",
+    "categories": "the share of counted answers that took an option",
+    "shares": "the mean share of statements answered yes",
+    "turns": "the mean of the turns of a conversation",
+}
+
+
 @sentence
-def repeated_score(score: str) -> str:
-    return f"The score of a system is {score}, computed separately in each study."
+def repeated_score(family: str) -> str:
+    return f"The score of a system is {_SCORES[family]}, computed separately in each study."
 
 
 @sentence

@@ -40,7 +40,7 @@ class MagnitudeNumbers(ScoredNumbers):
     equal = 1.0
     repeat_level: Level = "ratio"
     repetition_level: Level = "interval"
-    change = ("sd_log_change", "sd of log changes")
+    change = "sd_log_change"
 
     def compare_values(self, table: Table) -> Any:
         rows = table.rows
