@@ -3,10 +3,10 @@
 import random
 
 import pytest
+from evalsite.results.report.strength_tables import tabulate_fit
 
 from evalsite.analysis.report import make_reports
 from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.strength_tables import tabulate_fit
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
 STEPS = {"A": 4, "B": 2, "C": 0}

@@ -196,10 +196,9 @@ def add_reserved(
         for row in rows[str(criterion["key"])]:
             rater_table.add(row.rater, key, row.figures["share_reserved"])
         share = float(values.isin(points).mean())
-        phrases = " and ".join(f"{point:g}" for point in points)
         rater_table.pool[key] = Figure(
-            name="share_reserved", method=f"share of {phrases}", value=share,
-            n={"ratings": len(values)}, details={"interval": "none: it describes what was done"},
+            name="share_reserved", method="share_of_reserved", value=share,
+            n={"ratings": len(values)}, details={"interval": "describes_behaviour"},
         )  # fmt: skip
 
 
@@ -290,8 +289,8 @@ def add_problems(annotations: pd.DataFrame | None, rater_table: RaterTable) -> N
     by = (main.outcome == "reported").groupby(main.participant).agg(["sum", "count"])
     rater_table.add_column("reported", part="problems", has_n=True, is_detail=True)
     for rater, number, count in zip(by.index, by["sum"], by["count"], strict=True):
-        details = {"interval": "none: it describes what was done"}
-        figure = Figure(name="reported", method="count of items reported", value=float(number),
+        details = {"interval": "describes_behaviour"}
+        figure = Figure(name="reported", method="count_of_items", value=float(number),
                         n={"items": int(count)}, details=details)  # fmt: skip
         rater_table.add(str(rater), "reported", figure)
 
