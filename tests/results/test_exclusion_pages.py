@@ -371,7 +371,7 @@ def test_interval_that_is_missing_says_why_and_nothing_stands_beside_what_is_tak
     headline |= {
         "low": None,
         "high": None,
-        "details": {"interval": "none: needs two raters or more"},
+        "details": {"interval": "needs_two_raters"},
     }
     report.save()
 

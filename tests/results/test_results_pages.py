@@ -201,7 +201,7 @@ def test_figures_of_a_table_are_sent_with_every_digit(staff_client: Client, stud
     first = next(row for row in rows if row["figure"] == "geometric_mean")
     known = {"system": "alpha", "value": "105.0", "low": "70", "high": "130", "level": "0.95",
              "n_raters": "2", "method": "made up", "seed": "1", "draws": "2000", "reason": "",
-             "interval": "bootstrap over items and raters, percentile"}  # fmt: skip
+             "interval": "bootstrap_of_items_and_raters"}  # fmt: skip
     assert {key: first[key] for key in known} == known
     assert "attachment" in response["Content-Disposition"]
 

@@ -49,7 +49,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
                 "system": name, "n": 6, "outputs": 2, "sd": make_figure("sd_log", 0.3),
                 "headline": make_figure("geometric_mean", value, low=70,
                 high=130, n={"ratings": 6, "raters": 2}, details={"draws": 2000, "interval":
-                "bootstrap over items and raters, percentile"}), "others": [], "counts": None,
+                "bootstrap_of_items_and_raters"}), "others": [], "counts": None,
                 "rank": {"low": rank, "high": rank},
                 "cluster": rank,
             }
@@ -86,7 +86,9 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
         "together": {"correlations": [], "cronbach": None, "decision": None, "ignore": None,
                      "highlights": None},
         "raters": {
-            "columns": [{"key": "median_seconds", "label": "Median seconds"}],
+            "columns": [
+                {"key": "median_seconds", "name": "median_seconds", "criterion": "", "part": ""},
+            ],
             "rows": [{"participant": "p-one", "n": 6, "flags": [flag],
                       "figures": {"median_seconds": make_figure("median_seconds", 21.0)}}],
         },

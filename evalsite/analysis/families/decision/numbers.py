@@ -75,7 +75,6 @@ class DecisionNumbers(ScoredNumbers):
 NUMBERS = DecisionNumbers()
 
 
-_ON_MAJORITIES = "on what most raters decided of each input"
 _HALF = 0.5
 
 
@@ -126,4 +125,4 @@ def _tabulate(
 
 
 def _describe(figure: Figure, name: str, n: dict[str, int]) -> Figure:
-    return replace(figure, name=name, method=f"{figure.method}, {_ON_MAJORITIES}", n=n)
+    return replace(figure, name=name, method=f"{figure.method}+majorities_of_inputs", n=n)
