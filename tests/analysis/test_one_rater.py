@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from evalsite.results.report.strength_tables import tabulate_fit
 
 from evalsite.analysis.report import make_reports
 from evalsite.results.report.sentences import write_sentence

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from evalsite.results.report.criterion_tables import tabulate_outcomes
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating

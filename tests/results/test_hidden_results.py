@@ -9,9 +9,6 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 from django.test import Client
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_fragment
-from evalsite.results.report.limitations import list_limits
 
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import TOP_UP_ACTION, Rating

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.results.document.text import quote_markdown
 from evalsite.results.models import Report
 from evalsite.results.report.datasheet import (
     Datasheet,
@@ -16,7 +17,6 @@ from evalsite.results.report.datasheet import (
     write_markdown,
 )
 from evalsite.results.report.files import read_document
-from evalsite.results.document.text import quote_markdown
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import (
     collect_facts,

@@ -20,26 +20,6 @@ from unittest.mock import patch
 
 import pandas as pd
 import pytest
-from evalsite.results.report.criterion_tables import (
-    describe_joint_test,
-    describe_variances,
-    tabulate_pairs,
-)
-from evalsite.results.report.criterion_view import (
-    list_planned,
-    note_correction,
-    view_criteria,
-)
-from evalsite.results.report.folds import list_folds
-from evalsite.results.report.limitations import Collection, list_limitations
-from evalsite.results.report.methods import (
-    collect_tests,
-    summarise_method,
-    write_findings,
-    write_methods,
-)
-from evalsite.results.report.summary import summarise
-from evalsite.results.report.verdicts import judge_criterion
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.behaviour import describe_pace

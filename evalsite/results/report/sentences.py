@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
-from evalsite.analysis.figure import LEVEL, REML, write_coefficient
+from evalsite.analysis.figure import write_coefficient
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.methods import write_method, write_way
 
