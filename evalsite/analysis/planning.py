@@ -300,7 +300,7 @@ def _summarise(
     mean, hit = tested.mean, tested.is_found
     truth = float(tested.plain.mean())
     n = {"studies": len(mean)}
-    method = "simulated studies"
+    method = "simulated_studies"
     width = 2 * stats.t.ppf(0.975, tested.df) * tested.se
     wrong = int((np.sign(mean[hit]) != np.sign(difference)).sum())
     power, alone, best = (
@@ -310,7 +310,7 @@ def _summarise(
         )
     )  # fmt: skip
     sign, much = (
-        undefined(name, Reason.NO_DATA, method=f"{method}: none significant", n=n)
+        undefined(name, Reason.NO_DATA, method=f"{method}+none_significant", n=n)
         for name in ("sign_error", "exaggeration")
     )
     if hit.any() and difference:

@@ -32,7 +32,7 @@ def test_two_systems_are_compared_where_one_alone_has_the_majority():
 
     found = compare(rows)
 
-    assert found.name == "mcnemar, B : A"
+    assert (found.name, found.group) == ("mcnemar", (("system_1", "B"), ("system_2", "A")))
     assert found.value == pytest.approx((6 - 1) / 8)
     assert found.details["p"] == pytest.approx(0.125)
     assert (found.n["yes_of_first_only"], found.n["yes_of_second_only"]) == (6, 1)

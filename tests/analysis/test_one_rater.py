@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from evalsite.results.report.strength_tables import tabulate_fit
 
 from evalsite.analysis.report import make_reports
 from evalsite.results.report.sentences import write_sentence
@@ -85,24 +84,6 @@ def test_preferences_of_one_rater_are_not_tested(report: Report, pairs) -> None:
     (criterion,) = report(rows, "preference")["criteria"]
 
     check_nothing_is_claimed(criterion)
-
-
-@pytest.mark.torture
-def test_how_the_model_fits_one_rater_is_shown_without_a_p_value(report: Report) -> None:  # noqa: F811
-    rows = prefer(
-        lambda one, two: min(one, two), ["AB", "BC", "AC", "BA", "CB", "CA"] * 6, raters=1
-    )
-    for place, row in enumerate(rows):
-        if place % 4 == 0:
-            loser = max(row["system_1"], row["system_2"])
-            row |= {"preferred": loser, "outcome": "1" if loser == row["system_1"] else "2"}
-
-    (criterion,) = report(rows, "preference")["criteria"]
-
-    fit = next(one for one in criterion["tests"] if one["name"] == "davidson_fit")
-    assert fit["value"] is not None
-    assert "p" not in fit["details"]
-    assert tabulate_fit(criterion) is not None
 
 
 @pytest.mark.torture

@@ -251,7 +251,7 @@ def test_people_come_from_prolific_as_the_guide_says(begin, live_server, texts):
     page.fill("#id_answers_kept_for", "10 years")
     guide.take("Choose the consent page", "consent page", "How long", "ethics approval")
     follow(page, "button[value=continue]:visible")
-    page.fill("#id_pay_per_set", "3.00")
+    page.fill("#id_pay_per_set", "1.05")
     guide.take("Set the work", "Minutes", "Pay")
     follow(page, "button[value=continue]:visible")
     follow(page, "main a[href*='/checks/']")
@@ -259,6 +259,8 @@ def test_people_come_from_prolific_as_the_guide_says(begin, live_server, texts):
     for box in page.locator("[data-question] .number").all():
         box.fill("90")
     follow(page, "main button.main")
+    page.select_option("#id_checks_per_person", "1")
+    follow(page, "main button[value=save]:visible")
     guide.take("Add checks and a question", "Make a check", "Quality")
     go_to(guide, live_server, "study-pilot")
     guide.take("Try it yourself", "Try it")

@@ -50,7 +50,7 @@ READ = {
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
         "export-instrument",
         "study-results-report", "study-results-outputs",
-        "study-results-drawing", "study-results-table", "study-results-page",
+        "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
         "study-results-datasheet-data", "study-document",
         "study-disagreement", "study-plan-data", "study-repeat-report",

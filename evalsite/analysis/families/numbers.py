@@ -38,14 +38,14 @@ class Numbers:
 
     `levels`: those at which automatic metrics are compared with them. `repeat_level` and
     `repetition_level`: the level of alpha for answers given twice by one person, and by two
-    studies. `change`: the figure of a rater that shows how much answers change, and its label.
+    studies. `change`: the figure of a rater that shows how much answers change.
     """
 
     family: Family
     levels: Sequence[str] = LEVELS
     repeat_level: Level = "ordinal"
     repetition_level: Level = "ordinal"
-    change: tuple[str, str] | None = None
+    change: str = ""
     has_closed_form = True
 
     def prepare(

@@ -75,7 +75,6 @@ class DecisionNumbers(ScoredNumbers):
 NUMBERS = DecisionNumbers()
 
 
-_ON_MAJORITIES = "on what most raters decided of each input"
 _HALF = 0.5
 
 
@@ -100,7 +99,8 @@ def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike)
         "yes_of_first_only": figure.n["first_no_second_yes"],
         "yes_of_second_only": figure.n["first_yes_second_no"],
     }
-    return _describe(figure, f"mcnemar, {first} : {second}", n | left_out)
+    compared = _describe(figure, "mcnemar", n | left_out)
+    return replace(compared, group=(("system_1", str(first)), ("system_2", str(second))))
 
 
 def _tabulate(
@@ -125,4 +125,4 @@ def _tabulate(
 
 
 def _describe(figure: Figure, name: str, n: dict[str, int]) -> Figure:
-    return replace(figure, name=name, method=f"{figure.method}, {_ON_MAJORITIES}", n=n)
+    return replace(figure, name=name, method=f"{figure.method}+majorities_of_inputs", n=n)

@@ -35,7 +35,7 @@ class PointsNumbers(ScoredNumbers):
     """Points are equally far apart, so means and differences are compared."""
 
     family = POINTS
-    change = ("mean_abs_change", "Mean change")
+    change = "mean_abs_change"
 
     def find_ends(self, criterion: Mapping[str, Any]) -> Ends | None:
         """Return the first and last point, or the ends of a scale without labelled points."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from evalsite.analysis.figure import ALL_EQUAL, REML
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
+from evalsite.results.document.methods import write_method
 from evalsite.results.report.source import Criterion, Source
 
 _TERMS = {
@@ -13,14 +14,12 @@ _TERMS = {
     "rater:group": "people by input", "cluster:system": "clusters by system",
 }  # fmt: skip
 _TESTED_BY = {
-    "bootstrap over items and raters": "a bootstrap over inputs and people",
-    "bootstrap over items": "a bootstrap over inputs, which says nothing about other people",
-    "t test over items (generalises over items, not raters)": "a t test over inputs, which says "
-    "nothing about other people",
-    "t test over raters (generalises over raters, not items)": "a t test over people, which says "
-    "nothing about other inputs",
+    "bootstrap_of_items_and_raters": "a bootstrap over inputs and people",
+    "bootstrap_of_items": "a bootstrap over inputs, which says nothing about other people",
+    "t_over_items": "a t test over inputs, which says nothing about other people",
+    "t_over_raters": "a t test over people, which says nothing about other inputs",
 }
-_CITED = {"bootstrap over items and raters": ("owen2007",)}
+_CITED = {"bootstrap_of_items_and_raters": ("owen2007",)}
 _CITED_AGREEMENT = {
     "alpha": "krippendorff2004", "ac1": "gwet2008", "ac2": "gwet2008", "ICC": "shrout1979",
 }  # fmt: skip
@@ -85,7 +84,8 @@ def _describe_other_tests(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
         if method == ALL_EQUAL:
             yield Sentence("all_equal", f"On {list_of(named)}, all ratings are equal.")
         elif method != REML:
-            text = f"On {list_of(named)}, systems are compared by {_TESTED_BY.get(method, method)}."
+            test = _TESTED_BY.get(method) or write_method(method)
+            text = f"On {list_of(named)}, systems are compared by {test}."
             yield Sentence("other_test", text, cites=_CITED.get(method, ()))
 
 
@@ -128,7 +128,8 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
         return None
     return Sentence(
         "agreement_method",
-        f"Agreement is {list_of(names)}; its intervals count people and inputs as samples.",
+        f"Agreement is {list_of(names)}; its intervals count people and inputs as samples"
+        f"{_except(criteria)}.",
         cites=tuple(
             dict.fromkeys(
                 key
@@ -137,6 +138,13 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
             )
         ),
     )
+
+
+def _except(criteria: Sequence[Criterion]) -> str:
+    """Return an exception, if there are intervals for the people who rated alone."""
+    figures = (figure for one in criteria for figure in one.stored["agreement"])
+    is_bound = any(figure["details"].get("over") == "inputs" for figure in figures)
+    return ", unless they are said to hold for these people only" if is_bound else ""
 
 
 def _describe_plan(source: Source) -> Sentence | None:
