@@ -87,23 +87,6 @@ def test_preferences_of_one_rater_are_not_tested(report: Report, pairs) -> None:
 
 
 @pytest.mark.torture
-def test_how_the_model_fits_one_rater_is_shown_without_a_p_value(report: Report) -> None:  # noqa: F811
-    rows = prefer(
-        lambda one, two: min(one, two), ["AB", "BC", "AC", "BA", "CB", "CA"] * 6, raters=1
-    )
-    for place, row in enumerate(rows):
-        if place % 4 == 0:
-            loser = max(row["system_1"], row["system_2"])
-            row |= {"preferred": loser, "outcome": "1" if loser == row["system_1"] else "2"}
-
-    (criterion,) = report(rows, "preference")["criteria"]
-
-    fit = next(one for one in criterion["tests"] if one["name"] == "davidson_fit")
-    assert fit["value"] is not None
-    assert "p" not in fit["details"]
-
-
-@pytest.mark.torture
 def test_leaving_out_all_raters_but_one_shows_no_difference(tmp_path) -> None:
     rows = [
         "participant,item,system,criterion,value,excluded",

@@ -6,14 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evalsite.results.report.agreement_tables import tabulate_agreement, tabulate_main_agreement
-from evalsite.results.report.criterion_view import view_criteria
-from evalsite.results.report.latex_document import write_fragment
-from evalsite.results.report.methods import write_findings
-from evalsite.results.report.study_tables import list_further
 
-from evalsite.analysis.agreement_interval import DRAWS
-from evalsite.analysis.figure import make_note
+from evalsite.results.document.text import quote_markdown
 from evalsite.results.models import Report
 from evalsite.results.report.datasheet import (
     Datasheet,
@@ -22,12 +16,11 @@ from evalsite.results.report.datasheet import (
     write_json,
     write_markdown,
 )
-from evalsite.results.report.prose import quote_markdown
-from evalsite.results.report.sentences import METHOD_WORDS, write_sentence
+from evalsite.results.report.files import read_document
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import (
     collect_facts,
     describe_collection,
-    describe_evaluated,
 )
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
@@ -144,12 +137,10 @@ def test_rules_and_departures_from_the_plan_are_told_where_ratings_were_collecte
         ],
     }  # fmt: skip
 
-    said, fragment = find(fill_datasheet(study, report), "Quality"), write_fragment(study, report)
+    said = find(fill_datasheet(study, report), "Quality")
 
     assert "exclusion rule: fails at least 2 checks" in str(said)
     assert "The exclusion rules weren’t applied at closing" in str(said)
-    assert "anyone who meets any of these rules: fails at least 2 checks." in fragment
-    assert "No exclusion rule was set." not in fragment
 
 
 def test_figures_say_which_intervals_hold_for_these_raters_only(
@@ -166,60 +157,15 @@ def test_figures_say_which_intervals_hold_for_these_raters_only(
     ]
 
     told = str(find(fill_datasheet(study, report), "Agreement between"))
-    tables = [tabulate_main_agreement(criterion), *tabulate_agreement(criterion)]
-    further = next(
-        table
-        for part in list_further(report)
-        for table, _ in part.blocks
-        if table.name == f"{criterion['key']}-other-papers"
-    )
-    rows = view_criteria({"criteria": [criterion]}, None)[0].agreement
+    document = read_document(study, report)
+    agreement = document.find_table("informativeness-agreement")
+    further = document.find_table("informativeness-other-papers")
 
     assert "two raters, for these raters .50" in told
-    assert [row[0].endswith("for these raters") for table in tables[:2] for row in table.rows] == [
-        False, True, False, True,
-    ]  # fmt: skip
-    assert further.rows[0][0].endswith("for these raters")
-    assert [row.is_for_these_raters for row in rows] == [False, True]
-    assert [row.full_interval.endswith("for these people") for row in rows] == [False, True]
-    assert not any("these raters" in row.kind for row in rows)
-    assert "for these raters" not in write_findings(criterion)
-    criterion["agreement"].reverse()
-    assert "for these raters" in write_findings(criterion)
-
-
-def test_methods_say_how_intervals_of_agreement_are_made(study: Study, report: Report) -> None:
-    fragment = " ".join(write_fragment(study, report).split())
-
-    assert f"{DRAWS:,} quasi-random draws" in METHOD_WORDS["agreement"]
-    assert f"{DRAWS:,} quasi-random draws" in fragment
-
-
-def test_few_raters_and_the_mean_of_ratings_are_told_beside_agreement(
-    study: Study, report: Report
-) -> None:
-    criterion = report.content["kept"]["criteria"][0]
-    few = make_note("few_raters_agree", criterion["key"], raters=2, low=0.333, high=0.618)
-    mean = make_note(
-        "reliability_of_mean", criterion["key"], ratings=3.0, value=0.541, low=0.29, high=0.71,
-        over="raters_and_inputs",
-    )  # fmt: skip
-    criterion["agreement_notes"] = [few, mean]
-
-    short = tabulate_main_agreement(criterion).words
-    words = [
-        tabulate_agreement(criterion)[0].words,
-        view_criteria({"criteria": [criterion]}, None)[0].agreement_words,
-    ]
-
-    # the tables of the report have no room for more
-    assert short == write_sentence(few)
-    for text in words:
-        assert "For these raters, α: .33 to .62" in text
-        assert "The mean of 3 ratings has reliability .54 (95% CI .29 to .71)." in text
-    assert "The mean of 3 ratings has reliability .54" in write_findings(criterion)
-    of_these = mean | {"facts": mean["facts"] | {"over": "inputs"}}
-    assert "95% CI for these raters" in write_sentence(of_these)
+    assert agreement is not None
+    assert further is not None
+    assert [str(row[0]).endswith("for these people") for row in agreement.rows] == [False, True]
+    assert str(further.rows[0][0]).endswith("for these people")
 
 
 def test_power_is_told_once_for_each_criterion(study: Study, report: Report) -> None:
@@ -344,10 +290,12 @@ def test_what_was_left_out_at_import_is_in_datasheet_and_report(study, report):
     study.batches.update(import_notes=[note], uploaded_at=report.made_at, file_name="replies.csv")
 
     sheet = fill_datasheet(study, report)
-    rows = dict(describe_evaluated(collect_facts(study, report)))
+    texts = {getattr(one, "code", ""): one for one in read_document(study, report).blocks}
 
     assert find(sheet, "Changes to the files") == "replies.csv: 3 faulty rows were left out."
-    assert rows["Confirmed at import"] == "replies.csv: 3 faulty rows were left out."
+    assert texts["imports"].text == (
+        "Confirmed at import: replies.csv: 3 faulty rows were left out."
+    )
 
 
 def test_a_report_says_nothing_of_imports_that_came_later(study, report):
@@ -355,4 +303,4 @@ def test_a_report_says_nothing_of_imports_that_came_later(study, report):
     later = report.made_at + timedelta(seconds=1)
     study.batches.update(import_notes=[note], uploaded_at=later)
 
-    assert "Confirmed at import" not in dict(describe_evaluated(collect_facts(study, report)))
+    assert "imports" not in read_document(study, report).codes

@@ -5,21 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_fragment
 
 from evalsite.lib.clock import standing_at
 from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
-from evalsite.results.management.commands.analyse import write_text
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
-from evalsite.results.report.parts import RATERS, show_part
+from evalsite.results.report.files import list_files, read_document, write_charts, write_page
+from evalsite.results.report.parts import show_part
 from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.source import make_source
 from evalsite.studies.models import Study, System
-from tests.results.test_report_latex import check_latex
 from tests.support.factories import make_study, make_user
 from tests.support.repeated import rate
 from tests.support.reported import HOSTILE
@@ -63,47 +61,6 @@ def report(db: None, settings: Any, tmp_path: Path, kept: dict[str, Any]) -> Rep
     return Report.objects.create(study=study, fingerprint="0", **kept)
 
 
-def test_a_flag_is_shown_with_its_figure_its_threshold_and_who_set_it(report: Report) -> None:
-    part = show_part(report, RATERS)
-
-    (table,) = [table for table, _ in part.blocks if table.name == "flags"]
-    lining = [row for row in table.rows if row[2] == "Standard deviation"]
-    assert lining
-    assert all(row[5] == "this study" for row in lining)
-    # Printed figures are rounded: two that differ may look alike.
-    assert all(float(row[3].replace(",", "")) <= float(row[4].replace(",", "")) for row in lining)
-
-
-def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Report) -> None:
-    study = report.study
-
-    printed = "\n".join(write_text(study, report))
-    page, latex = write_page(study, report), write_fragment(study, report)
-    sheet = write_markdown(fill_datasheet(study, report))
-
-    assert f"“{RULE}”; worded before the first answer" in printed
-    assert "Checks answered right: 70% (the software starts with 80%)" in printed
-    assert "<dt>Exclusion rule</dt>" in page
-    assert "50% \\input{this}.”; worded before the first answer" in page
-    assert "whoever needs &lt; 2 s &amp; says" in page
-    assert "The exclusion rule was worded before the first answer, on" in latex
-    assert "\\input{this}" not in latex
-    assert "exclusion rule: “Left out: whoever needs" in sheet
-    check_latex(latex)
-
-
-def test_a_report_from_before_there_were_plans_is_still_shown(report: Report) -> None:
-    del report.content["plan"]
-    for criterion in report.content["kept"]["criteria"]:
-        del criterion["baseline"]
-
-    page, latex = write_page(report.study, report), write_fragment(report.study, report)
-
-    assert "Analysis plan" not in page
-    assert "exclusion rule" not in latex
-    assert write_markdown(fill_datasheet(report.study, report))
-
-
 def test_a_changed_plan_makes_the_report_out_of_date(report: Report) -> None:
     study = report.study
     before = take_fingerprint(study)
@@ -138,3 +95,32 @@ def test_few_clusters_are_called_what_the_import_calls_them(answers, noun):
     assert few["facts"].get("noun") == noun
     assert other == warnings[1]
     assert write_sentence(few).count(noun or "clusters") == 2
+
+
+def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Report) -> None:
+    study = report.study
+    write_charts(study, report)
+
+    document = read_document(study, report)
+    latex = b"".join(list_files(study, report).values()).decode(errors="replace")
+    sheet = write_markdown(fill_datasheet(study, report))
+
+    plan, thresholds = document.find_table("plan"), document.find_table("thresholds")
+    assert plan is not None
+    assert thresholds is not None
+    rule = dict(plan.rows)["Exclusion rule"]  # type: ignore[arg-type]
+    assert f"“{RULE}”; worded before the first answer" in str(rule)
+    assert "Checks answered right: 70% (the software starts with 80%)" in str(thresholds.rows[0][1])
+    assert "whoever needs &lt; 2 s &amp; says" in write_page(study, report)
+    assert "worded before the first answer" in latex
+    assert "\\input{this}" not in latex
+    assert "exclusion rule: “Left out: whoever needs" in sheet
+
+
+def test_a_flag_has_its_threshold_and_who_set_it(report: Report) -> None:
+    table = show_part(make_source(report.study, report), "raters").find_table("flags-of-people")
+
+    assert table is not None
+    lining = [row for row in table.rows if row[2] == "SD"]
+    assert lining
+    assert all(row[-1] == "this study" for row in lining)

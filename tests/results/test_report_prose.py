@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from django.template import Context, Engine
 
-from evalsite.results.report import methods
 from evalsite.results.report.prose import join_lines, list_entries
-from evalsite.results.report.sentences import OTHER_METHODS
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "results" / "report"
 # what may be written in LaTeX: what is escaped, counts, and numbers made by this software
@@ -62,55 +60,3 @@ def test_items_of_a_loop_are_separated_as_a_sentence_lists_them() -> None:
     assert render(text, words="abc") == "a, b and c"
     assert render(text, words="ab") == "a and b"
     assert render(text, words="a") == "a"
-
-
-def test_values_in_latex_are_escaped() -> None:
-    assert render("{{ name|tex }}", name="a_b\n&") == r"a\_b \&"
-
-
-def test_every_value_in_a_latex_template_is_escaped_or_a_number() -> None:
-    found = [
-        f"{path.name}: {value}"
-        for path in sorted(TEMPLATES.rglob("*.tex"))
-        if path.name != "head.tex"  # its lines are comments
-        for value in re.findall(r"\{\{ (.*?) \}\}", path.read_text(encoding="utf-8"))
-        if not _SAFE.search(value) and value.rpartition(".")[2] not in _NUMBERS
-    ]
-
-    assert found == []
-
-
-@pytest.mark.parametrize(
-    ("key", "kinds"),
-    [
-        ("agreement", methods._AGREEMENT),
-        ("checks", methods._OTHER_TESTS),
-        ("tests_of_all", methods._TESTS_OF_ALL),
-        ("sizes", methods._SIZES),
-        ("other_agreement", methods._OTHER_AGREEMENT),
-    ],
-)
-def test_every_kind_of_figure_that_methods_choose_is_named(
-    key: str, kinds: tuple[str, ...]
-) -> None:
-    words = OTHER_METHODS[key][1]
-
-    assert list(words) == list(kinds)
-    assert len(set(words.values())) == len(kinds)
-
-
-def test_a_sentence_in_latex_is_escaped_and_cites() -> None:
-    asked = '{% tex_sentence "baseline_chosen" moment=moment %}'
-
-    assert render(asked, moment=r"\input{x} [@gwet2008] *τ_b* **bold**") == (
-        r"The baseline was chosen \textbackslash{}input\{x\} \citep{gwet2008} $\tau_b$ "
-        "{*}{*}bold{*}{*}."
-    )
-
-
-def test_no_latex_template_writes_a_sentence_without_escaping_it() -> None:
-    assert [
-        path.name
-        for path in TEMPLATES.rglob("*.tex")
-        if "{% sentence " in path.read_text(encoding="utf-8")
-    ] == []

@@ -3,8 +3,8 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 from uuid import uuid4
 
@@ -12,18 +12,27 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.annotation.models import TOP_UP_ACTION
+from evalsite.annotation.running.live_changes import FITTED
+from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
-from evalsite.quality.models import Exclusion
+from evalsite.lib.clock import now
+from evalsite.participants.models import ParticipantMark
+from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.results.document.blocks import Table
 from evalsite.results.models import Report
-from evalsite.results.report.parts import describe_basis, list_parts, show_part
+from evalsite.results.report.first_look import Look, find_first_look
+from evalsite.results.report.parts import list_parts, show_part
+from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.results.report.source import make_source
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched
 from tests.support.exports import annotate, main_items
+from tests.support.factories import answer_item, launch, make_annotator, make_user
 from tests.support.factories import make_study as build_study
-from tests.support.factories import make_user
-from tests.support.reports import SVG, keep_report, make_content
+from tests.support.reports import keep_report, make_content
 
 
 @pytest.fixture
@@ -47,53 +56,6 @@ def test_study_without_answers_says_what_to_do(staff_client: Client, study: Stud
 
     assert "There are no answers yet" in html
     assert "Compute results" not in html
-
-
-@pytest.mark.slow
-def test_results_are_computed_by_a_job_and_then_shown(
-    staff_client: Client, study: Study, drawings: None
-) -> None:
-    rate(study)
-    before = staff_client.get(page("study-results", study)).content.decode()
-
-    staff_client.post(page("study-results-compute", study))
-    waiting = staff_client.get(page("study-results", study))
-    run_job(Job.objects.get(kind="analysis"))
-    after = staff_client.get(page("study-results", study)).content.decode()
-
-    assert "Compute results" in before
-    assert is_watched(waiting)
-    assert "From 18 ratings by 3 participants" in after
-    # a table is read at a glance: a name and five figures at most, but for the main two
-    part = show_part(Report.objects.get(), "")
-    further = [one for one, _ in part.blocks if not one.name.endswith(("-systems", "-pairs"))]
-    assert max(len(table.columns) for table in further) <= 6
-    # the factory's scores: 50, 51 and 52 for every rater and item
-    assert all(score in after for score in ("50.0", "51.0", "52.0"))
-    assert "Compute again" not in after
-
-
-def test_page_of_a_criterion_says_on_how_many_ratings_it_rests(
-    staff_client: Client, study: Study
-) -> None:
-    rate(study, people=1)
-    content = make_content()
-    content["data"] |= {"ratings": 36, "participants": 8}
-    keep_report(study, **content)
-
-    address = f"{page('study-results', study)}?part=informativeness"
-    results = staff_client.get(address).content.decode()
-
-    assert "From 12 ratings of this criterion (36 in all by 8 participants)," in results
-
-
-def test_preference_counts_once_though_it_is_of_two_systems() -> None:
-    criterion = make_content()["criteria"][0] | {"kind": "preference"}
-    found = make_content(criteria=[criterion])
-    found["data"]["ratings"] = 12
-
-    assert describe_basis(found, criterion["key"]) == "6 ratings of this criterion (12 in all)"
-    assert describe_basis(found, "raters") == "12 ratings"
 
 
 def test_analysis_that_failed_says_why_and_can_be_started_again(
@@ -133,20 +95,6 @@ def test_report_of_earlier_data_says_so(staff_client: Client, study: Study) -> N
     assert "Compute again" in html
 
 
-def test_figures_reasons_and_warnings_stand_on_the_page(staff_client: Client, study: Study) -> None:
-    rate(study)
-    keep_report(study)
-
-    html = staff_client.get(f"{page('study-results', study)}?part=informativeness").content.decode()
-
-    summary = staff_client.get(page("study-results", study)).content.decode()
-    assert "With 3 raters the intervals are wide" in summary
-    for words in ("alpha is rated 1.50 times as high as beta", "105.0", "70.0 to 130.0", ".010",
-                  "items have unequal numbers of ratings",
-                  "a term for the place of an output on the page."):  # fmt: skip
-        assert words in html
-
-
 def test_names_of_systems_are_never_markup(staff_client: Client, study: Study) -> None:
     rate(study)
     keep_report(study, systems=("<b>one</b>", '"><script>alert(1)</script>'))
@@ -158,109 +106,12 @@ def test_names_of_systems_are_never_markup(staff_client: Client, study: Study) -
     assert "&lt;b&gt;one&lt;/b&gt;" in html
 
 
-def test_results_stand_beside_those_with_what_is_excluded(
-    staff_client: Client, study: Study
-) -> None:
-    rate(study)
-    everything = make_content()
-    everything["criteria"][0]["systems"][0]["headline"]["value"] = 88.0
-    keep_report(study, everything=everything)
-
-    html = staff_client.get(f"{page('study-results', study)}?part=informativeness").content.decode()
-
-    assert "without and with what is excluded" in html
-    assert "88.0" in html
-
-
 def test_report_without_a_counted_rating_is_shown_too(staff_client: Client, study: Study) -> None:
     report = keep_report(study)
     report.content["kept"] |= {"criteria": [], "raters": {"columns": [], "rows": []}}
     report.save()
 
     assert staff_client.get(page("study-results", study)).status_code == 200
-
-
-def test_raters_have_a_part_of_their_own(staff_client: Client, study: Study) -> None:
-    rate(study)
-    keep_report(study)
-
-    html = staff_client.get(f"{page('study-results', study)}?part=raters").content.decode()
-
-    assert all(
-        words in html for words in ("p-one", "Median seconds", "21.0", "too little time to read")
-    )
-
-
-def test_figures_of_a_table_are_sent_with_every_digit(staff_client: Client, study: Study) -> None:
-    report = keep_report(study)
-    args = (report.pk, "informativeness", "informativeness-systems")
-
-    response = staff_client.get(page("study-results-table", study, *args))
-
-    rows = list(csv.DictReader(io.StringIO(response.content.decode(), newline="")))
-    first = next(row for row in rows if row["figure"] == "geometric_mean")
-    known = {"system": "alpha", "value": "105.0", "low": "70", "high": "130", "level": "0.95",
-             "n_raters": "2", "method": "made up", "seed": "1", "draws": "2000", "reason": "",
-             "interval": "bootstrap_of_items_and_raters"}  # fmt: skip
-    assert {key: first[key] for key in known} == known
-    assert "attachment" in response["Content-Disposition"]
-
-
-def test_every_table_has_its_figures_as_a_file_and_says_how_they_were_computed(
-    staff_client: Client, study: Study
-) -> None:
-    report = keep_report(study, everything=make_content())
-
-    for key, _ in list_parts(report.content):
-        html = staff_client.get(f"{page('study-results', study)}?part={key}").content.decode()
-        tables = [table for table, _ in show_part(report, key).blocks]
-        for table in tables:
-            link = page("study-results-table", study, report.pk, key, table.name)
-            sent = staff_client.get(link).content.decode()
-            assert link in html
-            assert not re.search("[−–%]|< ", sent)  # numbers, not words for them
-        assert html.count("<summary>How this was computed</summary>") == len(tables)
-
-
-def test_way_of_a_figure_names_method_interval_draws_seed_and_what_went_in(
-    staff_client: Client, study: Study
-) -> None:
-    keep_report(study)
-
-    html = staff_client.get(f"{page('study-results', study)}?part=informativeness").content.decode()
-
-    assert (
-        "Geometric mean: made up. 95% interval: bootstrap over items and "
-        "raters, percentile "
-        "(2,000 draws, seed 1). From 6 ratings, 2 raters."
-    ) in html
-    assert (
-        "Ratings per output, median: made up. No interval"
-        in staff_client.get(f"{page('study-results', study)}?part=design").content.decode()
-    )
-
-
-def test_drawing_is_shown_or_saved(staff_client: Client, study: Study) -> None:
-    report = keep_report(study)
-    name = "informativeness-systems"
-
-    shown = staff_client.get(page("study-results-drawing", study, report.pk, name, "svg"))
-    saved = staff_client.get(page("study-results-drawing", study, report.pk, name, "pdf"))
-
-    assert (shown.getvalue(), shown["Content-Type"]) == (SVG, "image/svg+xml")
-    assert "attachment" not in shown["Content-Disposition"]
-    assert "attachment" in saved["Content-Disposition"]
-
-
-@pytest.mark.parametrize(("name", "kind"), [("other", "svg"), ("informativeness-systems", "json")])
-def test_only_drawings_of_the_report_are_sent(
-    staff_client: Client, study: Study, name: str, kind: str
-) -> None:
-    report = keep_report(study)
-
-    response = staff_client.get(page("study-results-drawing", study, report.pk, name, kind))
-
-    assert response.status_code == 404
 
 
 def test_report_of_another_study_is_not_found(staff_client: Client, study: Study) -> None:
@@ -330,3 +181,129 @@ def test_report_without_a_table_of_outputs_does_not_offer_one(
 
     assert "outputs.csv" not in html
     assert gone.status_code == 404
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_results_are_computed_by_a_job_and_then_shown(
+    staff_client: Client, study: Study, drawings: None
+) -> None:
+    rate(study)
+    before = staff_client.get(page("study-results", study)).text
+
+    staff_client.post(page("study-results-compute", study))
+    waiting = staff_client.get(page("study-results", study))
+    run_job(Job.objects.get(kind="analysis"))
+    after = staff_client.get(page("study-results", study)).text
+
+    assert "Compute results" in before
+    assert is_watched(waiting)
+    # the factory's scores: 50, 51 and 52 for every rater and item
+    assert all(score in after for score in ("50.0", "51.0", "52.0"))
+    assert "Compute again" not in after
+    report = Report.objects.get()
+    assert (report.folder / "charts" / "informativeness-systems.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_a_question_has_its_finding_tables_and_further_analyses_in_folds(
+    staff_client: Client, study: Study
+) -> None:
+    rate(study)
+    keep_report(study)
+
+    html = staff_client.get(f"{page('study-results', study)}?part=informativeness").text
+
+    for words in ("Alpha is rated 1.50 times as high as beta", "105.0", "70.0 to 130.0", ".010",
+                  "items have unequal numbers of ratings"):  # fmt: skip
+        assert words in unescape(html).replace("\N{NO-BREAK SPACE}", " ")
+    assert '<details class="fold">' in html
+
+
+@pytest.mark.parametrize(("query", "value"), [("", "105.0"), ("?people=everyone", "88.0")])
+def test_everyone_included_is_another_view_of_the_same_report(
+    staff_client: Client, study: Study, query: str, value: str
+) -> None:
+    rate(study)
+    everything = make_content()
+    everything["criteria"][0]["systems"][0]["headline"]["value"] = 88.0
+    keep_report(study, everything=everything)
+
+    html = staff_client.get(page("study-results", study) + query).text
+
+    assert f"<b>{value}" in html or f">{value} (" in html
+
+
+def test_raters_and_all_questions_have_parts_of_their_own(
+    staff_client: Client, study: Study
+) -> None:
+    rate(study)
+    person = study.participants.first()  # type: ignore[attr-defined]
+    type(person).objects.filter(pk=person.pk).update(pseudonym="p-one")
+    keep_report(study)
+
+    raters = staff_client.get(f"{page('study-results', study)}?part=raters").text
+    together = staff_client.get(f"{page('study-results', study)}?part=together").text
+
+    for words in ("p-one", "Median seconds", "21.0", "too little time to read"):
+        assert words in raters
+    assert reverse("admin:study-person", args=[study.pk, "p-one"]) in raters
+    assert "p-one" not in together
+    assert "Ratings per output" in together
+
+
+def test_every_table_of_a_part_is_a_file_with_every_digit(
+    staff_client: Client, study: Study
+) -> None:
+    report = keep_report(study, everything=make_content())
+    source = make_source(study, report)
+
+    for key in ("", *dict(list_parts(source))):
+        for table in (one for one in show_part(source, key).blocks if isinstance(one, Table)):
+            args = (report.pk, key or "summary", table.name)
+            response = staff_client.get(page("study-results-table", study, *args))
+            assert "attachment" in response["Content-Disposition"]
+            assert response.text.startswith(('"', table.columns[0].label[:3])), table.name
+    args = (report.pk, "informativeness", "informativeness-systems")
+    sent = staff_client.get(page("study-results-table", study, *args)).text
+    (first, *_) = csv.DictReader(io.StringIO(sent, newline=""))
+    assert (first["System"], first["Mean (95% CI)"]) == ("alpha", "105.0")
+    assert first["Mean (95% CI), low"] == "70"
+
+
+def test_the_first_look_is_told_with_the_top_up_after_it(
+    staff_client: Client, study: Study
+) -> None:
+    keep_report(study)
+    job = Job.objects.create(kind="analysis", study_id=study.pk, state="done", finished_at=now())
+    AuditEntry.objects.record(TOP_UP_ACTION, by=None, study_id=study.pk, items=2, slots=3)
+    AuditEntry.objects.record(FITTED, by=None, study_id=study.pk, k=4, added=5)
+
+    assert find_first_look(study) == Look(at=job.finished_at, answers=0, asked_later=8)
+
+
+def test_results_that_were_first_there_after_closing_are_no_early_look(study: Study) -> None:
+    study.closed_at = now()
+    Job.objects.create(kind="analysis", study_id=study.pk, state="done", finished_at=now())
+
+    late = find_first_look(study)
+    study.closed_at = now()
+    early = find_first_look(study)
+
+    assert late is None
+    assert early is not None
+
+
+def test_raters_from_the_study_that_is_repeated_are_found(make_study: Any) -> None:
+    original, repeat = make_study(items=1), make_study(items=1)
+    AnalysisPlan.objects.create(study=repeat, repeats=original)
+    for study, people in ((original, "ab"), (repeat, "bc")):
+        launch(study)
+        for name in people:
+            person = make_annotator(study)
+            answer_item(person, study.items.main().get())
+            ParticipantMark.objects.create(study=study, participant=person, digest=name * 64)
+
+    assert find_raters_met(repeat) == RatersMet(number=1, raters=2)
+    assert find_raters_met(original) is None

@@ -3,14 +3,17 @@
 from typing import Any
 
 import pytest
-from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import write_fragment
 
 from evalsite.analysis.report import make_reports
 from evalsite.results.models import Report
-from evalsite.results.report.computation import take_fingerprint, write_drawings
+from evalsite.results.report.computation import take_fingerprint
 from evalsite.results.report.datasheet import fill_datasheet
-from evalsite.results.report.parts import list_parts, show_part
+from evalsite.results.report.files import (
+    list_files,
+    read_document,
+    write_charts,
+    write_page,
+)
 from evalsite.studies.models import Study
 from tests.analysis.test_families import EFFORT, slide, write
 from tests.site.test_staff_pages import url
@@ -38,23 +41,8 @@ def report(study, content) -> Report:
     report = Report.objects.create(
         study=study, fingerprint=take_fingerprint(study), sha256="5" * 64, content=content
     )
-    write_drawings(report)
+    write_charts(study, report)
     return report
-
-
-@pytest.mark.torture
-@pytest.mark.slow
-def test_its_parts_have_tables_and_drawings(drawings, report):
-    parts = {key: show_part(report, key) for key, _ in list_parts(report.content)}
-
-    names = [table.name for table, _ in parts[KEY].blocks]
-    pictures = [table.name for table, picture in parts[KEY].blocks if picture]
-    assert names[0] == f"{KEY}-systems"
-    assert f"{KEY}-pairs" in names
-    # without labels there are no points to count
-    assert f"{KEY}-counts" not in names
-    assert pictures[0] == f"{KEY}-systems"
-    assert all(parts.values())
 
 
 @pytest.mark.slow
@@ -69,10 +57,11 @@ def test_its_page_answers(report, staff_client):
 
 @pytest.mark.slow
 def test_it_is_written_as_a_page_as_latex_and_as_a_datasheet(report):
-    page = write_page(report.study, report)
-    latex = write_fragment(report.study, report)
-    datasheet = fill_datasheet(report.study, report)
+    document = read_document(report.study, report)
 
-    assert "Effort" in page
-    assert "Effort" in latex
-    assert datasheet.title == report.study.title
+    assert document.find_table(f"{KEY}-pairs") is not None
+    # without labels there are no points to count
+    assert document.find_table(f"{KEY}-counts") is None
+    assert "Effort" in write_page(report.study, report)
+    assert b"Effort" in list_files(report.study, report)["report.tex"]
+    assert fill_datasheet(report.study, report).title == report.study.title

@@ -1,12 +1,17 @@
 """A kept report with made-up figures, for tests of the pages that show it."""
 
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint
+from evalsite.results.report.files import write_charts
+from evalsite.results.report.source import Source
+from evalsite.results.report.study_facts import Facts
 from evalsite.studies.models import Study
 
-SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+MOMENT = datetime(2026, 11, 26, 14, 33, tzinfo=UTC)
 
 
 def make_figure(name: str, value: float | None, **known: Any) -> dict[str, Any]:
@@ -97,15 +102,78 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
     }  # fmt: skip
 
 
+def make_facts(**known: Any) -> Facts:
+    """Facts about a study in which nothing is special."""
+    return Facts(
+        **{
+            "title": "Replies", "organisation": "Language Lab", "protocol": "Quality", "origin": "",
+            "departures": None, "language": "en", "version": "1", "criteria": (), "data": {},
+            "settings": {"k": 3, "set_size": 10}, "texts": {}, "has_practice": False,
+            "has_sheet": False, "offers_sheet": False, "own_examples": 0, "exclusions": (),
+            "sharing": {}, "changes": (), "import_notes": (), "plan": {}, "software": "Evalsite 1",
+            "methods": "7", "seed": 1, "draws": 2000, "sha256": "5" * 64, "made_at": MOMENT,
+            **known,
+        }
+        | {"data": known.get("data", make_content()["data"])}
+    )  # fmt: skip
+
+
+def make_source(kept: dict[str, Any] | None = None, **known: Any) -> Source:
+    """What sections are made from: a report with made-up figures; `known`: more of its content."""
+    content = {"kept": kept or make_content(), "all": known.pop("everything", None)}
+    facts = known.pop("facts", None) or make_facts()
+    rest = {name: known.pop(name) for name in ("is_closed", "is_everyone") if name in known}
+    return Source(
+        facts=facts,
+        content=content | known,
+        **{"is_closed": True, "study_id": str(UUID(int=1)), **rest},
+    )
+
+
+def make_pair(first: str, second: str, code: str, **known: Any) -> dict[str, Any]:
+    """Two systems compared on points: a clear difference, or none after correction."""
+    p = 0.01 if code in ("higher", "lower") else 0.2
+    details = {"t": 2.5, "df": 30.0, "p": 0.03, "p_corrected": p, "family": 3}
+    value = -0.4 if code == "lower" else 0.4
+    effect = make_figure("difference", value, low=value - 0.3, high=value + 0.3, details=details)
+    return {
+        "system_1": first, "system_2": second, "effect": effect, "sizes": [], "checks": [],
+        "counts": None, "own": None, "finding": make_finding(code, first, second), **known,
+    }  # fmt: skip
+
+
+def make_points(
+    *pairs: dict[str, Any], means: tuple[float, ...] = (3.9, 3.5, 3.4), **known: Any
+) -> dict[str, Any]:
+    """A criterion with points from 1 to 5, of the systems a, b and c."""
+    systems = [
+        {
+            "system": name, "n": 10, "outputs": 5, "sd": make_figure("sd", 1.1),
+            "headline": make_figure("mean", mean, low=mean - 1, high=5.0),
+            "others": [make_figure("median", 4.0)], "averages": [], "rank": None, "cluster": 1,
+            "counts": {"1": 0, "2": 1, "3": 2, "4": 2, "5": 5},
+            "from_average": make_figure(
+                "from_average", mean - 3.6, low=mean - 3.8, high=mean - 3.4
+            ),
+        }
+        for name, mean in zip("abcdefghijkl", means, strict=False)
+    ]  # fmt: skip
+    return make_content()["criteria"][0] | {
+        "key": "fluency", "label": "Fluency", "kind": "likert", "family": "points",
+        "answers": [{"value": value, "label": ""} for value in range(1, 6)],
+        "systems": systems, "pairs": list(pairs), "role": "",
+        "agreement": [make_figure("alpha_ordinal", 0.58, low=0.5, high=0.64)],
+        **known,
+    }  # fmt: skip
+
+
 def keep_report(study: Study, *, everything: Any = None, **known: Any) -> Report:
-    """The study's newest report, with one drawing."""
+    """The study's newest report, with the files of its charts."""
     report = Report.objects.create(
         study=study,
         fingerprint=take_fingerprint(study),
         sha256="5" * 64,
         content={"kept": make_content(**known), "all": everything},
     )
-    report.folder.mkdir(parents=True, exist_ok=True)
-    for kind in ("svg", "pdf"):
-        (report.folder / f"informativeness-systems.{kind}").write_bytes(SVG)
+    write_charts(study, report)
     return report

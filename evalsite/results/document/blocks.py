@@ -193,6 +193,7 @@ def join_neighbours(blocks: Iterable[Block]) -> Iterator[Run]:
 # --- names --------------------------------------------------------------------------------------
 
 _FIRST, _LAST = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_SHORTEST_WORD = 3
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 
 
@@ -215,6 +216,11 @@ def drop_isolates(text: str) -> str:
 
 
 def start_sentence(text: str) -> str:
-    """Return the text with a capital, if its first word is a plain lower-case one."""
-    first = text.partition(" ")[0]
-    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+    """Return the text with a capital, if its first word is a plain lower-case one.
+
+    Names such as "a" or "v2" stay as they are: another system may be called "A".
+    """
+    first = text.partition(" ")[0].removesuffix(":")
+    is_word = len(first) >= _SHORTEST_WORD and first.isalpha() and first.islower()
+    is_word = is_word or first == "no"
+    return text[:1].upper() + text[1:] if is_word else text

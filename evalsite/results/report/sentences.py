@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
-from evalsite.analysis.figure import LEVEL, REML, write_coefficient
+from evalsite.analysis.figure import write_coefficient
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.methods import write_method, write_way
 
@@ -603,109 +603,6 @@ def circles(circular: int, triples: int) -> str:
 # --- limitations: of the study and its collection --------------------------------------
 
 
-@sentence
-def unfinished(done: int, target: int) -> str:
-    return (
-        f"Collection isn’t finished: {done:,} of {target:,} planned answers. Results may change; "
-        "tests assume that you don’t stop because of them."
-    )
-
-
-@sentence
-def ended_early(done: int, target: int) -> str:
-    return (
-        f"Collection ended with {done:,} of {target:,} planned answers. Estimates are less precise "
-        "than planned; tests assume that it didn’t end because of the results."
-    )
-
-
-@sentence
-def early_look(at: str, answers: int, target: int, later: int, is_revealed: bool) -> str:
-    moment = datetime.fromisoformat(at).astimezone(UTC)
-    verb = "viewed" if is_revealed else "first computed"
-    text = (
-        f"Results were {verb} on {_write_day(at)} at {moment:%H:%M} UTC, with {answers:,} of "
-        f"{target:,} answers in."
-    )
-    if later:
-        were = "was" if later == 1 else "were"
-        text += f" After that, {count_of(later, 'more answer')} {were} asked for."
-    return f"{text} Say so in the paper."
-
-
-@sentence
-def raters_met(number: int, raters: int) -> str:
-    return (
-        f"{number:,} of the {raters:,} raters also rated in the study that this one repeats. They "
-        "may remember its items, so the two results aren’t independent. Raters without a platform "
-        "id can’t be recognised."
-    )
-
-
-@sentence
-def ceiling(label: str, percent: int, answer: str, alpha: float, ac2: float) -> str:
-    return (
-        f"{label}: {percent}% of ratings are {answer}. Raters agree (AC2 "
-        f"{write_coefficient(ac2)}), but outputs differ too little for α to show it "
-        f"({write_coefficient(alpha)}): α compares disagreement with the spread of outputs, and "
-        "there is almost none."
-    )
-
-
-@sentence
-def lowest_agreement(
-    label: str, alpha: float, low: float | None, high: float, over: str | None = None
-) -> str:
-    whom = ", for these raters" if over == "inputs" else ""
-    ends = (
-        f" ({write_coefficient(low)} to {write_coefficient(high)}{whom})" if low is not None else ""
-    )
-    return (
-        f"{label} has the lowest agreement: α {write_coefficient(alpha)}{ends}. People may read "
-        "the criterion differently. Look at its figures of agreement before you report it."
-    )
-
-
-@sentence
-def not_equal(label: str, first: str, second: str, unit: str, value: str, interval: str) -> str:
-    words = f"have a ratio of {value}" if unit == "ratio" else f"differ by {value}{_add_unit(unit)}"
-    return (
-        f"On {label}, {first} and {second} {words}. The interval shows what is possible: 95% CI "
-        f"{interval}."
-    )
-
-
-@sentence
-def exclusions_change(changes: Sequence[Mapping[str, Any]]) -> str:
-    phrases = [
-        f"{count_of(change['number'], 'verdict')} on {change['label']}" for change in changes
-    ]
-    return f"The exclusions change {list_of(phrases)}. Report both sets of results."
-
-
-@sentence
-def exclusions_change_nothing() -> str:
-    return "The exclusions change no verdict."
-
-
-@sentence
-def no_plan() -> str:
-    return "There was no analysis plan: treat these results as exploratory."
-
-
-@sentence
-def plan_first(at: str) -> str:
-    return f"The plan was last changed on {_write_day(at)}, before the first answer."
-
-
-@sentence
-def plan_before_import(at: str) -> str:
-    return (
-        f"The plan was last changed on {_write_day(at)}, before the ratings were imported. Whether "
-        "it came before they were collected isn’t known here."
-    )
-
-
 # --- findings: a comparison of two systems --------------------------------------------
 
 # what a comparison by this effect says of the system that is ahead, and where nothing is clear
@@ -1035,19 +932,6 @@ _WHY_NO_MODEL = {
     "nothing_varies": "nothing varies apart from systems, raters and inputs",
     "not_converged": "it did not converge",
 }
-
-
-@sentence
-def primary_criterion() -> str:
-    return (
-        "This is the primary criterion of the analysis plan: its corrected p values are the result "
-        "of the study."
-    )
-
-
-@sentence
-def secondary_criterion() -> str:
-    return "Secondary: not corrected across criteria."
 
 
 # how the figure of a system is computed
@@ -1575,313 +1459,13 @@ def metrics_compared(metrics: int) -> str:
     )
 
 
-_IS_AHEAD = {
-    ("rated", "lower"): "rated lower than",
-    ("accepted", "higher"): "accepted more often than",
-    ("accepted", "lower"): "accepted less often than",
-    ("preferred", "higher"): "preferred to",
-}
-
-
-def write_ahead(verb: str, better: str) -> str:
-    """Return what a system is that is clearly ahead of another, in words before its name."""
-    return _IS_AHEAD.get((verb, better), "rated higher than")
-
-
 # --- what the comparisons of a criterion add up to ------------------------------------
-
-
-@sentence
-def nothing_to_compare(systems: int) -> str:
-    if systems == 1:
-        return "Only one system was rated, so there is nothing to compare."
-    return "No two systems can be compared."
-
-
-@sentence
-def described_only() -> str:
-    return "One person’s ratings: systems are described, and nothing is tested."
-
-
-@sentence
-def none_clear() -> str:
-    return "No clear difference between the systems."
-
-
-@sentence
-def pairs_clear(clear: int, pairs: int) -> str:
-    if pairs == 1:
-        return "The two systems differ clearly."
-    show = "shows" if clear == 1 else "show"
-    return f"{clear:,} of {pairs:,} pairs of systems {show} a clear difference."
-
-
-@sentence
-def systems_ahead(ahead: Sequence[str], behind: Sequence[str], verb: str, better: str) -> str:
-    are = "is" if len(ahead) == 1 else "are"
-    return f"{list_of(list(ahead))} {are} {write_ahead(verb, better)} {list_of(list(behind))}."
-
-
-@sentence
-def pair_unclear(first: str, second: str) -> str:
-    return f"{first} and {second} show no clear difference."
-
-
-@sentence
-def pairs_undefined(undefined: int, pairs: int) -> str:
-    return f"{undefined:,} of {pairs:,} pairs can’t be compared."
-
-
-@sentence
-def verdict_in_brief(
-    pairs: int, clear: int, systems: int, is_tested: bool, leader: str,
-    ahead: Sequence[str] = (), behind: Sequence[str] = (), is_start: bool = False,
-) -> str:  # fmt: skip
-    """Write what a criterion comes to, as a headline or, unless `is_start`, as its end. `leader`: a
-    system that is ahead of all others; `ahead` and `behind`, where the only lead can be named."""
-    if not pairs:
-        text = "nothing to compare"
-    elif not is_tested:
-        text = "described, not tested"
-    elif not clear:
-        text = "no clear difference between systems"
-    elif leader:
-        all_others = {2: list_of(list(behind)), 3: "both others"}
-        return f"{leader} is ahead of {all_others.get(systems, f'all {systems - 1:,} others')}"
-    elif ahead:
-        are = "is" if len(ahead) == 1 else "are"
-        return f"{list_of(list(ahead))} {are} ahead of {list_of(list(behind))}"
-    elif pairs == 1:
-        text = "the two systems differ clearly"
-    else:
-        return f"{clear:,} of {pairs:,} pairs {'differs' if clear == 1 else 'differ'} clearly"
-    return text[0].upper() + text[1:] if is_start else text
-
-
-@sentence
-def criteria_clear(clear: int, criteria: int, tested: int) -> str:
-    if not tested:
-        return "No systems were tested against each other"
-    if not clear:
-        return "No clear difference between systems"
-    number = f"{clear:,} of {criteria:,}"
-    if clear == criteria:
-        number = "both" if clear == 2 else f"all {clear:,}"
-    return f"Clear differences on {number} criteria"
-
-
-@sentence
-def correction(pairs: int, family: int, is_across: bool, exploratory: int, baseline: str) -> str:
-    """Say what p values are corrected for; `exploratory`: pairs that the plan doesn’t name."""
-    if not family:
-        return "Nothing is tested."
-    if is_across:
-        number = "both" if family == 2 else f"all {family:,}"
-        rest = " Comparisons that the plan doesn’t name are exploratory." if exploratory else ""
-        return (
-            f"p is corrected for {number} comparisons of all criteria, because no primary "
-            f"criterion was named (Holm).{rest}"
-        )
-    if exploratory:
-        return (
-            f"p is corrected for the {count_of(family, 'comparison')} that the plan names (Holm); "
-            f"the others are exploratory, and corrected for all {pairs:,}."
-        )
-    if family == 1:
-        return "One comparison, so p needs no correction."
-    if baseline:
-        return f"p is corrected for the {family:,} comparisons with {baseline} (Holm)."
-    if family < pairs:
-        return f"p is corrected for the {family:,} pairs that are tested (Holm)."
-    pairs_of_all = "both pairs" if family == 2 else f"all {family:,} pairs"
-    return f"p is corrected for {pairs_of_all} (Holm)."
 
 
 # --- further analyses: what a closed section says -------------------------------------
 
 
-@sentence
-def averages_in_order(number: int, other: int) -> str:
-    """`other`: how many of the averages put two systems in the opposite order of the figure that is
-    compared; a tie is no order."""
-    if not number:
-        return "Each with its interval."
-    if other:
-        put = "puts" if other == 1 else "put"
-        return f"{other:,} of {number:,} {put} two systems in the opposite order."
-    if number == 1:
-        return "No two systems change places."
-    return f"No two systems change places in any of the {number:,}."
-
-
-@sentence
-def rank_of_each(ranks: Sequence[Sequence[str]]) -> str:
-    return f"{'; '.join(f'{system} {rank}' for system, rank in ranks)}."
-
-
-@sentence
-def order_settled(is_open: bool) -> str:
-    if is_open:
-        return "Where ranges overlap, the data don’t settle the order."
-    return "The data settle the whole order."
-
-
-@sentence
-def order_within_page(systems: Sequence[str]) -> str:
-    return f"{list_of(list(systems))}, best first."
-
-
-@sentence
-def ties_of_answers(ties: int, total: int) -> str:
-    return f"{ties:,} of {count_of(total, 'answer')} {'is a tie' if ties == 1 else 'are ties'}."
-
-
-@sentence
-def most_used_answer(answer: str, percent: int) -> str:
-    if not answer:
-        return "No ratings."
-    return f"The most used answer is {answer}, in {percent}% of ratings."
-
-
-@sentence
-def range_of_ratings(low: str, high: str) -> str:
-    return f"From {low} to {high}."
-
-
-@sentence
-def pairs_in_full(pairs: int) -> str:
-    return f"{count_of(pairs, 'comparison')}, with what each figure is computed from."
-
-
-@sentence
-def superiority_range(low: str, high: str) -> str:
-    ends = low if low == high else f"{low} to {high}"
-    return f"Probability of a better answer: {ends}, with ties counted as half."
-
-
-@sentence
-def other_tests(pairs: int, other: int) -> str:
-    if other:
-        of_pairs = f"For {other:,} of {pairs:,} pairs a" if pairs > 1 else "A"
-        return f"{of_pairs} test is on the other side of .05."
-    if pairs == 1:
-        return "On the same side of .05."
-    return f"On the same side of .05 for {'both' if pairs == 2 else f'all {pairs:,}'} pairs."
-
-
-@sentence
-def own_errors_change(pairs: int, other: int, unknown: int) -> str:
-    """`unknown`: pairs without a standard error of their own."""
-    sentences = []
-    if other:
-        sentences.append(f"Changes {other:,} of {count_of(pairs, 'verdict')}.")
-    elif unknown != pairs:
-        sentences.append("Changes no verdict.")
-    if unknown:
-        sentences.append(f"{unknown:,} of {count_of(pairs, 'pair')} can’t be checked.")
-    return " ".join(sentences)
-
-
-@sentence
-def own_error_of_pair(first: str, second: str, p: float) -> str:
-    return f"{first} and {second}: corrected p {write_p(p)}"
-
-
-@sentence
-def figures_of_papers(number: int) -> str:
-    return f"{count_of(number, 'figure')} that other papers report."
-
-
-@sentence
-def agreement_in_full(number: int) -> str:
-    return f"{count_of(number, 'figure')}, with what went into each."
-
-
-@sentence
-def ignored_change(pairs: int, changes: int) -> str:
-    what = f"{changes:,} of {count_of(pairs, 'verdict')}" if changes else "no verdict"
-    return f"Keeping the items that most people ignored changes {what}."
-
-
-@sentence
-def excluded_change(pairs: int, changes: int) -> str:
-    what = f"{changes:,} of {count_of(pairs, 'verdict')}" if changes else "no verdict"
-    return f"The exclusions change {what}."
-
-
 # --- hypotheses, and planned tests against a margin -----------------------------------
-
-
-@sentence
-def hypothesis(
-    system: str, other: str, relation: str, ahead: str, outcome: str | None, p: float | None
-) -> str:
-    """`ahead`: what a system is that is ahead of another: "rated higher than"."""
-    expected = "differs from" if relation == "differs" else f"is {ahead}"
-    start = f"Hypothesis: {system} {expected} {other}."
-    if not outcome or p is None:
-        return f"{start} It can’t be tested: the two aren’t compared."
-    if outcome == "unclear":
-        words = "No clear difference"
-    elif outcome == "different" or (outcome == "better" and relation != "differs"):
-        words = "As expected"
-    elif relation == "differs":
-        words = f"As expected: {system if outcome == 'better' else other} is ahead"
-    else:
-        words = f"The other way: {other} is ahead"
-    return f"{start} {words} (corrected p {write_p(p)})."
-
-
-@sentence
-def planned_margin(
-    system: str, other: str, relation: str, outcome: str | None, margin: str, unit: str,
-    reason: str, interval: str = "", p: float | None = None, p_corrected: float | None = None,
-    p_fail: float | None = None, fails_in: Sequence[str] = (), slices: str = "",
-) -> str:  # fmt: skip
-    """`margin` and `interval` are written: "0.3", and "90% CI -0.21 to 0.11". `outcome` is that of
-    all inputs together, which a slice may overrule. `p` is that of passing, `p_fail` of failing,
-    which Holm's correction isn't for."""
-    ending = f". {slices}" if slices else "."
-    if not outcome:
-        words = f"{system} can’t be compared with {other} against the margin"
-        if fails_in:
-            words = (
-                f"{system} fails the test against {other}. On all inputs together, the two can’t "
-                "be compared against the margin"
-            )
-        return f"{words}: {reason}{ending}"
-    by = f"a factor of {margin}" if unit == "ratio" else f"{margin}{_add_unit(unit)}"
-    if relation == "equivalent":
-        within = by if unit == "ratio" else f"±{by}"
-        words = {
-            "pass": f"{system} and {other} are equivalent within {within}",
-            "fail": f"{system} differs from {other} by more than {by}",
-        }.get(outcome, f"This study can’t show that {system} is within {by} of {other}")
-    else:
-        start = ""
-        if fails_in:
-            start = f"{system} fails the test against {other}. On all inputs together, "
-        words = start + {
-            "pass": f"{system} is not worse than {other} by more than {by}",
-            "fail": f"{system} is worse than {other} by more than {by}",
-        }.get(
-            outcome,
-            f"{'this' if start else 'This'} study can’t show that {system} is not worse than "
-            f"{other} by more than {by}",
-        )
-    passing = f"p {write_p(p)}" if p is not None else ""
-    if p_corrected is not None:
-        passing = f"corrected p {write_p(p_corrected)}"
-    failing = f"p {write_p(p_fail)}" if p_fail is not None else ""
-    tests = {"pass": passing, "fail": failing or passing}.get(outcome)
-    if tests is None:
-        within, beyond = (
-            ("equivalence", "a larger difference")
-            if relation == "equivalent"
-            else ("not worse", "worse")
-        )
-        tests = f"{passing} for {within}, {failing} for {beyond}" if failing else passing
-    return f"{words} ({f'{interval}, {tests}' if interval else reason}){ending}"
 
 
 # --- warnings: of a study and its repetition ------------------------------------------
@@ -2308,72 +1892,6 @@ def _write_gate_runs(facts: Mapping[str, Any]) -> str:
 # --- tables of a criterion ------------------------------------------------------------
 
 
-@sentence
-def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
-    test = f"F({df1}, {df2:.1f}) = {f:.2f}, p {write_p(p)}"
-    if p < 1 - LEVEL:
-        return f"The systems differ ({test})."
-    return f"No clear difference among the {systems} systems ({test})."
-
-
-@sentence
-def joint_test_method() -> str:
-    return (
-        "All systems together are tested by an F test on the same model, with Kenward-Roger "
-        "degrees of freedom."
-    )
-
-
-@sentence
-def standardised_effect() -> str:
-    return (
-        "The standardised effect d is the difference over the standard deviation of single "
-        "ratings, the root of the sum of all variances of the model."
-    )
-
-
-# what single ratings vary by, by the terms of the model
-SPREAD = {
-    "rater": "people’s strictness",
-    "group": "how hard an input is",
-    "cluster": "how hard a cluster of inputs is",
-    "group:system": "differences between outputs",
-    "input:system": "inputs that favour a system",
-    "cluster:system": "clusters of inputs that favour a system",
-    "rater:system": "people who see systems differently",
-    "rater:group": "people who see inputs differently",
-    "residual": "the rest",
-}
-
-
-@sentence
-def variance_parts(shares: Mapping[str, float], unit: str = "ratings") -> str:
-    """`shares`: of each term of the model and the residual its share; what is 0 isn't named."""
-    found = {term: shares[term] for term in SPREAD if shares.get(term, 0) > 0}
-    parts = [f"{_write_percent(share)} {SPREAD[term]}" for term, share in found.items()]
-    first, *others = parts
-    number, _, what = first.partition(" ")
-    return f"Of the spread of single {unit}, {', '.join([f'{number} is {what}', *others])}."
-
-
-def _write_percent(share: float) -> str:
-    return "<1%" if share < 0.005 else f"{round(100 * share)}%"
-
-
-@sentence
-def finding_in_brief(code: str, first: str, second: str, effect: str, better: str) -> str:
-    """Write the last cell of a pair's row, `first` minus `second`; it names the better system."""
-    ahead = "preferred" if effect == "net_win_share" else "higher"
-    if better == "lower":
-        first, second, ahead = second, first, "lower"
-    return {
-        "higher": f"{first} {ahead}",
-        "lower": f"{second} {ahead}",
-        "not_enough": "no clear difference",
-        "by_one_rater": "not tested",
-    }.get(code, "not compared")
-
-
 # --- how the ratings came about: words beside a name, or within a sentence -------------
 
 
@@ -2434,37 +1952,7 @@ def sharing_of_answers(asked: int, not_sharing: int) -> str:
     )
 
 
-@sentence
-def items_of_one_input(groups: str) -> str:
-    return {
-        "free": "any of them in a set",
-        "together": "one after another, in one set",
-        "once": "a participant gets only one of them",
-    }.get(groups, groups)
-
-
-@sentence
-def order_of_items(order: str) -> str:
-    return {
-        "random": "random for each participant",
-        "uploaded": "as uploaded",
-        "blocked": "related items one after another",
-    }.get(order, order)
-
-
-@sentence
-def inputs_rated(inputs: int, clusters: int, items: int) -> str:
-    within = f"{count_of(clusters, 'cluster')} and " if clusters else ""
-    return f"{inputs:,}, in {within}{count_of(items, 'item')}"
-
-
-@sentence
-def ratings_given(ratings: int, annotations: int) -> str:
-    return f"{ratings:,}, in {count_of(annotations, 'annotation')}"
-
-
-@sentence
-def raters_of_study(participants: int, are_persons: bool) -> str:
+def _count_raters(participants: int, are_persons: bool) -> str:
     if are_persons:
         return count_of(participants, "participant")
     if participants == 1:
@@ -2472,8 +1960,7 @@ def raters_of_study(participants: int, are_persons: bool) -> str:
     return f"{participants:,} raters, not all of them individual people"
 
 
-@sentence
-def days_of_ratings(first: str | None, last: str | None) -> str:
+def _write_days(first: str | None, last: str | None) -> str:
     days = [_write_local_day(moment) for moment in (first, last) if moment]
     return " to ".join(dict.fromkeys(days))
 
@@ -2543,21 +2030,6 @@ def changes_after_launch(changes: Sequence[Mapping[str, Any]]) -> str:
 
 # --- how systems were compared: a report's page, and the LaTeX of a paper ---------------
 
-_RANDOM = {
-    "rater": "raters",
-    "group": "inputs",
-    "cluster": "clusters of inputs",
-    "group:system": "inputs by systems",
-    "input:system": "inputs by systems",
-    "cluster:system": "clusters of inputs by systems",
-    "rater:system": "raters by systems",
-    "rater:group": "raters by inputs",
-}
-
-
-def _list_effects(terms: Sequence[str]) -> str:
-    return list_of([_RANDOM.get(term, term) for term in terms])
-
 
 # as figures name it; importing it would load numpy
 _TESTED_BY = {
@@ -2569,25 +2041,16 @@ _TESTED_BY = {
 
 
 @sentence
-def systems_compared(
-    labels: Sequence[str], methods: Sequence[str], terms: Sequence[str], baseline: str,
-    is_equal: bool, is_all: bool, is_rest: bool,
-) -> str:  # fmt: skip
-    """`labels`: of criteria that are compared alike, which are all of them or the rest; `terms`: of
-    the mixed model, if that is one of the `methods`."""
-    if is_equal:
-        return f"On {list_of(list(labels))}, all ratings are equal, so nothing is tested."
-    start = "Systems"
-    if not is_all:
-        start = f"On {'all other criteria' if is_rest else list_of(list(labels))}, systems"
-    with_whom = f"with the baseline {baseline}" if baseline else "in pairs"
-    effects = f" with random effects of {_list_effects(terms)}" if terms else ""
-    model = f"{METHOD_WORDS['model']}{effects}, with {METHOD_WORDS['errors']}"
-    tests = [
-        model if method == REML else (_TESTED_BY.get(method) or write_method(method))
-        for method in methods
-    ]
-    return f"{start} are compared {with_whom} by {list_of(tests)}."
+def primary_criterion() -> str:
+    return (
+        "This is the primary criterion of the analysis plan: its corrected p values are the result "
+        "of the study."
+    )
+
+
+@sentence
+def secondary_criterion() -> str:
+    return "Secondary: not corrected across criteria."
 
 
 # --- answers of the datasheet ---------------------------------------------------------
@@ -2599,7 +2062,7 @@ def evaluators_counted(participants: int, are_persons: bool, is_simulated: bool)
         return f"none: {count_of(participants, 'simulated participant')} gave all ratings"
     if are_persons:
         return f"{count_of(participants, 'participant')}, each one person under a pseudonym"
-    return raters_of_study(participants, are_persons)
+    return _count_raters(participants, are_persons)
 
 
 @sentence
@@ -2637,7 +2100,7 @@ def responses_collected(
             "page"
         ]
     phrases = [
-        f"on web pages of {software}, {days_of_ratings(first, last)}",
+        f"on web pages of {software}, {_write_days(first, last)}",
         f"{count_of(k, 'participant')} planned per item, sets of {count_of(set_size, 'item')}",
         *layout,
         f"limit per participant: {limit_per_participant(max_sets, max_items)}",
@@ -2682,190 +2145,7 @@ def figures_listed(figures: Sequence[Mapping[str, str]]) -> str:
     )
 
 
-@sentence
-def draws_at_most(draws: int) -> str:
-    return f"at most {draws:,}; each figure gives its own number"
-
-
 # --- methods of a paper: "[@key]" cites references.bib, and *t* is a symbol of statistics ---
-
-
-@sentence
-def instrument_used(
-    systems: Sequence[str], inputs: int, clusters: int, criteria: Sequence[tuple[str, str]],
-    instrument: str, source: str,
-) -> str:  # fmt: skip
-    """`criteria`: of each its name and its scale in words."""
-    within = f" in {count_of(clusters, 'cluster')}" if clusters else ""
-    named = list_of([f"{label} ({scale})" for label, scale in criteria])
-    text = (
-        f"We evaluated the outputs of {count_of(len(systems), 'system')} "
-        f"({list_of(list(systems))}) for {count_of(inputs, 'input')}{within} on "
-        f"{count_of(len(criteria), 'criterion', 'criteria')}: {named}."
-    )
-    return f"{text} The instrument was “{instrument}”, based on {source}." if source else text
-
-
-@sentence
-def work_dealt(k: int, set_size: int, has_imported: bool) -> str:
-    start = "The following applies to the ratings that were not imported. " if has_imported else ""
-    return (
-        f"{start}Each item was to be rated by {count_of(k, 'participant')}, who worked in sets of "
-        f"{count_of(set_size, 'item')}."
-    )
-
-
-_SHOWN_AS = {"text": "plain text", "markdown": "Markdown", "code": "code", "table": "a table",
-             "conversation": "a conversation", "dialogue": "a dialogue"}  # fmt: skip
-
-
-@sentence
-def instrument_changed(note: bool, inputs: Sequence[str], kinds: Mapping[str, str]) -> str:
-    """`inputs` that were shown as well; `kinds`: as what an input or "output" was shown."""
-    changes = [f"the input “{name}” was shown as well" for name in inputs]
-    changes += [
-        "outputs were shown as " + _SHOWN_AS[kind]
-        if name == "output"
-        else f"the input “{name}” was shown as {_SHOWN_AS[kind]}"
-        for name, kind in sorted(kinds.items())
-    ]
-    changes += ["a box for comments was added"] if note else []
-    return f"For this study, {list_of(changes)}."
-
-
-@sentence
-def page_of_set(has_sheet: bool) -> str:
-    if has_sheet:
-        return "All items of a set were on one page."
-    return (
-        "Items were shown one per page; this departs from the protocol, which has all items of a "
-        "set on one page."
-    )
-
-
-@sentence
-def inputs_met(groups: str) -> str:
-    return {
-        "together": "Items of one input were shown one after another, in one set.",
-        "once": "A participant saw only one item of each input.",
-        "free": "A participant could see an input in several items.",
-    }[groups]
-
-
-@sentence
-def items_ordered(order: str) -> str:
-    return {
-        "random": "The order of items was random for each participant.",
-        "uploaded": "Items were shown in the order of the batch.",
-        "blocked": "Related items were shown one after another.",
-    }[order]
-
-
-@sentence
-def practice_done(is_test: bool, pass_mark: int) -> str:
-    if is_test:
-        return f"Before rating, participants took a test with a pass mark of {pass_mark}%."
-    # people whom the team knows may skip them
-    return "Before rating, participants were given practice items with feedback."
-
-
-@sentence
-def checks_followed(count: int) -> str:
-    return f"Each participant met up to {count_of(count, 'gold or attention item')}."
-
-
-@sentence
-def repeats_shown(percent: int, distance: int) -> str:
-    return (
-        f"Of the items, {percent}% were shown to a participant a second time, at least "
-        f"{count_of(distance, 'item')} later; only their first ratings count."
-    )
-
-
-@sentence
-def participants_paid(pay: str) -> str:
-    return f"Participants were paid {pay}."
-
-
-@sentence
-def answers_kept_back(asked: int, not_sharing: int) -> str:
-    who = "The only participant" if asked == 1 else f"Of {asked:,} participants, {not_sharing:,}"
-    return (
-        f"{who} did not agree to have their answers published; their answers are in these results, "
-        "but not in published files."
-    )
-
-
-@sentence
-def size_planned(size: str) -> str:
-    return f"The planned size was {size}."
-
-
-@sentence
-def ratings_collected(
-    raters: int, are_persons: bool, ratings: int, annotations: int, first: str | None,
-    last: str | None,
-) -> str:  # fmt: skip
-    who = count_of(raters, "participant")
-    if not are_persons:
-        who = f"{raters_of_study(raters, are_persons=False)},"
-    text = f"{who} gave {count_of(ratings, 'rating')} in {count_of(annotations, 'annotation')}"
-    if first and last:
-        start, end = _write_local_day(first), _write_local_day(last)
-        text += f" on {start}" if start == end else f" from {start} to {end}"
-    return f"{text}."
-
-
-@sentence
-def ratings_elsewhere(imported: int, ratings: int) -> str:
-    which = "They" if ratings > 1 else "It"
-    if imported != ratings:
-        which = f"Of these, {count_of(imported, 'rating')}"
-    return f"{which} {'was' if imported == 1 else 'were'} collected elsewhere."
-
-
-@sentence
-def ratings_simulated(simulated: int, ratings: int) -> str:
-    which = "All of these are"
-    if simulated != ratings:
-        are = "is" if simulated == 1 else "are"
-        which = f"Of these, {count_of(simulated, 'rating')} {are}"
-    return f"{which} simulated, so they show nothing about real systems."
-
-
-@sentence
-def ratings_of_output(is_about_pairs: bool, count: int, least: str, most: str, median: str) -> str:
-    unit, noun = ("A comparison has", "answer") if is_about_pairs else ("An output has", "rating")
-    if least == most:
-        return f"{unit} {count_of(count, noun)}."
-    return f"{unit} {least} to {most} {noun}s (median {median})."
-
-
-@sentence
-def annotations_excluded(excluded: int) -> str:
-    if not excluded:
-        return "No annotation was excluded."
-    return (
-        f"We left out {count_of(excluded, 'excluded annotation')}. Headline figures are given both "
-        "without and with what we left out."
-    )
-
-
-@sentence
-def rules_of_exclusion(rules: Sequence[str]) -> str:
-    return f"The analysis plan excludes anyone who meets any of these rules: {'; '.join(rules)}."
-
-
-@sentence
-def rule_in_words(rule: str, moment: str) -> str:
-    end = "" if rule.endswith(".") else "."
-    worded = f" was worded {moment}" if moment else ""
-    return f"The exclusion rule{worded}: “{rule}”{end}"
-
-
-@sentence
-def no_rule_set() -> str:
-    return "No exclusion rule was set."
 
 
 _REPORTED = {
@@ -2879,220 +2159,6 @@ _REPORTED = {
     "strength": "the log strengths of Davidson’s model with ties, which sum to zero "
     "[@davidson1970]",
 }
-
-
-@sentence
-def figure_reported(name: str, labels: Sequence[str]) -> str:
-    figure = _REPORTED.get(name, name.replace("_", " "))
-    return f"For {list_of(list(labels))} we report {figure}."
-
-
-@sentence
-def intervals_drawn(
-    level: int, draws: int, labels: Sequence[str], is_all: bool, has_raters: bool,
-    has_clusters: bool,
-) -> str:  # fmt: skip
-    of = "" if is_all else f" for {list_of(list(labels))}"
-    over = "clusters of inputs" if has_clusters else "inputs"
-    raters = " and raters [@owen2007]" if has_raters else ""
-    return (
-        f"The {level}% intervals of these figures{of} are percentiles of {draws:,} draws of a "
-        f"bootstrap over {over}{raters}."
-    )
-
-
-@sentence
-def means_of_model(labels: Sequence[str], is_all: bool) -> str:
-    tables = "The main tables" if is_all else f"For {list_of(list(labels))}, the main tables"
-    return (
-        f"{tables} show the systems’ means in the mixed model instead, with intervals from the *t* "
-        "distribution; systems are compared by these."
-    )
-
-
-_PAPER_MODEL = (
-    "a linear mixed model of all systems{effects}, fitted by restricted maximum likelihood, with "
-    "Kenward–Roger standard errors and degrees of freedom [@kenward1997]"
-)
-_CITED_TESTS = {"bootstrap_of_items_and_raters": " [@owen2007]"}
-
-
-@sentence
-def systems_tested(
-    labels: Sequence[str], methods: Sequence[str], terms: Sequence[str], baseline: str,
-    is_equal: bool, is_all: bool, is_rest: bool,
-) -> str:  # fmt: skip
-    """As `systems_compared`, with the references of the tests."""
-    if is_equal:
-        return f"For {list_of(list(labels))}, all ratings are equal, so nothing was tested."
-    start = "Systems"
-    if not is_all:
-        start = f"For {'all other criteria' if is_rest else list_of(list(labels))}, systems"
-    with_whom = f"with the baseline {baseline}" if baseline else "in pairs"
-    effects = f" with random effects of {_list_effects(terms)}" if terms else ""
-    tests = [
-        _PAPER_MODEL.format(effects=effects)
-        if method == REML
-        else (_TESTED_BY.get(method) or write_method(method)) + _CITED_TESTS.get(method, "")
-        for method in methods
-    ]
-    return f"{start} are compared {with_whom} by {list_of(tests)}."
-
-
-@sentence
-def systems_untested(labels: Sequence[str], is_all: bool, has_effects: bool) -> str:
-    start = "" if is_all else f"{list_of(list(labels))}: "
-    if has_effects:
-        return (
-            f"{start}One rater says nothing about others, so nothing was tested; intervals of "
-            "differences are of other inputs that this rater would rate."
-        )
-    return f"{start}No two systems could be compared by these ratings."
-
-
-@sentence
-def tests_corrected(
-    is_across: bool, comparisons: int, has_baseline: bool, has_named: bool, primary: str
-) -> str:
-    """`has_named`: the plan names comparisons; the others are exploratory."""
-    over = "the pairs of a criterion"
-    if is_across:
-        over = (
-            f"all {comparisons:,} comparisons of all criteria, since no primary criterion was named"
-        )
-    elif has_baseline:
-        over = "these comparisons of a criterion"
-    elif has_named:
-        over = (
-            "the comparisons that the plan names, or all pairs where it names none, of a criterion"
-        )
-    if primary and not is_across:
-        over += f", not across criteria; the primary criterion is {primary}"
-    rest = " Comparisons that the plan does not name are exploratory." if has_named else ""
-    return (
-        "Tests are two-sided. Their p values are corrected by Holm’s method [@holm1979] over "
-        f"{over}; intervals of differences are for each pair alone.{rest}"
-    )
-
-
-@sentence
-def order_analysed() -> str:
-    return (
-        "The order within a page is analysed by the Plackett–Luce model [@luce1959,plackett1975]; "
-        "a tie counts as the average over all orders of the systems tied."
-    )
-
-
-# figures of other methods, by how their names begin
-OTHER_METHODS = {
-    "agreement": (
-        "Agreement of raters is given as",
-        {
-            "alpha": "Krippendorff’s α [@krippendorff2004]",
-            "ac1": "Gwet’s AC1 [@gwet2008]",
-            "ac2": "Gwet’s AC2 [@gwet2008]",
-            "ICC": "intraclass correlations [@shrout1979]",
-            "kendall_w": "Kendall’s *W* [@kendall1939]",
-            "fleiss": "Fleiss’ κ [@fleiss1971]",
-        },
-    ),
-    "checks": (
-        "Further analyses report, without correction,",
-        {
-            "wilcoxon": "Wilcoxon’s signed-rank test over inputs [@wilcoxon1945]",
-            "sign_flip": "sign-flip tests of the differences by input",
-            "sign_test": "exact sign tests of answers",
-            "sign_test_of_majorities": "exact sign tests of majorities",
-            "sign_within": "a sign test of the order within pages",
-        },
-    ),
-    "tests_of_all": (
-        "Further analyses also compare all systems at once by",
-        {
-            "friedman": "Friedman’s test over inputs [@friedman1937]",
-            "mcnemar": "McNemar’s exact test [@mcnemar1947]",
-            "cochran_q": "Cochran’s *Q* test [@cochran1950]",
-        },
-    ),
-    "sizes": (
-        "Effect sizes are",
-        {
-            "superiority": "the probability that one output of an input is rated better (a tie "
-            "counts as half)",
-            "dz": "*d_z*, the standardised mean difference of the inputs’ means",
-            "gz": "Hedges’ *g* of the same means [@hedges1981]",
-            "rank_biserial": "the matched rank-biserial correlation over inputs [@kerby2014]",
-            "cliffs_delta": "Cliff’s δ over inputs [@cliff1993]",
-            "win_share": "the share of answers won (a tie counts as half)",
-        },
-    ),
-    "other_agreement": (
-        "We also report agreement as",
-        {
-            "percent_agreement": "the share of pairs of ratings that agree",
-            "within_1": "the share of pairs within one point",
-            "pairwise_spearman": "the mean Spearman correlation of two raters",
-            "pairwise_tau_b": "the mean Kendall’s *τ_b* of two raters",
-        },
-    ),
-}
-
-
-@sentence
-def figures_given(of: str, kinds: Sequence[str]) -> str:
-    """List the coefficients, tests or sizes of one sort, `of`, that have a figure."""
-    start, words = OTHER_METHODS[of]
-    return f"{start} {list_of([words[kind] for kind in kinds])}."
-
-
-@sentence
-def scale_of_criteria() -> str:
-    return (
-        "Cronbach’s α is given for all criteria as one scale [@cronbach1951]; that the mean of the "
-        "criteria measures one thing is assumed, not shown [@amidei2019]."
-    )
-
-
-@sentence
-def raters_in_pairs() -> str:
-    return "All pairs of raters are compared by quadratically weighted κ [@cohen1968]."
-
-
-@sentence
-def criteria_correlated() -> str:
-    return "Criteria are correlated over outputs by Spearman’s ρ [@spearman1904]."
-
-
-@sentence
-def metrics_correlated(
-    metrics: Sequence[str], has_levels: bool, has_means_within: bool, are_compared: bool
-) -> str:
-    named = f"{len(metrics)} automatic metrics" if len(metrics) > 6 else list_of(list(metrics))
-    over, interval = "over systems", ""
-    if has_means_within:
-        over = (
-            "over outputs, within inputs (mean over inputs), over outputs with inputs’ means "
-            "removed, and over systems"
-        )
-        interval = ", and within inputs from Student’s *t* over inputs"
-    elif has_levels:
-        over = "over outputs, over outputs with inputs’ means removed, and over systems"
-    tests = "; metrics were compared by Williams’ test [@williams1959]" if are_compared else ""
-    return (
-        f"The scores of {named} were correlated with the human scores {over} (Pearson, Spearman, "
-        f"Kendall’s *τ_b*), with intervals from a bootstrap over inputs{interval}{tests}."
-    )
-
-
-@sentence
-def agreement_of_criterion(name: str, value: str, interval: str, level: int | None) -> str:
-    ends = f" ({level}% CI {interval})" if interval else ""
-    return f"Agreement ({name}): {value}{ends}."
-
-
-@sentence
-def place_has_term() -> str:
-    return "The model has a term for the place of an output on the page."
 
 
 # --- methods: README and scripts of a bundle have the same words ----------------------

@@ -12,13 +12,10 @@ from evalsite.imports.models import MetricFile
 from evalsite.instruments.schema import BasedOn, Criterion, Instrument
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
-from evalsite.results.report.prose import list_entries
 from evalsite.studies.models import Batch, Study, StudyVersion
 from evalsite.studies.questions import EXAMPLES
 from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
-
-Rows = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,23 +192,3 @@ def make_context(facts: Facts) -> dict[str, Any]:
         # PostgreSQL keeps what JSON holds in an order of its own
         "left_out": [(kind, left_out[kind]) for kind in _LEFT_OUT if left_out.get(kind)],
     }
-
-
-def describe_evaluated(facts: Facts) -> Rows:
-    """Return what was rated, and by how many, as names and words."""
-    return _list_known("facts/evaluated.txt", facts)
-
-
-def describe_collection(facts: Facts) -> Rows:
-    """Return how work was handed out, checked and paid; nothing where it was done elsewhere."""
-    return _list_known("facts/collection.txt", facts)
-
-
-def describe_making(facts: Facts) -> Rows:
-    """Return what makes the same report again."""
-    return _list_known("facts/making.txt", facts)
-
-
-def _list_known(name: str, facts: Facts) -> Rows:
-    entries = list_entries(name, make_context(facts))
-    return [(name, words) for name, words in entries if words]

@@ -109,8 +109,17 @@ def tabulate(name: str, caption: str, first: str, rows: Rows, **known: Any) -> I
         yield Table(f"{name}{ending}", f"{caption}{more}", columns, lines, place="further")
 
 
-def list_figures(name: str, caption: str, figures: Sequence[Stored], **group: str) -> Table:
-    """Return a table with a row for each figure: value, interval and p."""
+def list_figures(
+    name: str,
+    caption: str,
+    figures: Sequence[Stored],
+    labels: Mapping[str, str] | None = None,
+    **group: str,
+) -> Table:
+    """Return a table with a row for each figure: value, interval and p.
+
+    `labels`: of the questions by key, where figures are of some of them.
+    """
     read = [read_own(one, group) for one in figures]
     has_p = any(figure.p is not None for figure in read)
     columns = [Column("Figure", is_number=False), Column("Value (95% CI)")]
@@ -120,7 +129,10 @@ def list_figures(name: str, caption: str, figures: Sequence[Stored], **group: st
         added = [value for key, value in figure.group if key not in group]
         # of what is correlated, or of the question
         added += [str(key) for key in figure.details.get("criteria") or ()]
+        added = [(labels or {}).get(value, value) for value in added]
         label = name_code(figure.name) + (f", {', '.join(map(isolate, added))}" if added else "")
+        if figure.details.get("over") == "inputs":
+            label += ", for these people"
         rows.append([label, figure, *([write_p(figure.p)] if has_p else [])])
     return Table(name, caption, columns, rows, place="further")
 
@@ -437,6 +449,7 @@ _OF_QUESTION: list[Callable[[Source, Criterion], Iterator[Block]]] = [
 
 def list_together(source: Source) -> Iterator[Block]:
     together = source.kept["together"]
+    labels = {criterion.key: criterion.label for criterion in source.criteria}
     captions = {
         "correlations": "Questions correlated (Spearman)",
         "decision": "Decisions and scores",
@@ -446,7 +459,7 @@ def list_together(source: Source) -> Iterator[Block]:
     }
     for key, caption in captions.items():
         if figures := together.get(key):
-            yield list_figures(key, caption, figures)
+            yield list_figures(key, caption, figures, labels)
     if cronbach := together.get("cronbach"):
         yield list_figures("cronbach", "All questions as one scale", [cronbach])
     if source.kept["design"]:

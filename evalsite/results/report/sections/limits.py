@@ -15,6 +15,7 @@ from evalsite.results.document.figures import (
 )
 from evalsite.results.report.sections.findings import describe_finding
 from evalsite.results.report.sections.words import name_label, say_p
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.source import Criterion, Source, Stored
 
 _MOST = 5
@@ -22,6 +23,10 @@ _FEW_PEOPLE = 5
 _CEILING, _APART = 0.6, 0.3
 # of the plan, what decides results
 _TESTED = ("exclusion_rule", "primary", "margins")
+
+# warnings of the analysis that sentences of this section say, or those about the methods
+_SAID = {"simulated", "few_raters", "one_rater", "missing_by_system", "own_error_differs", "copied",
+         "across"}  # fmt: skip
 
 Warnings = Iterator[Sentence]
 
@@ -34,8 +39,26 @@ def make_limits(source: Source) -> Iterator[Block]:
         yield Sentence(
             warning.code, warning.text, "warning", figures=warning.figures, place="further"
         )
+    yield from _list_notes(source)
     if fine := _list_fine(source, {warning.code for warning in warnings}):
         yield Sentence("fine", f"Checked and fine: {list_of(fine)}.", "note")
+
+
+def _list_notes(source: Source) -> Warnings:
+    """Yield what else the analysis warns of, for the further analyses."""
+    labels = {one.key: one.label for one in source.criteria}
+    texts: dict[tuple[str, str], list[str]] = {}
+    for note in source.kept["warnings"]:
+        if note["code"] not in _SAID:
+            named = texts.setdefault((note["code"], write_sentence(note)), [])
+            if note["criterion"] in labels:
+                named.append(isolate(labels[note["criterion"]]))
+    for criterion in source.criteria:
+        if note := criterion.stored.get("weighing"):
+            texts.setdefault((note["code"], write_sentence(note)), []).append(criterion.label)
+    for (code, text), named in texts.items():
+        start = f"{list_of(named)}: " if named else ""
+        yield _warn(code, f"{start}{text}", place="further")
 
 
 def list_warnings(source: Source) -> list[Sentence]:
@@ -102,6 +125,17 @@ def _warn_of_sharing(source: Source) -> Warnings:
 def _find_label(source: Source, key: str) -> str:
     criterion = source.find_criterion(key)
     return criterion.label if criterion else key
+
+
+def _warn_of_raters_met(source: Source) -> Warnings:
+    """Warn of people who rated in the study that this one repeats."""
+    if met := (source.content.get("collection") or {}).get("met"):
+        yield _warn(
+            "raters_met",
+            f"{met['number']:,} of {count_of(met['raters'], 'person', 'people')} also rated in the "
+            "study that this one repeats. They may remember its items, so the two results aren’t "
+            "independent.",
+        )
 
 
 def _warn_of_missing(source: Source) -> Warnings:
@@ -270,7 +304,8 @@ def _warn_of_scope(source: Source) -> Warnings:
 
 
 _WARNINGS: list[Callable[[Source], Warnings]] = [
-    _warn_of_simulation, _warn_of_unfinished, _warn_of_looks, _warn_of_sharing, _warn_of_missing,
+    _warn_of_simulation, _warn_of_unfinished, _warn_of_looks, _warn_of_sharing,
+    _warn_of_raters_met, _warn_of_missing,
     _warn_of_few_people, _warn_of_exclusions, _warn_of_own_errors, _warn_of_order,
     _warn_of_ceilings, _warn_of_agreement, _warn_of_copies, _warn_of_no_plan, _warn_of_unclear,
     _warn_of_scope,

@@ -128,7 +128,8 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
         return None
     return Sentence(
         "agreement_method",
-        f"Agreement is {list_of(names)}; its intervals count people and inputs as samples.",
+        f"Agreement is {list_of(names)}; its intervals count people and inputs as samples"
+        f"{_except(criteria)}.",
         cites=tuple(
             dict.fromkeys(
                 key
@@ -137,6 +138,13 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
             )
         ),
     )
+
+
+def _except(criteria: Sequence[Criterion]) -> str:
+    """Return an exception, if there are intervals for the people who rated alone."""
+    figures = (figure for one in criteria for figure in one.stored["agreement"])
+    is_bound = any(figure["details"].get("over") == "inputs" for figure in figures)
+    return ", unless they are said to hold for these people only" if is_bound else ""
 
 
 def _describe_plan(source: Source) -> Sentence | None:

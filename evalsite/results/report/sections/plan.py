@@ -1,14 +1,18 @@
 """The plan's rules, what was excluded, and what departs from the plan."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalsite.lib.words import count_of
-from evalsite.results.analysis_plan.wording import describe_deviation, describe_moment
-from evalsite.results.document.blocks import Block, Column, Heading, Sentence, Table, isolate
+from evalsite.results.analysis_plan.wording import describe_deviation, plan_in_words
+from evalsite.results.document.blocks import Block, Column, Entry, Heading, Sentence, Table, isolate
 from evalsite.results.document.figures import make_figure
 from evalsite.results.report.source import Source
 
+_THRESHOLDS = "Thresholds of flags"
+# rows of the plan that stand in tables of their own
+_ELSEWHERE = ("Deviations", _THRESHOLDS)
+_WORDS = (Column("", is_number=False), Column("", is_number=False))
 # of a text before and after it was corrected; the bundle has all of it
 _LONGEST_TEXT = 1000
 
@@ -16,17 +20,20 @@ _LONGEST_TEXT = 1000
 def make_plan(source: Source) -> Iterator[Block]:
     yield Heading("Plan, exclusions, deviations", 2, "plan")
     plan, facts = source.plan, source.facts
-    if rules := plan.get("rules"):
-        text = "; ".join(isolate(rule) for rule in rules)
-        yield Sentence("rules", f"Exclusion rules of the plan: {text}.")
-    if rule := plan.get("exclusion_rule"):
-        moment = describe_moment(plan, "exclusion_rule")
-        when = f", worded {moment}" if moment else ""
-        yield Sentence("rule_in_words", f"Exclusion rule: “{isolate(rule)}”{when}.")
-    if not plan.get("rules") and not plan.get("exclusion_rule"):
-        yield Sentence("no_rule", "No exclusion rule was planned.")
+    rows = plan_in_words(plan, criteria=len(source.criteria))
+    if plan.get("moments") or plan.get("frozen_at"):
+        shown: list[list[Entry]] = [
+            [name, isolate(words)] for name, words in rows if name not in _ELSEWHERE
+        ]
+        yield Table("plan", "The plan", _WORDS, shown)
+    else:
+        yield Sentence("no_rule", "Nothing was planned.")
+    yield from _list_thresholds(rows)
     if facts.exclusions:
-        phrases = [f"“{isolate(reason)}” ({number:,})" for reason, number in facts.exclusions]
+        phrases = [
+            f"“{isolate(reason)}” ({count_of(number, 'decision')})"
+            for reason, number in facts.exclusions
+        ]
         yield Sentence(
             "exclusions",
             f"Active exclusions by reason: {'; '.join(phrases)}.",
@@ -37,14 +44,25 @@ def make_plan(source: Source) -> Iterator[Block]:
         )
     else:
         yield Sentence("exclusions_none", "Nobody is excluded.")
+    if facts.import_notes:
+        notes = " ".join(isolate(note) for note in facts.import_notes)
+        yield Sentence("imports", f"Confirmed at import: {notes}")
     yield from _list_changes(source)
     deviations = [describe_deviation(one) for one in plan.get("deviations") or ()]
     if deviations:
-        rows = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
+        listed = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
         columns = [Column("No.", is_number=False), Column("Deviation", is_number=False)]
-        yield Table("deviations", count_of(len(rows), "deviation"), columns, rows)
+        yield Table("deviations", count_of(len(listed), "deviation"), columns, listed)
     elif plan.get("frozen_at"):
         yield Sentence("deviations_none", "There are no deviations from the plan.")
+
+
+def _list_thresholds(rows: Sequence[tuple[str, str]]) -> Iterator[Table]:
+    """Yield where flags begin, for the further analyses."""
+    words = dict(rows).get(_THRESHOLDS)
+    if words:
+        shown: list[list[Entry]] = [[_THRESHOLDS, words]]
+        yield Table("thresholds", "Flags", _WORDS, shown, place="further")
 
 
 def _list_changes(source: Source) -> Iterator[Table]:

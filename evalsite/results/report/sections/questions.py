@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from evalsite.analysis.figure import Figure
-from evalsite.lib.words import count_of
+from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import (
     Block,
     Cell,
@@ -39,6 +39,7 @@ from evalsite.results.report.source import Criterion, Pair, Source, Stored
 # with more questions the tables of systems go to the further analyses
 _MOST_WITH_SYSTEMS = 3
 _MOST_POINTS = 11  # whose shares fit into one cell
+_SHORT = {"alpha": "α", "ac": "AC", "icc_one": "ICC(1,1)", "reliability": "the reliability"}
 _AGREEMENT = ("ac2", "ac1")
 
 
@@ -333,7 +334,18 @@ def _write_agreement(criterion: Criterion) -> Iterator[Sentence]:
         figures.append(figure)
         number = note["facts"]["ratings"]
         text += f"; the mean of {number:.2g} ratings has reliability {write_figure(figure)}"
-    yield Sentence("agreement", f"{text}.", figures=tuple(figures))
+    yield Sentence("agreement", f"{text}.{_limit_intervals(figures)}", figures=tuple(figures))
+
+
+def _limit_intervals(figures: Sequence[Figure]) -> str:
+    """Say which intervals take inputs as samples, but not people."""
+    bound = [figure for figure in figures if figure.details.get("over") == "inputs"]
+    if not bound:
+        return ""
+    if len(bound) == len([figure for figure in figures if figure.low is not None]):
+        return " These intervals hold for these people only."
+    names = list_of([_SHORT.get(figure.name, figure.name) for figure in bound])
+    return f" The interval of {names} holds for these people only."
 
 
 def _write_first(figure: Figure) -> str:

@@ -8,7 +8,12 @@ from evalsite.results.report.source import Source
 
 def make_repeat(source: Source) -> Iterator[Block]:
     yield Heading("Check and repeat", 2, "repeat")
-    yield Sentence("data_hash", f"SHA-256 of ratings.csv: {source.facts.sha256}.")
+    facts = source.facts
+    version = f" The study’s texts and settings are those of version {facts.version}."
+    yield Sentence(
+        "data_hash",
+        f"SHA-256 of ratings.csv: {facts.sha256}.{version if facts.version else ''}",
+    )
     yield Sentence(
         "verify",
         "The first command computes every figure of this report again from the study’s bundle; the "

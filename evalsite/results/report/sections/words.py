@@ -38,8 +38,10 @@ def write_amount(figure: Figure, criterion: Criterion) -> str:
     value = figure.value or 0.0
     if figure.unit == "ratio":
         return f"{write_number(value, figure.unit)} times"
-    words = criterion.unit_words
-    return f"{write_number(abs(value), figure.unit)}{f' {words}' if words else ''}"
+    text, words = write_number(abs(value), figure.unit), criterion.unit_words
+    if text == "1":
+        words = words.removesuffix("s")
+    return f"{text} {words}".strip()
 
 
 def write_ci(figure: Figure) -> str:
