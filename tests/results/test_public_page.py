@@ -324,3 +324,13 @@ def test_open_study_has_no_page_to_make(staff_client: Client, researcher: Any) -
 
     assert "Only a closed study" in page.text
     assert not Job.objects.filter(kind="bundle").exists()
+
+
+def test_simulated_answers_are_named_on_every_page_and_in_names_of_files(tmp_path: Path) -> None:
+    files = publish(tmp_path, ALL)
+
+    pages = [data for name, data in files.items() if name.endswith(".html") and "/" not in name]
+    assert all(b'<p class="note">' in page and b"are simulated" in page for page in pages)
+    names = {name.rpartition("_simulated_")[2] for name in files if "_simulated_" in name}
+    assert "ratings_simple.csv" in names
+    assert "items.csv" not in names

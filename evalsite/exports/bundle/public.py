@@ -10,7 +10,6 @@ from os import SEEK_END
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal, get_args
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -20,7 +19,7 @@ from evalsite.exports.bundle.copy import TEAM
 from evalsite.exports.bundle.format import LEFT_OUT_COUNTS, REPORT, STUDY
 from evalsite.exports.bundle.read import BadBundle, Bundle, Fault, open_bundle, read_about
 from evalsite.exports.bundle.verify import run_child
-from evalsite.exports.bundle.write import WISH, copy_in_child
+from evalsite.exports.bundle.write import WISH, Folder, copy_in_child, pack_folder
 from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.studies.models import Study
 
@@ -30,8 +29,6 @@ Licence = Literal["CC-BY-4.0", "CC0-1.0", "CC-BY-SA-4.0", ""]
 LICENCES = get_args(Licence)
 _AUTHOR = re.compile(r"(?P<name>.*?)(?:\s+(?P<orcid>\d{4}-\d{4}-\d{4}-\d{3}[\dX]))?")
 _LONGEST_NAME = 200
-_DATE = (1980, 1, 1, 0, 0, 0)
-_READABLE = 0o644 << 16
 
 
 class Author(BaseModel):
@@ -156,10 +153,9 @@ def _copy(source: IO[bytes], folder: Path, wish: Plain) -> Path:
 
 
 def zip_folder(folder: Path, target: IO[bytes]) -> None:
-    """Pack all files in the order of their names, under one date."""
-    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            info = ZipInfo(str(path.relative_to(folder.parent)), _DATE)
-            info.compress_type = ZIP_DEFLATED
-            info.external_attr = _READABLE
-            archive.writestr(info, path.read_bytes())
+    """Pack the folder with all its files, under one date."""
+    packed = Folder(folder.parent)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    for path in files:
+        packed.files[str(path.relative_to(folder.parent))] = (path.stat().st_size, "")
+    pack_folder(packed, target)

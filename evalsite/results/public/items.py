@@ -55,7 +55,9 @@ def list_items(study: Study, *, primary: str, has_comments: bool) -> list[ReadIt
     """List every input with its outputs, the largest difference between systems first."""
     items = Item.objects.main().filter(study=study).order_by("group", "pk")
     reader = _Reader(study, primary, has_comments=has_comments)
-    groups = groupby(items, key=lambda item: item.group)
+    # outputs that people saw one at a time are read together; others as they were compared
+    is_single = study.config.item.outputs.most == 1
+    groups = groupby(items, key=lambda item: item.group if is_single else item.pk)
     shown = [reader.read(number, list(group)) for number, (_, group) in enumerate(groups, start=1)]
     return sorted(shown, key=lambda item: (-item.difference, item.number))
 
@@ -142,7 +144,8 @@ def _add_answer(
             target.comments.append(answered[0].text)
         elif answered:
             words = _describe(criterion, answered, names)
-            target.answers[label].append(words)
+            is_number = words.replace(".", "", 1).isdecimal()
+            target.answers[label if is_number else f"{label}:"].append(words)
 
 
 def _describe(criterion: Criterion | None, rows: list[AnswerRow], names: dict[int, str]) -> str:

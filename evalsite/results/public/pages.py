@@ -73,6 +73,12 @@ class Site:
         return isolate(self.options.title or self.study.title)
 
     @property
+    def simulated(self) -> str:
+        """Return the sentence on simulated answers, if there are any."""
+        sentences = (block for block in self.document.blocks if isinstance(block, Sentence))
+        return next((one.text for one in sentences if one.code == "simulated"), "")
+
+    @property
     def authors(self) -> str:
         return ", ".join(isolate(author.name) for author in self.options.authors)
 
@@ -172,7 +178,9 @@ def _write_index(site: Site, files: list[tuple[str, str]], plan: list[str]) -> N
     ]
     limits = [block for block in blocks if isinstance(block, Sentence) and block.kind == "warning"]
     results: list[Block] = [*findings, *([table] if table else []), *([chart] if chart else [])]
-    versions = describe_versions(site.study)
+    # a version without hypotheses is no plan to rely on
+    has_plan = bool(plan) and "no_plan" not in site.document.codes
+    versions = describe_versions(site.study) if has_plan else []
     site.write_page(
         "index.html",
         "index",
@@ -183,7 +191,7 @@ def _write_index(site: Site, files: list[tuple[str, str]], plan: list[str]) -> N
         study_rows=[tuple(_write_words(entry) for entry in row) for row in study.rows]
         if study
         else [],
-        plan=versions[-1] if versions and plan else None,
+        plan=versions[-1] if versions else None,
         files=files,
         instrument=_INSTRUMENT,
         bundle=BUNDLE if site.options.has_outputs else "",
@@ -221,7 +229,8 @@ def _write_data(site: Site) -> list[tuple[str, str]]:
     ]
     (site.folder / "data").mkdir()
     for name in names:
-        path = f"data/{start}_{name}.csv"
+        mark = "_simulated" if site.simulated and name != "items" else ""
+        path = f"data/{start}{mark}_{name}.csv"
         with (site.folder / path).open("w+b") as file:
             write_data(site.study, name, contents, file)
             size = file.seek(0, 2)
