@@ -65,14 +65,15 @@ def rate(rows: list[tuple[str, str, str, float]]) -> Table:
 def test_magnitudes_have_raw_means_and_those_of_ln_and_ln_1_plus_x():
     rows = [(rater, item, "a", value) for item in "xy" for rater, value in (("r", 50), ("s", 200))]
 
-    figures = {one.name: one for one in list_other_figures(
-        rate(rows), FAMILIES["magnitude"], None
-    )}  # fmt: skip
+    figures = {
+        (figure.name, *dict(figure.group).values()): figure
+        for figure in list_other_figures(rate(rows), FAMILIES["magnitude"], None)
+    }
 
-    assert figures["mean of raw scores, a"].value == 125
-    assert figures["mean of ln, a"].value == pytest.approx(np.log(100))
-    assert figures["mean of ln(1 + x), a"].value == pytest.approx(np.log(51 * 201) / 2)
-    assert "alpha of raw scores, interval" in figures
+    assert figures["mean_of_raw_scores", "a"].value == 125
+    assert figures["mean_of_log", "a"].value == pytest.approx(np.log(100))
+    assert figures["mean_of_log1p", "a"].value == pytest.approx(np.log(51 * 201) / 2)
+    assert ("alpha_of_raw_scores", "interval") in figures
 
 
 def test_dawid_skene_shares_of_decisions_are_of_each_system():
@@ -81,15 +82,17 @@ def test_dawid_skene_shares_of_decisions_are_of_each_system():
     value = data.value.map({"accept": 1, "reject": 0, "ignore": 2})
     rows = zip(data.rater, data.unit, data.unit.map(system), value, strict=True)
 
-    figures = {one.name: one for one in list_other_figures(
-        rate(list(rows)), FAMILIES["decision"], None
-    )}  # fmt: skip
+    figures = {
+        dict(figure.group).get("system"): figure
+        for figure in list_other_figures(rate(list(rows)), FAMILIES["decision"], None)
+        if figure.name == "dawid_skene_share"
+    }
 
     for name in "ab":
         wanted = [
             of["accept"] for unit, of in expected["probability"].items() if system[unit] == name
         ]
-        found = figures[f"Dawid-Skene share, {name}"]
+        found = figures[name]
         assert found.value == pytest.approx(np.mean(wanted), abs=tolerance)
         assert found.n["outputs"] == len(wanted)
 
@@ -101,13 +104,15 @@ def test_dawid_skene_shares_of_preferences_are_of_each_pair():
     columns = ["participant", "item", "system_1", "system_2", "preferred"]
     table = make_table(pd.DataFrame(rows, columns=columns))
 
-    found = {one.name: one.value for one in list_other_figures(
-        table, FAMILIES["preference"], None
-    )}  # fmt: skip
+    shares = {
+        tuple(dict(figure.group).values()): figure.value
+        for figure in list_other_figures(table, FAMILIES["preference"], None)
+        if figure.name == "dawid_skene_share"
+    }
 
-    assert found == pytest.approx({
-        "Dawid-Skene share, a over b": 0.75, "Dawid-Skene share, b over a": 0.25,
-        "Dawid-Skene share, a over c": 0.75, "Dawid-Skene share, c over a": 0.25,
+    assert shares == pytest.approx({
+        ("a", "b", "first"): 0.75, ("a", "b", "second"): 0.25,
+        ("a", "c", "first"): 0.75, ("a", "c", "second"): 0.25,
     })  # fmt: skip
 
 

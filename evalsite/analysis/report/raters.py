@@ -114,6 +114,10 @@ def _flag_circles(figures: dict[str, Figure]) -> Flagged:
 # --- columns and flags of each rater --------------------------------------------------
 
 
+# parts whose columns lists of people show
+_OF_LISTS = ("", "scale", "preference")
+
+
 @dataclass
 class RaterTable:
     """All raters by name, each with figures and flags, and the columns that show them.
@@ -127,17 +131,16 @@ class RaterTable:
     pool: dict[str, Figure] = field(default_factory=dict)
 
     def add_column(
-        self, name: str, *, key: str = "", criterion: str = "", part: str = "",
-        has_n: bool = False, is_detail: bool = False,
-    ) -> None:  # fmt: skip
+        self, name: str, *, key: str = "", criterion: str = "", part: str = "", has_n: bool = False
+    ) -> None:
         """Add a column of figures; `key`: where rows have them, if not under the name.
 
         `criterion`: the label of the one it is of, if there are several; `part`: the code of the
-        table it is in; `has_n`: cells show n; `is_detail`: lists of people leave it out.
+        table it is in; `has_n`: cells show n.
         """
         self.columns.append(
             {"key": key or name, "name": name, "criterion": criterion, "part": part,
-             "has_n": has_n, "is_detail": is_detail}
+             "has_n": has_n, "is_detail": part not in _OF_LISTS}
         )  # fmt: skip
 
     def add(self, rater: str, key: str, figure: Figure) -> None:
@@ -191,7 +194,7 @@ def add_reserved(
         key = f"{criterion['key']}: share_reserved"
         rater_table.add_column(
             "share_reserved", key=key, criterion=str(criterion["label"]), part="reserved",
-            has_n=True, is_detail=True,
+            has_n=True,
         )  # fmt: skip
         for row in rows[str(criterion["key"])]:
             rater_table.add(row.rater, key, row.figures["share_reserved"])
@@ -216,7 +219,7 @@ def add_family_columns(
         label = "" if families.count(family.name) == 1 else str(criterion["label"])
         for name in family.rater_columns:
             key = f"{criterion['key']}: {name}"
-            rater_table.add_column(name, key=key, criterion=label, part=family.name, is_detail=True)
+            rater_table.add_column(name, key=key, criterion=label, part=family.name)
             for row in rows[str(criterion["key"])]:
                 if name in row.figures:
                     rater_table.add(row.rater, key, row.figures[name])
@@ -275,7 +278,6 @@ def add_repeats(
             key = f"{criterion['key']}: {name}"
             rater_table.add_column(
                 name, key=key, criterion=criterion_label, part="repeats", has_n=name == "exact",
-                is_detail=True,
             )  # fmt: skip
             for rater, figures in compared.items():
                 rater_table.add(rater, key, figures[name])
@@ -287,7 +289,7 @@ def add_problems(annotations: pd.DataFrame | None, rater_table: RaterTable) -> N
         return
     main = annotations[annotations.kind == "main"]
     by = (main.outcome == "reported").groupby(main.participant).agg(["sum", "count"])
-    rater_table.add_column("reported", part="problems", has_n=True, is_detail=True)
+    rater_table.add_column("reported", part="problems", has_n=True)
     for rater, number, count in zip(by.index, by["sum"], by["count"], strict=True):
         details = {"interval": "describes_behaviour"}
         figure = Figure(name="reported", method="count_of_items", value=float(number),

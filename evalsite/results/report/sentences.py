@@ -918,6 +918,7 @@ _TERMS = {
     "input:system": "input and system",
     "rater:system": "rater and system",
     "rater:group": "rater and input",
+    "residual": "the residual",
 }
 _WHY_LEFT_OUT = {
     "like_residual": "it merges with the residual: one rating for each level",

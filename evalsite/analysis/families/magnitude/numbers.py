@@ -24,7 +24,7 @@ from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
 from evalsite.analysis.rank_tests import sign_test
 from evalsite.analysis.ranks import kendall_w_of_sets, pairwise_correlation
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
 from evalsite.analysis.table import Table
 
 _OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")
@@ -190,11 +190,8 @@ class MagnitudeNumbers(ScoredNumbers):
 
     # --- planned
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
-        return draw_latent(rng, design, parts, difference, rows, systems)
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
+        return draw_latent(rng, design, truth, rows)
 
 
 def _list_centred(of: dict[str, Figure]) -> list[Figure]:

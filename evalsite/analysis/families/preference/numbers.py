@@ -37,7 +37,7 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth
 from evalsite.analysis.standardised import share_variances
 from evalsite.analysis.table import Table
 
@@ -179,15 +179,12 @@ class PreferenceNumbers(Numbers):
 
     # --- planned
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
         """Return outcomes 1, 0, -1 by Davidson's model; strengths differ by item and rater."""
-        p, q = design.raters, design.items
-        theta = difference + rng.normal(0, parts.item_system, (rows, 1, q))
+        p, q, parts = design.raters, design.items, truth.parts
+        theta = truth.difference + rng.normal(0, parts.item_system, (rows, 1, q))
         theta = theta + rng.normal(0, parts.rater_system, (rows, p, 1))
-        nu = 2 * tie_share / (1 - tie_share)
+        nu = 2 * truth.tie_share / (1 - truth.tie_share)
         up, down = np.exp(theta / 2), np.exp(-theta / 2)
         total = up + down + nu
         chance = rng.random((rows, p, q))
