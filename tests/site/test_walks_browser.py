@@ -198,7 +198,7 @@ def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
     walk.look("plan")
     walk.choose("[name=question-0-system]", list(ANSWERS)[1])
     walk.choose("[name=question-0-relation]", "is not worse than")
-    walk.choose("[name=question-0-other]", list(ANSWERS)[0])
+    walk.choose("[name=question-0-other]", next(iter(ANSWERS)))
     walk.type("[name=question-0-margin]", "20")
     page.wait_for_selector(".adds b")
     walk.go("main button.main")
