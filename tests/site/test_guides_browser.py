@@ -143,7 +143,11 @@ def texts(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """What promptfoo wrote of two prompts and twenty questions."""
+    return write_promptfoo(tmp_path / "results.json")
+
+
+def write_promptfoo(path: Path) -> Path:
+    """Write what promptfoo writes of two prompts and twenty questions."""
     rows = [
         {
             "prompt": {
@@ -165,7 +169,6 @@ def results(tmp_path: Path) -> Path:
     content = {"evalId": "eval-refunds", "results": {
         "version": 3, "prompts": prompts, "results": rows, "stats": {},
     }}  # fmt: skip
-    path = tmp_path / "results.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 

@@ -123,7 +123,7 @@ def write_readme(
 ) -> str:
     """Return the report, what the bundle is, how files are read, and how the scripts are run.
 
-    `planned`: the plan and who was left out, which the report says where there is one.
+    `planned`: the plan and who was left out, as names and words.
     `free_text`: columns that hold what people wrote in their own words.
     """
     parts = [
@@ -140,7 +140,7 @@ def write_readme(
             )
         ),
         *_list_import_notes(study),
-        *_describe_plan(plan, () if report else planned),
+        *_describe_plan(plan, planned),
         *(_describe_reading() if contents.has_data else ()),
         *(_describe_scripts() if contents.has_data and scripts else ()),
         "## People",

@@ -377,7 +377,6 @@ def _list_margins(criterion: Mapping[str, Any]) -> Iterator[Row]:
 
 def _list_agreement(criterion: Mapping[str, Any]) -> Iterator[Row]:
     for figure in criterion["agreement"]:
-        # the scripts compute none of two systems alone
         if figure["name"] in _COEFFICIENTS and not figure.get("group"):
             yield {
                 "coefficient": figure["name"], "value": figure["value"],

@@ -97,8 +97,8 @@ def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike)
         "yes_of_first_only": figure.n["first_no_second_yes"],
         "yes_of_second_only": figure.n["first_yes_second_no"],
     }
-    compared = _describe(figure, "mcnemar", n | left_out)
-    return replace(compared, group=(("system_1", str(first)), ("system_2", str(second))))
+    sides = (("system_1", str(first)), ("system_2", str(second)))
+    return replace(_describe(figure, "mcnemar", n | left_out), group=sides)
 
 
 def _tabulate(

@@ -7,11 +7,16 @@ from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
 from evalsite.results.document.methods import write_method
 from evalsite.results.report.source import Criterion, Source
+from evalsite.results.report.study_facts import Facts
 
 _TERMS = {
     "rater": "people", "group": "inputs", "cluster": "clusters of inputs",
     "group:system": "inputs by system", "rater:system": "people by system",
     "rater:group": "people by input", "cluster:system": "clusters by system",
+}  # fmt: skip
+_SHOWN_AS = {
+    "text": "plain text", "markdown": "Markdown", "code": "code", "table": "a table",
+    "conversation": "a conversation", "dialogue": "a dialogue",
 }  # fmt: skip
 _TESTED_BY = {
     "bootstrap_of_items_and_raters": "a bootstrap over inputs and people",
@@ -37,6 +42,7 @@ _NAMES = {
 
 def make_methods(source: Source) -> Iterator[Block]:
     yield Heading("Methods", 2, "methods")
+    yield from _describe_changes(source.facts)
     modelled = [one for one in source.criteria if _has_model(one)]
     if modelled:
         yield _describe_model(modelled)
@@ -55,6 +61,24 @@ def make_methods(source: Source) -> Iterator[Block]:
         "software",
         f"We used {facts.software}, methods version {facts.methods}, seed {facts.seed}.",
     )
+
+
+def _describe_changes(facts: Facts) -> Iterator[Sentence]:
+    """Yield how pages of this study differ from those of its instrument."""
+    if changed := facts.departures:
+        changes = [f"the input {isolate(name)} was shown as well" for name in changed.inputs]
+        changes += [
+            f"outputs were shown as {_SHOWN_AS.get(kind, kind)}"
+            if name == "output"
+            else f"the input {isolate(name)} was shown as {_SHOWN_AS.get(kind, kind)}"
+            for name, kind in sorted(changed.kinds.items())
+        ]
+        changes += ["a box for comments was added"] if changed.note else []
+        yield Sentence("instrument_changed", f"We changed the instrument: {list_of(changes)}.")
+    if facts.own_examples is not None:
+        examples = count_of(facts.own_examples, "example")
+        text = f"People saw {examples} chosen for this study instead of the instrument’s own."
+        yield Sentence("own_examples", text)
 
 
 def _has_model(criterion: Criterion) -> bool:
