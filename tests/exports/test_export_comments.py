@@ -11,6 +11,9 @@ from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymi
 from evalsite.exports.services import Choice, count_file, name_file
 from evalsite.participants.models import Origin, Participant
 from evalsite.quality.models import Exclusion
+from evalsite.results.report.computation import compute_report
+from evalsite.results.report.sections import make_document
+from evalsite.results.report.source import make_source
 from evalsite.studies.models import Item, Output, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, annotate, export, main_items, read
@@ -122,3 +125,18 @@ def test_while_systems_are_hidden_comments_name_none_and_no_item(study: Study) -
     ]  # fmt: skip
     assert not any(name in text for name in ("alpha", "beta", "item-1", "useful"))
     assert count_pseudonymised(study)["comments"] == 3
+
+
+def test_the_report_of_a_study_counts_its_comments_and_reasons(study: Study) -> None:
+    document = make_document(make_source(study, compute_report(study)))
+
+    counts = {
+        (figure.name, *dict(figure.group).values()): figure.value
+        for figure in document.figures
+        if figure.name in ("comments", "people_commenting", "reason")
+    }
+    assert counts["comments", "preference"] == 1
+    assert counts["comments", "what_is_bad"] == 1
+    assert counts["people_commenting",] == 1
+    assert counts["reason", "preference", "useful", "beta"] == 0.5
+    assert document.find_table("preference-reasons") is not None
