@@ -264,9 +264,9 @@ def _search(words: Sequence[str], end: str) -> list[dict[str, Any]]:
 def _search_in(name: str, patterns: Sequence[re.Pattern[str]]) -> dict[str, Any] | None:
     """Return what the page of results shows of a document; None if it lacks a word."""
     passages = _list_passages(name)
-    hits = [[bool(pattern.search(passage.text)) for pattern in patterns] for passage in passages]
-    if not all(map(any, zip(*hits, strict=True))):
+    if not all(any(pattern.search(passage.text) for passage in passages) for pattern in patterns):
         return None
+    hits = [[bool(pattern.search(passage.text)) for pattern in patterns] for passage in passages]
     points = [
         sum(hit) * (_HEADING if passage.is_heading else _TEXT)
         for passage, hit in zip(passages, hits, strict=True)

@@ -40,6 +40,12 @@ from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.lib.words import count_of
 from evalsite.results.document.figures import REASONS
+from evalsite.results.document.methods import (
+    TESTS,
+    explain_none,
+    write_interval_method,
+    write_method,
+)
 from evalsite.results.report.sentences import write_p, write_sentence
 
 
@@ -161,7 +167,7 @@ def _parse_better(text: str) -> dict[str, Better]:
 
 # --- plain text -----------------------------------------------------------------------
 # words for what was counted that differ from the keys of the report
-_COUNTED = {"items": "inputs", "groups": "inputs"}
+_COUNTED = {"items": "inputs", "groups": "inputs", "rater_pairs": "pairs of raters"}
 _LEFT_OUT = {
     "no_value": "without a value",
     "rated_twice": "of an output that the same participant has rated before (the first counts)",
@@ -319,7 +325,7 @@ def _write_metrics(part: Mapping[str, Any] | None) -> list[str]:
 
 def _write_figure(figure: Mapping[str, Any]) -> str:
     """Return "name: value (low to high), method", or the reason why there is no value."""
-    name = f"  {figure['name']}"
+    name = "  " + ", ".join([figure["name"], *(figure.get("group") or {}).values()])
     if figure["value"] is None:
         why = REASONS.get(figure["reason"], str(figure["reason"]).replace("_", " "))
         return f"{name}: undefined ({why})"
@@ -333,7 +339,9 @@ def _write_figure(figure: Mapping[str, Any]) -> str:
     )
     n = f"; n: {counts}" if counts else ""
     value = f"{figure['value']:.4f}{bounds}{_write_test(figure['details'])}"
-    return f"{name}: {value}, {figure['method']}{n}{_write_interval(figure['details'])}"
+    return (
+        f"{name}: {value}, {write_method(figure['method'])}{n}{_write_interval(figure['details'])}"
+    )
 
 
 def _write_test(details: Mapping[str, Any]) -> str:
@@ -343,17 +351,18 @@ def _write_test(details: Mapping[str, Any]) -> str:
         return ""
     freedom = [] if df is None else df if isinstance(df, list) else [df]
     phrases = f", df {' and '.join(f'{value:.4g}' for value in freedom)}" if freedom else ""
-    test = f" ({details['test']})" if "test" in details else ""
+    code = details.get("test")
+    test = f" ({TESTS.get(code, code)})" if code else ""
     return f"{phrases}, p {write_p(p)}{test}"
 
 
 def _write_interval(details: Mapping[str, Any]) -> str:
     """Return how the interval was made or why there is none; "" for tests, which need none."""
-    how = str(details.get("interval", ""))
-    if not how or how == "none: a test":
+    code = str(details.get("interval", ""))
+    if not code or code == "test":
         return ""
-    why = how.removeprefix("none: ")
-    return f"; interval: {how}" if why == how else f"; no interval: {why.replace('_', ' ')}"
+    how = write_interval_method(code)
+    return f"; interval: {how}" if how else f"; no interval: {explain_none(code)}"
 
 
 # --- the command ----------------------------------------------------------------------

@@ -12,8 +12,6 @@ from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED, spread
 
-_AUC = "chance that an accepted output has the {better} score, ties as half"
-
 
 def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
     """Return by unit the `yes` and `no` counts and the `majority`: 1, 0 or, in a tie, missing.
@@ -57,8 +55,8 @@ def compare_with_scores(
             values = np.sort(scored[keep & (yes == side)])
             n = {"ratings": len(values)}
             figures[label] = (
-                mean_with_t(label, values, method="mean of ratings", n=n) if len(values)
-                else undefined(label, Reason.NO_DATA, method="mean of ratings", n=n)
+                mean_with_t(label, values, method="mean", n=n) if len(values)
+                else undefined(label, Reason.NO_DATA, method="mean", n=n)
             )  # fmt: skip
         figures["auc"] = find_auc(accepted=yes[keep], score=scored[keep], block=blocks[keep],
                                   is_lower_better=name in lower, draws=draws,
@@ -76,7 +74,7 @@ def find_auc(
     Arrays of length n without gaps. Interval: bootstrap over blocks. Undefined: no_data (one of
     the two sides is empty).
     """
-    method = _AUC.format(better="lower" if is_lower_better else "higher")
+    method = "auc_lower" if is_lower_better else "auc_higher"
     yes, scores = np.asarray(accepted, dtype=float), np.asarray(score, dtype=float)
     scores = -scores if is_lower_better else scores
     n = {"accepted": int((yes == 1).sum()), "rejected": int((yes == 0).sum())}

@@ -22,7 +22,7 @@ from evalsite.analysis.icc import icc
 from evalsite.analysis.table import Table
 
 RELIABILITY = "reliability_of_mean"
-_RELIABILITY = "Spearman and Brown's formula of Krippendorff's alpha"
+_RELIABILITY = "spearman_brown_of_alpha"
 
 
 def describe_agreement(

@@ -29,8 +29,8 @@ Kind = Literal["points", "decision", "values", "categories"]
 Shape = Literal["coefficient", "share"]
 Slope = Callable[[], tuple[Floats, float]]
 SHOW_LITTLE_UP_TO = 3  # raters, who show little about others
-_BOTH = "draws of a crossed model of raters and inputs"
-_INPUTS = "over inputs, for these raters"
+_BOTH = "crossed_draws"
+_INPUTS = "over_inputs"
 _TAIL, _WIDE_TAIL = (1 - LEVEL) / 2, (1 - LEVEL) / 4
 _PSEUDO = 0.2  # of one unit more, all of the rarest value
 _FEWEST = 0.25  # ratings beyond the outermost cut
@@ -63,7 +63,7 @@ class Interval:
 
 
 # of a value below -1, to which the formula leads where there are two raters of two inputs
-_BELOW = Interval(details={"interval": "none: too few raters or inputs"})
+_BELOW = Interval(details={"interval": "too_few_raters_or_inputs"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Draws:
         low, high = (float(end) for end in np.quantile(drawn, [tail, 1 - tail]))
         low, high = min(low, value) + 0.0, max(high, value) + 0.0
         if high - low <= _TINY:
-            return Interval(details={"interval": "none: no draw differs"})
+            return Interval(details={"interval": "no_draw_differs"})
         details = {"interval": _BOTH, "over": BOTH, "draws": DRAWS, **self.counts}
         return Interval(low=low, high=high, details=details)
 
@@ -161,13 +161,13 @@ def find_interval(
     a share of 0, has none.
     """
     if value >= 1 or (shape == "share" and value <= 0):
-        details = {"interval": "none: the value is exactly 1", "none": ALL_EQUAL}
+        details = {"interval": "exactly_1", "none": ALL_EQUAL}
         return Interval(details=details)
     if value < -1:
         return _BELOW
     drawn = draws.find_interval(name, value)
     if slope is None:
-        return drawn or Interval(details={"interval": "none: too few raters or inputs"})
+        return drawn or Interval(details={"interval": "too_few_raters_or_inputs"})
     if drawn is not None and (drawn.low is None or draws.counts["raters"] > SHOW_LITTLE_UP_TO):
         return drawn
     of_these = find_over_inputs(value, *slope(), data, shape=shape)
@@ -189,13 +189,13 @@ def find_over_inputs(
     of_unit[data.unit] = data.block
     inputs = len(np.unique(of_unit))
     if inputs < 2:
-        return Interval(details={"interval": "none: only one input"})
+        return Interval(details={"interval": "one_input"})
     z = _transform(value, shape)
     variance = _spread(sum_by(of_unit, by_unit)[np.unique(of_unit)])
     if np.isfinite(more) and more < 1:
         variance += _PSEUDO**2 * (_transform(more, shape) - z) ** 2
     if not _TINY**2 < variance < np.inf:
-        return Interval(details={"interval": "none: nothing varies"})
+        return Interval(details={"interval": "nothing_varies"})
     reach = float(stats.t.ppf((1 + LEVEL) / 2, inputs - 1)) * sqrt(variance)
     ends = (min(max(z + by, -_MOST_EXPONENT), _MOST_EXPONENT) for by in (-reach, reach))
     low, high = (1 / (1 + exp(-end)) if shape == "share" else 1 - exp(-end) for end in ends)

@@ -24,7 +24,6 @@ from evalsite.analysis.figure import Figure, Reason, undefined
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Transform = Literal["ln", "ln(1+x)"]
-_METHOD = "Krippendorff's alpha, {}"
 _TINY = 1e-12
 
 
@@ -45,7 +44,7 @@ def alpha(
     data = code(unit=unit, value=value, rater=rater, block=input)
     pairable = data.overlapping()
     counted = data.counts_of_overlapping()
-    method = _METHOD.format(level)
+    method = f"alpha_{level}"
     details: dict[str, Any] = {"level": level, "transform": transform or "none"}
     if reason := find_gap(data):
         return undefined(name, reason, method=method, n=counted, details=details)

@@ -21,7 +21,7 @@ _PERMUTATIONS = 999
 _FEW_PERMUTATIONS = 199
 _MANY_RATINGS = 20_000
 _LEAST_FOR_DRIFT = 8
-_NO_INTERVAL = {"interval": "none: it describes what was done"}
+_NO_INTERVAL = {"interval": "describes_behaviour"}
 Figures = dict[str, Figure]
 
 
@@ -59,19 +59,18 @@ def _describe_values(
     n = {"ratings": len(values)}
     share = np.sort(np.unique(values, return_counts=True)[1] / len(values))
     measures = {
-        "top_share": (float(share[-1]), "share of the value used most"),
-        "distinct": (float(len(share)), "number of distinct values"),
-        "entropy": (float(-(share * np.log2(share)).sum()) + 0.0, "entropy of the values, bits"),
+        "top_share": (float(share[-1]), "share_of_most_used"),
+        "distinct": (float(len(share)), "distinct_values"),
+        "entropy": (float(-(share * np.log2(share)).sum()) + 0.0, "entropy"),
     }
     if scale is not None:
         ends = np.isin(values, [min(scale), max(scale)])
-        measures["share_ends"] = (float(ends.mean()), "share of the two ends of the scale")
+        measures["share_ends"] = (float(ends.mean()), "share_of_ends")
     if len(reserved):
-        points = " and ".join(f"{point:g}" for point in reserved)
-        measures["share_reserved"] = (float(np.isin(values, reserved).mean()), f"share of {points}")
+        measures["share_reserved"] = (float(np.isin(values, reserved).mean()), "share_of_reserved")
     figures = {name: Figure(name=name, method=method, value=value, n=n, details=_NO_INTERVAL)
                for name, (value, method) in measures.items()}  # fmt: skip
-    method = "standard deviation (n - 1)"
+    method = "sd"
     if len(values) < 2:
         figures["sd"] = undefined("sd", Reason.TOO_FEW, method=method, n=n)
     else:
@@ -91,7 +90,7 @@ def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
     details: dict[str, Any] = _NO_INTERVAL | {
         "p_by_chance": (as_long + 1) / (rounds + 1), "permutations": rounds,
     }  # fmt: skip
-    return Figure(name="longest_run", method="longest run of one value, in order",
+    return Figure(name="longest_run", method="longest_run",
                   value=float(longest), n={"ratings": len(values)}, details=details,
                   seed=seed)  # fmt: skip
 
@@ -124,9 +123,9 @@ def describe_pace(
     for name, pages in rows.groupby("rater"):
         n = {"pages": len(pages)}
         median = float(medians[name])
-        figures = {"median_seconds": Figure(name="median_seconds", method="median seconds a page",
+        figures = {"median_seconds": Figure(name="median_seconds", method="median_seconds",
                                             value=median, n=n, details=_NO_INTERVAL)}  # fmt: skip
-        method = "median seconds over the median of raters' medians"
+        method = "median_over_median"
         if typical > 0:
             figures["speed_ratio"] = Figure(
                 name="speed_ratio", method=method, value=median / typical, n=n,
@@ -136,7 +135,7 @@ def describe_pace(
         if len(read):
             under = float((read.seconds < read.words / WORDS_PER_SECOND).mean())
             figures["share_under_floor"] = Figure(
-                name="share_under_floor", method="share of pages under a second for each 10 words",
+                name="share_under_floor", method="share_under_floor",
                 value=under, n={"pages": len(read)}, details=_NO_INTERVAL,
             )  # fmt: skip
         by_rater[str(name)] = figures
@@ -167,7 +166,7 @@ def describe_drift(
 
 
 def _fit_drift(name: str, rows: pd.DataFrame) -> Figure:
-    method = "rise from first to last, beside the others (least squares)"
+    method = "rise"
     n = {"ratings": len(rows)}
     if len(rows) < _LEAST_FOR_DRIFT:
         return undefined(name, Reason.TOO_FEW, method=method, n=n)
@@ -176,12 +175,12 @@ def _fit_drift(name: str, rows: pd.DataFrame) -> Figure:
     if span == 0:
         return undefined(name, Reason.NO_VARIATION, method=method, n=n)
     if np.ptp(rows.apart) == 0:  # a line without an error
-        flat = {"interval": "none: always equally far from the others", "span": span, "slope": 0.0}
+        flat = {"interval": "always_equally_far", "span": span, "slope": 0.0}
         return Figure(name=name, method=method, value=0.0, n=n, details=flat)
     fit = stats.linregress(rows.order, rows.apart)
     reach = float(stats.t.ppf((1 + LEVEL) / 2, len(rows) - 2)) * float(fit.stderr)
     rise = float(fit.slope)
-    details = {"interval": "t, ratings taken as independent", "span": span, "slope": rise}
+    details = {"interval": "t_of_ratings", "span": span, "slope": rise}
     return finite_figure(name, method=method, value=rise * span, low=(rise - reach) * span,
                          high=(rise + reach) * span, n=n, details=details)  # fmt: skip
 
@@ -200,7 +199,7 @@ def describe_sameness(
     each = rows.groupby(["rater", "unit"]).value.agg(["nunique", "count"])
     each = each[each["count"] > 1]
     identical = (each["nunique"] == 1).groupby("rater").agg(["mean", "count"])
-    method = "share of outputs with one value for all criteria"
+    method = "share_with_one_value"
     figures = {}
     for name in sorted(rows.rater.unique()):
         if name not in identical.index:

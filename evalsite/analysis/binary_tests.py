@@ -7,9 +7,9 @@ from scipy import stats
 
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 
-_WILSON = "share with Wilson's interval (takes every answer as independent)"
-_MCNEMAR = "McNemar, exact"
-_COCHRAN = "Cochran's Q over items"
+_WILSON = "wilson"
+_MCNEMAR = "mcnemar"
+_COCHRAN = "cochran_q"
 
 
 def wilson_share(hits: int, total: int, *, name: str = "share", level: float = LEVEL) -> Figure:
@@ -26,7 +26,7 @@ def wilson_share(hits: int, total: int, *, name: str = "share", level: float = L
         high=float(interval.high),
         level=level,
         n=n,
-        details={"interval": "Wilson"},
+        details={"interval": "wilson"},
     )
 
 
@@ -41,7 +41,7 @@ def mcnemar(first: Any, second: Any) -> Figure:
     n = {"items": len(a), "first_no_second_yes": up, "first_yes_second_no": down}
     if not len(a):
         return undefined("risk_difference", Reason.NO_DATA, method=_MCNEMAR, n=n)
-    details: dict[str, Any] = {"interval": "none: a test"}
+    details: dict[str, Any] = {"interval": "test"}
     if not up + down:
         details |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE)}
     else:
@@ -69,5 +69,5 @@ def cochran_q(table: Any) -> Figure:
         return undefined("cochran_q", Reason.NO_VARIATION, method=_COCHRAN, n=n)
     spread = systems * (by_system**2).sum() - by_system.sum() ** 2
     q, df = float((systems - 1) * spread / below), systems - 1
-    details = {"df": df, "p": float(stats.chi2.sf(q, df)), "interval": "none: a test"}
+    details = {"df": df, "p": float(stats.chi2.sf(q, df)), "interval": "test"}
     return Figure(name="cochran_q", method=_COCHRAN, value=q, n=n, details=details)

@@ -1,7 +1,7 @@
 """The two-way bootstrap: raters and items resampled separately ("pigeonhole", Owen 2007).
 
 A rating's weight in a draw is how often its rater was drawn times how often its item was. The
-interface calls it "bootstrap over items and raters". Right where both are samples; conservative
+interface calls it a bootstrap over items and raters. Right where both are samples; conservative
 with few raters. The item is the group, or the cluster of groups where there are clusters.
 """
 
@@ -17,34 +17,33 @@ from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 Floats = NDArray[np.float64]
 
-METHOD = "bootstrap over items and raters"
-METHOD_ITEMS = "bootstrap over items"
+METHOD = "bootstrap_of_items_and_raters"
+METHOD_ITEMS = "bootstrap_of_items"
 MANY_RATINGS = 100_000
 FEW_DRAWS = 500
 _CELLS = 4_000_000  # weights held at once
 _ROWS = 500_000  # weights of rows held at once
 # what a figure is, whether or not it could be resampled
 _HOW = {
-    "mean": "mean of ratings",
-    "geometric_mean": "geometric mean of ratings",
-    "arithmetic_mean": "mean of ratings",
-    "median": "median of ratings",
-    "trimmed_mean": "mean of ratings, a tenth trimmed at either end",
-    "mode_share": "share of the value given most",
-    "top_box": "share of ratings at the top point",
-    "bottom_box": "share of ratings at the lowest two points",
-    "mean_z": "mean of ratings, each less its rater's mean, over their sd",
-    "mean_centred": "mean of ratings, each less its rater's mean, the grand mean put back",
-    "geo_mean": "geometric mean of ratings",
-    "geo_mean_ratio": "geometric mean of ratings over the standard",
-    "geo_mean_ratio_rater_centred": "geometric mean of ratings over the standard, each logarithm "
-    "less its rater's mean",
-    "mean_log_z": "mean of logarithms, each less its rater's mean, over their sd",
-    "geo_mean_winsorised": "geometric mean of ratings, possible slips drawn in",
-    "mean_rank": "mean rank among the ratings of a page",
-    "share_best": "share of pages on which it is rated best, ties shared",
-    "net_win_share": "wins less losses, over all answers",
-    "win_share_ties_half": "share of answers won, a tie as half",
+    "mean": "mean",
+    "geometric_mean": "geometric_mean",
+    "arithmetic_mean": "mean",
+    "median": "median",
+    "trimmed_mean": "trimmed_mean",
+    "mode_share": "share_of_mode",
+    "top_box": "share_at_top",
+    "bottom_box": "share_at_bottom",
+    "mean_z": "mean_of_z",
+    "mean_centred": "centred_mean",
+    "geo_mean": "geometric_mean",
+    "geo_mean_ratio": "geometric_mean_ratio",
+    "geo_mean_ratio_rater_centred": "centred_geometric_mean_ratio",
+    "mean_log_z": "mean_of_log_z",
+    "geo_mean_winsorised": "winsorised_geometric_mean",
+    "mean_rank": "mean_rank_on_page",
+    "share_best": "share_best_on_page",
+    "net_win_share": "net_wins",
+    "win_share_ties_half": "wins_and_half_ties",
 }
 
 
@@ -165,16 +164,19 @@ def drawn_figure(
     known, low, high = dict(details or {}), None, None
     if not np.isfinite(value):
         return undefined(name, Reason.NO_DATA, method=method, n=n, details=known)
-    factors = {"raters": "raters"} if over_raters else {}
-    factors |= {"clusters": "clusters of inputs"} if "clusters" in n else {"items": "inputs"}
-    if single := [words for factor, words in factors.items() if n.get(factor, 2) < 2]:
-        known["interval"] = f"none: needs two {single[0]} or more"
+    factors = {"raters": "needs_two_raters"} if over_raters else {}
+    if "clusters" in n:
+        factors["clusters"] = "needs_two_clusters"
+    else:
+        factors["items"] = "needs_two_inputs"
+    if lacking := [why for factor, why in factors.items() if n.get(factor, 2) < 2]:
+        known["interval"] = lacking[0]
     else:
         spread = describe_draws(drawn, value, level)
         low, high = spread.low, spread.high
         known |= spread.details
         if low is not None:
-            known["interval"] = f"{over}, percentile"
+            known["interval"] = over
         if test:
             known["p"] = bootstrap_p(drawn)
     return Figure(

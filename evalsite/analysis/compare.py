@@ -204,7 +204,7 @@ def find_differences(
     if has_own_errors:
         differences = [
             figure if other is None or other.value is None else replace(
-                other, name="difference", details={**other.details, "error": "of this pair alone"})
+                other, name="difference", details={**other.details, "error": "pair_alone"})
             for figure, other in zip(differences, own_errors, strict=True)
         ]  # fmt: skip
     differences = [
@@ -466,7 +466,7 @@ def _find_ratio(difference: Figure) -> Figure | None:
         value=exp(difference.value),
         low=low,
         high=high,
-        details={**difference.details, "transform": "exp of a difference of natural logarithms"},
+        details={**difference.details, "transform": "exp_of_log_difference"},
     )
 
 

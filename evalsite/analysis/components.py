@@ -43,7 +43,7 @@ def find_components(data: Coded, *, with_rater: bool) -> Components:
 
 
 SHARES = ("share_of_units", "share_of_raters", "share_of_rest")
-_METHOD = "share of the variance, REML with units and raters crossed"
+_METHOD = "variance_share"
 
 
 def split_variance(
@@ -67,7 +67,7 @@ def split_variance(
         return {name: undefined(name, reason, method=_METHOD, n=data.counts()) for name in names}
     variance = dict(zip(SHARES, (parts.unit, parts.rater, parts.residual), strict=True))
     total = sum(variance.values())
-    details: dict[str, Any] = {"interval": "none: see ICC(A,1) and ICC(C,1)"}
+    details: dict[str, Any] = {"interval": "see_icc"}
     return {
         name: Figure(name=name, method=_METHOD, value=variance[name] / total, n=data.counts(),
                      details=details | {"variance": variance[name]})

@@ -17,9 +17,9 @@ from evalsite.analysis.resample import DRAWS, SEED, Spread, bootstrap, describe_
 
 Kind = Literal["pearson", "spearman", "kendall"]
 METHODS = {
-    "pearson": "Pearson's r",
-    "spearman": "Spearman's rho, ties at their mean rank",
-    "kendall": "Kendall's tau-b",
+    "pearson": "pearson",
+    "spearman": "spearman",
+    "kendall": "kendall",
 }
 _TINY = 1e-12
 _MOST_CELLS = 20_000  # of the table of both values; above it tau-b has Fieller's interval
@@ -93,12 +93,12 @@ def _bound(
     cells: "Cells", value: float, kind: Kind, by: str, *, draws: int, seed: int
 ) -> Spread:  # fmt: skip
     if by == "none":
-        return Spread(low=None, high=None, details={"interval": "none: not asked for"})
+        return Spread(low=None, high=None, details={"interval": "not_asked_for"})
     if by == "fisher":
         low, high = fisher_interval(value, int(cells.into.sum()), kind)
-        return Spread(low=low, high=high, details={"interval": "Fisher's z"})
+        return Spread(low=low, high=high, details={"interval": "fisher_z"})
     if cells.n_blocks < 2:
-        return Spread(low=None, high=None, details={"interval": "none: only one block to draw"})
+        return Spread(low=None, high=None, details={"interval": "one_block"})
     drawn = bootstrap(
         lambda weights: cells.find(weights, kind), cells.n_blocks, draws=draws, seed=seed,
         width=cells.n_cells if kind == "kendall" else len(cells.left),

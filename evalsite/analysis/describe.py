@@ -106,7 +106,7 @@ class _FigureMaker:
                             over_raters=self.over_raters, details=details)  # fmt: skip
 
     def bare(self, name: str, value: float, method: str) -> Figure:
-        details = {"interval": "none: too many distinct values"}
+        details = {"interval": "many_values"}
         return Figure(name=name, method=method, value=value, n=self.n, details=details)
 
 
@@ -122,7 +122,7 @@ def _describe_distribution(
     median, trimmed = (float(f(share[None, :], points)[0]) for f in (find_median, find_trimmed))
     if drawn is None:
         figures["median"] = make.bare("median", median, "median")
-        figures["trimmed_mean"] = make.bare("trimmed_mean", trimmed, f"mean, {TRIM:.0%} trimmed")
+        figures["trimmed_mean"] = make.bare("trimmed_mean", trimmed, "tenth_trimmed_mean")
         return figures
     figures["median"] = make.figure("median", median, find_median(drawn, points))
     figures["trimmed_mean"] = make.figure(
@@ -140,11 +140,11 @@ def _describe_distribution(
 
 
 def _describe_quartiles(make: _FigureMaker, value: Floats) -> dict[str, Figure]:
-    details = {"interval": "none: it describes these ratings"}
+    details = {"interval": "describes_ratings"}
     return {
         name: Figure(
             name=name,
-            method=f"{share:.0%} quantile, interpolated",
+            method=name,
             value=float(np.quantile(value, share)),
             n=make.n,
             details=details,

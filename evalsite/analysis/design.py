@@ -118,12 +118,12 @@ def _count(rows: pd.DataFrame, name: str) -> int:
 
 # --- the data of a report -----------------------------------------------------------------------
 
-_NO_INTERVAL = {"interval": "none: a count, not an estimate"}
+_NO_INTERVAL = {"interval": "count"}
 _ORIGINS = ("own", "imported", "simulated")
 _RANGES = {
-    "ratings_per_output": "ratings of an output",
-    "outputs_per_rater": "outputs of a rater",
-    "seconds_per_annotation": "seconds an item",
+    "ratings_per_output": "median_of_outputs",
+    "outputs_per_rater": "median_of_raters",
+    "seconds_per_annotation": "median_of_annotations",
 }
 _FROM = {
     "ratings_per_output": ("outputs",),
@@ -132,15 +132,7 @@ _FROM = {
     "components": ("raters", "outputs"),
     "share_of_cells_filled": ("raters", "outputs"),
 }
-# rows of the file of ratings, by the reason that the table counts them for
-_ROWS_LEFT_OUT = {
-    "excluded_ratings": "excluded",
-    "rated_twice": "rated twice",
-    "no_value": "no value",
-    "not_main": "not a main item",
-    "not_counted": "not counted",
-}
-_COUNTS = {"components": "parts that no rater links", "share_of_cells_filled": "share rated"}
+_COUNTS = {"components": "components", "share_of_cells_filled": "share_of_cells"}
 
 
 def describe_data(
@@ -168,7 +160,9 @@ def describe_data(
 
 
 def _count_left_out(table: Table, annotations: pd.DataFrame | None) -> dict[str, int]:
-    left_out = {key: int(table.left_out.get(why, 0)) for key, why in _ROWS_LEFT_OUT.items()}
+    left_out = {"excluded_ratings": int(table.left_out.get("excluded", 0))}
+    for why in ("rated_twice", "no_value", "not_main", "not_counted"):
+        left_out[why] = int(table.left_out.get(why, 0))
     if annotations is None:
         return left_out | {"excluded": 0, "ignored": 0, "reported": 0}
     main = annotations[annotations.kind == "main"]
@@ -183,22 +177,22 @@ def _count_left_out(table: Table, annotations: pd.DataFrame | None) -> dict[str,
 def list_design_figures(facts: Mapping[str, Any]) -> list[Figure]:
     """Return facts of the design as figures: a range as its median, its ends in the details."""
     figures = []
-    for key, words in _RANGES.items():
+    for key, method in _RANGES.items():
         if known := facts.get(key):
             figures.append(
                 Figure(
                     name=key,
-                    method=f"median; from {known['min']:g} to {known['max']:g} {words}",
+                    method=method,
                     value=known["median"],
                     n=_count_from(key, facts),
                     details={"least": known["min"], "most": known["max"], **_NO_INTERVAL},
                 )
             )
-    for key, words in _COUNTS.items():
+    for key, method in _COUNTS.items():
         if facts.get(key) is not None:
             figures.append(
                 Figure(
-                    name=key, method=words, value=float(facts[key]), n=_count_from(key, facts),
+                    name=key, method=method, value=float(facts[key]), n=_count_from(key, facts),
                     details=_NO_INTERVAL,
                 )
             )  # fmt: skip

@@ -12,10 +12,7 @@ from evalsite.analysis.figure import LEVEL, Figure
 
 POWER = 0.8
 _MOST_DF = 1e5  # beyond, the answer is the same to five digits
-_METHOD = (
-    "difference found with 80% power by a two-sided t test at 5% over the number of tests, the "
-    "first step of Holm's correction"
-)
+_METHOD = "detectable_difference"
 
 
 def find_detectable(*, se: float, df: float, m: int) -> dict[str, float]:
@@ -44,7 +41,7 @@ def find_detectable(*, se: float, df: float, m: int) -> dict[str, float]:
 def describe_detectable(*, se: float, df: float, m: int, n: Mapping[str, int]) -> Figure:
     """Return the detectable difference as a figure, with what it rests on in its details."""
     sizes = find_detectable(se=se, df=df, m=m)
-    details = {"power": POWER, "tests": m, "se": se, "df": df, "interval": "chi-square"}
+    details = {"power": POWER, "tests": m, "se": se, "df": df, "interval": "chi_square"}
     return Figure(
         name="detectable_difference", method=_METHOD, value=sizes["detectable"], low=sizes["low"],
         high=sizes["high"], n=n, details=details,

@@ -84,11 +84,11 @@ DRAWS = 300
 FEW_DRAWS = 100
 MANY_ITEMS = 1000
 NAMES = {
-    "dz": "d_z of item means",
-    "gz": "d_z of item means with Hedges' correction",
-    "superiority": "P(second > first) + .5 P(equal), same item and rater",
-    "cliffs_delta": "Cliff's delta of item means",
-    "rank_biserial": "matched rank-biserial correlation of item means",
+    "dz": "dz",
+    "gz": "gz",
+    "superiority": "superiority_of_second",
+    "cliffs_delta": "cliffs_delta",
+    "rank_biserial": "rank_biserial",
 }
 
 
@@ -158,7 +158,7 @@ def _superiority(
     sums = two_way_sums(who, _block_of_group(pair)[group], columns, draws=draws, seed=seed)
     n = {"items": len(np.unique(group))}
     if who is not None:
-        n |= {"inputs and raters": len(d), "raters": len(np.unique(rater))}
+        n |= {"inputs_and_raters": len(d), "raters": len(np.unique(rater))}
     with np.errstate(invalid="ignore", divide="ignore"):
         return float(points.mean()), sums[:, 0] / sums[:, 1], n
 
@@ -185,10 +185,10 @@ def _figure(
             reason = Reason.NO_OVERLAP
         return undefined(name, reason, method=how, n=n)
     if n["items"] < 2:
-        details: dict[str, Any] = {"interval": "none: needs two inputs or more"}
+        details: dict[str, Any] = {"interval": "needs_two_inputs"}
         return Figure(name=name, method=how, value=value, n=n, details=details)
     spread = describe_draws(drawn, value)
-    by = {} if spread.low is None else {"interval": f"{over}, percentile"}
+    by = {} if spread.low is None else {"interval": over}
     return Figure(
         name=name, method=how, value=value, low=spread.low, high=spread.high, n=n, seed=seed,
         details=spread.details | by,

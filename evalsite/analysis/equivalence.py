@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 ScaleKind = Literal["points", "share", "ratio", "numbers"]
 
 LEVEL_OF_GATE = 0.05
-METHOD = "one-sided t tests against the margin"
-EXACT = "none: every difference is equal"
+METHOD = "margin_tests"
+EXACT = "equal_differences"
 MOST_RATIO = 2.0
 MOST_SHARE = 0.5
 _ROUNDING = 1e-9

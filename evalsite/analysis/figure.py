@@ -21,9 +21,9 @@ Group = tuple[tuple[str, str], ...]
 # what can't be claimed about a criterion: facts by code
 Cautions = dict[str, dict[str, Any]]
 # the method of comparisons by the model of all systems
-REML = "REML, crossed random effects (Kenward-Roger)"
+REML = "reml"
 # the method of comparisons where all ratings are equal
-ALL_EQUAL = "all ratings equal"
+ALL_EQUAL = "all_equal"
 
 
 class Reason(StrEnum):
@@ -135,7 +135,7 @@ def finite_figure(
     if not isfinite(value):
         return undefined(name, Reason.NOT_COMPUTED, method=method, **known)
     if low is None or high is None or not (isfinite(low) and isfinite(high)):
-        known["details"] = {**known.get("details", {}), "interval": "none: its error is unknown"}
+        known["details"] = {**known.get("details", {}), "interval": "unknown_error"}
         return Figure(name=name, method=method, value=value, **known)
     return Figure(name=name, method=method, value=value, low=low, high=high, **known)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalsite.analysis.direction import Better
-from evalsite.analysis.figure import REML, Figure, make_note
+from evalsite.analysis.figure import REML, Figure, Reason, make_note
 from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 
 ALPHA = 0.05
@@ -50,7 +50,7 @@ def describe_finding(
         value=effect.value,
         low=effect.low,
         high=effect.high,
-        has_interval=details.get("interval") != "none: too_few",
+        has_interval=details.get("interval") != Reason.TOO_FEW,
         level=effect.level,
         t=details.get("t"),
         df=details.get("df"),
@@ -115,7 +115,7 @@ def describe_of_one_rater(criterion: Mapping[str, Any]) -> dict[str, Any]:
 def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     effect: Figure = pair["effect"]
     effect = _drop_test(effect)
-    kept = {**effect.details, "untested": "needs two raters"}
+    kept = {**effect.details, "untested": "needs_two_raters"}
     untested = {"effect": replace(effect, details=kept), "checks": [], "own": None}
     if effect.value is None:
         return {**pair, **untested}

@@ -49,7 +49,7 @@ def gwet(
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("ac1" if weights == "identity" else f"ac2_{weights}")
-    method = "Gwet's AC1" if weights == "identity" else "Gwet's AC2"
+    method = "gwet_ac1" if weights == "identity" else "gwet_ac2"
     details = {"weights": weights, "scale": [float(point) for point in scale]}
     if reason := find_gap(data):
         return undefined(name, reason, method=method, n=data.counts(), details=details)
@@ -85,7 +85,7 @@ def percent_agreement(
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("percent_agreement" if within == 0 else f"within_{within:g}_agreement")
-    method = "agreement of pairs of ratings, mean over units"
+    method = "pair_agreement"
     details: dict[str, Any] = {"within": float(within)}
     reason = find_gap(data)
     counted = data.counts_of_overlapping()
@@ -99,7 +99,7 @@ def percent_agreement(
     if seen in (0.0, 1.0):
         units = int(tally.pairable.sum())
         share = wilson_share(round(seen * units), units)
-        details = details | {"interval": "Wilson, over units, for these raters", "over": INPUTS}
+        details = details | {"interval": "wilson_over_units", "over": INPUTS}
         return Figure(name=name, method=method, value=seen, low=share.low, high=share.high,
                       n=counted, details=details)  # fmt: skip
 
@@ -126,7 +126,7 @@ def fleiss(
     unequal_raters, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
-    method = "Fleiss' kappa"
+    method = "fleiss_kappa"
     reason = find_gap(data)
     if reason in (None, Reason.NO_VARIATION) and np.ptp(data.sizes) > 0:
         reason = Reason.UNEQUAL_RATERS

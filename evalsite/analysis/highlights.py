@@ -73,7 +73,7 @@ def compare_highlights(
     kept = [view for view in everything if texts.get(view.output, "").strip()]
     tokens = {view.output: split_tokens(texts[view.output]) for view in kept}
     marks = [mark_tokens(tokens[view.output], view.spans) for view in kept]
-    n = {"outputs": len(tokens), "outputs and raters": len(kept),
+    n = {"outputs": len(tokens), "outputs_and_raters": len(kept),
          "without_text": len(everything) - len(kept)}  # fmt: skip
     shares = pd.DataFrame(
         {"block": [view.block or view.output for view in kept],
@@ -87,17 +87,17 @@ def compare_highlights(
     decided = pairs[pairs.token.notna()] if len(pairs) else pairs
     drawing: dict[str, Any] = {"draws": draws, "seed": seed}
     of_pairs, of_decided = (
-        {"outputs": n["outputs"], "pairs of raters": len(rows), "without_text": n["without_text"]}
+        {"outputs": n["outputs"], "rater_pairs": len(rows), "without_text": n["without_text"]}
         for rows in (pairs, decided)
     )
     return [
-        _mean("highlighted_share", "share of tokens marked, mean over outputs and raters",
+        _mean("highlighted_share", "share_marked",
               shares, n, **drawing),
-        _mean("token_f1", "F1 of marked tokens, mean over pairs of raters",
+        _mean("token_f1", "f1_of_tokens",
               _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **drawing),
-        _mean("span_f1", "F1 of passages marked exactly alike, mean over pairs of raters",
+        _mean("span_f1", "f1_of_passages",
               _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **drawing),
-        _mean("token_f1_with_empty", "F1 of marked tokens, 1 where neither marked any",
+        _mean("token_f1_with_empty", "f1_of_tokens_with_empty",
               _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **drawing),
         _alpha_over_tokens(kept, marks, n),
     ]  # fmt: skip
@@ -152,7 +152,7 @@ def _mean(
     raters = [rows[side].to_numpy() for side in sides]
     mean = float(value.mean())
     if len(np.unique(block)) < 2 or len(np.unique(np.concatenate(raters))) < 2:
-        details = {"interval": "none: needs two raters and two blocks or more"}
+        details = {"interval": "needs_two_raters_and_blocks"}
         return Figure(name=name, method=method, value=mean, n=n, details=details, seed=seed)
     drawn = []
     levels = max(int(of.max()) for of in raters) + 1
@@ -165,7 +165,7 @@ def _mean(
     spread = describe_draws(np.concatenate(drawn), mean)
     details = spread.details
     if spread.low is not None:
-        details |= {"interval": f"{METHOD}, percentile", "over": BOTH}
+        details |= {"interval": METHOD, "over": BOTH}
     return Figure(name=name, method=method, value=mean, low=spread.low, high=spread.high, n=n,
                   details=details, seed=seed)  # fmt: skip
 
@@ -174,7 +174,7 @@ def _alpha_over_tokens(kept: list[MarkedOutput], marks: list[Marked], n: dict[st
     """Return nominal alpha of "marked or not" over tokens."""
     name = "token_alpha"
     if not kept:
-        return undefined(name, Reason.NO_DATA, method="Krippendorff's alpha, nominal", n=n)
+        return undefined(name, Reason.NO_DATA, method="alpha_nominal", n=n)
     outputs = {output: place for place, output in enumerate(sorted({each.output for each in kept}))}
     raters = {rater: place for place, rater in enumerate(sorted({each.rater for each in kept}))}
     blocks = sorted({view.block or view.output for view in kept})

@@ -35,7 +35,7 @@ _BY_MODEL = {
     True: ("ICC(A,1)", "ICC(C,1)", "ICC(A,k)", "ICC(C,k)"),
 }
 _ANOVA = "ANOVA"
-_REML = "variance components by REML"
+_REML = "variance_components"
 _TINY = 1e-12  # of what varies: nothing but rounding
 
 
@@ -185,7 +185,7 @@ def icc_in_file_order(
     else:
         ordered = values[keep][np.argsort(codes, kind="stable")]
         figures = icc_of_matrix(ordered.reshape(len(sizes), -1), transform=transform)
-    order = {"columns": "ratings of a unit in the order of the file"}
+    order = {"columns": "order_of_file"}
     return {
         name: replace(figure, details=dict(figure.details) | order, group=(("order", "file"),))
         for name, figure in figures.items()
@@ -215,7 +215,7 @@ def icc_of_matrix(matrix: ArrayLike, *, transform: str = "none") -> dict[str, Fi
             continue
         interval = intervals[name]
         if interval.low is not None and interval.low == interval.high:
-            interval = Interval(details={"interval": "none: no residual variation"})
+            interval = Interval(details={"interval": "no_residual"})
         figures[name] = Figure(
             name=name, method=_ANOVA, value=values[name], low=interval.low, high=interval.high,
             n=counted, details=details | interval.details,
@@ -278,7 +278,7 @@ def _by_f(
     """Return the intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong); `absolute`
     is ICC(A,1)."""
     units, within, raters, rest = squares
-    intervals = dict.fromkeys(FORMS, Interval(details={"interval": "none: no residual variation"}))
+    intervals = dict.fromkeys(FORMS, Interval(details={"interval": "no_residual"}))
     for single, mean, error, freedom in (
         ("ICC(1,1)", "ICC(1,k)", within, n * (k - 1)),
         ("ICC(C,1)", "ICC(C,k)", rest, (n - 1) * (k - 1)),
@@ -297,7 +297,7 @@ def _by_f(
         bounds = _bound_absolute(n, k, units, raters, rest, absolute)
         if bounds is None:
             none = Interval(
-                details=details | {"interval": "none: fewer than 1 degree of freedom"}
+                details=details | {"interval": "no_freedom"}
             )  # fmt: skip
             return intervals | {"ICC(A,1)": none, "ICC(A,k)": none}
         intervals["ICC(A,1)"] = Interval(low=bounds[0], high=bounds[1], details=details)
@@ -309,14 +309,14 @@ def _by_f(
                 details=details,
             )
             if stepped[0] is not None
-            else Interval(details=details | {"interval": "none: no lower bound"})
+            else Interval(details=details | {"interval": "no_lower_bound"})
         )
     return intervals
 
 
 def _describe_f(ratio: float, above: int, below: int) -> dict[str, Any]:
     p = float(stats.f.sf(ratio, above, below))
-    known = {"interval": "F, over outputs, for these raters", "over": INPUTS}
+    known = {"interval": "f_over_outputs", "over": INPUTS}
     return {"F": ratio, "df": [above, below], "p": p, **known}
 
 
@@ -366,7 +366,7 @@ def _of_parts(
 ) -> Figure:
     """Return one form from variance components."""
     details: dict[str, Any] = {
-        "k": k, "transform": transform, "warning": "raters are not crossed with units",
+        "k": k, "transform": transform, "warning": "not_crossed",
     }  # fmt: skip
     if parts is None:
         return undefined(name, reason or Reason.INCOMPLETE, method=_REML, details=details)

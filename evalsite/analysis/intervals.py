@@ -67,12 +67,12 @@ def _without_error(
     known["se"] = 0.0
     if abs(estimate) <= TINY:
         known |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE)}
-        known["interval"] = "none: every difference is 0"
+        known["interval"] = "no_differences"
         return Figure(name=name, method=method, value=0.0, n=n, details=known)
-    known |= {"note": ALWAYS_EQUAL, "interval": "none: every difference is equal"}
+    known |= {"note": ALWAYS_EQUAL, "interval": "equal_differences"}
     if units:
         # of all flips only two make a mean as far from 0: no flip, and all
-        known |= {"p": min(1.0, 2.0 ** (1 - units)), "test": "sign flips", "units": units}
+        known |= {"p": min(1.0, 2.0 ** (1 - units)), "test": "sign_flips", "units": units}
     return Figure(name=name, method=method, value=estimate, n=n, details=known)
 
 
@@ -80,15 +80,15 @@ def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) ->
     """Return the mean of at least one value, with its t interval (none for a single value)."""
     mean = float(values.mean())
     if len(values) < 2:
-        single = {"interval": "none: a single value"}
+        single = {"interval": "single_value"}
         return Figure(name=name, method=method, value=mean, n=n, details=single)
     if np.ptp(values) == 0:
-        constant: dict[str, Any] = {"interval": "none: all values are equal", "se": 0.0}
+        constant: dict[str, Any] = {"interval": "equal_values", "se": 0.0}
         return Figure(name=name, method=method, value=mean, n=n, details=constant)
     error = float(values.std(ddof=1) / len(values) ** 0.5)
     reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
     details: dict[str, Any] = {
-        "interval": "t, values taken as independent",
+        "interval": "t_of_values",
         "se": error,
         "df": len(values) - 1,
     }

@@ -83,14 +83,14 @@ def _compare(
     n = {"repeats": len(before), "raters": int(rows.rater.nunique())}
     if not len(before):
         names = ("exact", "mean_abs_change", f"{level}_alpha")
-        return {name: undefined(name, Reason.NO_DATA, method="two passes") for name in names}
+        return {name: undefined(name, Reason.NO_DATA, method="two_passes") for name in names}
     change = np.abs(after - before)
     order = np.argsort(change, kind="stable")
     unit = np.tile(np.arange(len(before)), 2)
     figures = {
         "exact": wilson_share(int((before == after).sum()), len(before), name="exact"),
         "mean_abs_change": mean_with_t("mean_abs_change", change[order], n=n,
-                                       method="mean absolute change, second less first"),
+                                       method="mean_abs_change"),
         f"{level}_alpha": alpha(unit=unit, value=np.concatenate([before, after]), level=level,
                                 name=f"{level}_alpha"),
     }  # fmt: skip
@@ -104,7 +104,7 @@ def _compare(
 
 
 def _compare_ratios(before: Floats, after: Floats, n: dict[str, int]) -> dict[str, Figure]:
-    method = "sd of ln(second / first)"
+    method = "sd_of_log_changes"
     if len(before) < 2:
         return {name: undefined(name, Reason.TOO_FEW, method=method, n=n)
                 for name in ("sd_log_change", "ratio_band")}  # fmt: skip
@@ -114,14 +114,14 @@ def _compare_ratios(before: Floats, after: Floats, n: dict[str, int]) -> dict[st
     low, high = (sd * float(np.sqrt(df / stats.chi2.ppf(q, df)))
                  for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))  # fmt: skip
     reach = float(stats.norm.ppf((1 + LEVEL) / 2))
-    details: dict[str, Any] = {"interval": "none: a band of changes, not an estimate's interval",
+    details: dict[str, Any] = {"interval": "band",
                                "from": float(np.exp(-reach * sd)),
                                "to": float(np.exp(reach * sd))}  # fmt: skip
     return {
         "sd_log_change": Figure(name="sd_log_change", method=method, value=sd, low=low, high=high,
-                                n=n, details={"interval": "chi-square"}),
+                                n=n, details={"interval": "chi_square"}),
         "ratio_band": Figure(name="ratio_band", value=float(np.exp(reach * sd)), n=n,
-                             method="exp(1.96 sd of ln(second / first))", details=details),
+                             method="band_of_log_changes", details=details),
     }  # fmt: skip
 
 

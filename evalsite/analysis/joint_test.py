@@ -18,7 +18,7 @@ from evalsite.analysis.scores import read_scores
 
 Floats = NDArray[np.float64]
 
-METHOD = "F test of all systems by the mixed model (Kenward-Roger)"
+METHOD = "joint_f_test"
 
 
 def test_systems(
@@ -67,7 +67,7 @@ def _find_test(mixed: Mixed, rows: Floats, pairs: Iterable[Floats], n: Mapping[s
     df1 = len(rows)
     details = {"df1": df1, "df2": df2, "p": float(stats.f.sf(f, df1, df2)), "scaling": scaling}
     return Figure(
-        name="joint_f", method=METHOD, value=f, n=n, details=details | {"interval": "none: a test"}
+        name="joint_f", method=METHOD, value=f, n=n, details=details | {"interval": "test"}
     )
 
 

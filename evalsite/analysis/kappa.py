@@ -33,9 +33,9 @@ def cohen(
         raise ValueError("first and second must be of one length.")
     both = ~np.isnan(left) & ~np.isnan(right)
     left, right = left[both], right[both]
-    method = "Cohen's kappa"
+    method = "kappa"
     details = {"weights": weights, "scale": [float(point) for point in scale],
-               "interval": "none: shown to find the odd rater, not to be reported"}  # fmt: skip
+               "interval": "not_to_be_reported"}  # fmt: skip
     if not left.size:
         return undefined(name, Reason.NO_DATA, method=method, details=details)
     apart = 1 - make_weights(scale, weights)
@@ -81,7 +81,7 @@ def kappa_matrix(
     raters_unknown, no_overlap, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)
-    method = "Cohen's kappa, quadratic weights, mean over pairs of raters"
+    method = "quadratic_kappa_of_pairs"
     first, second, kappa, common = _pair_up(data, shared)
     details = {"weights": "quadratic", "pairs": len(first), "shared_units_at_least": shared}
     if reason := _find_gap(data, kappa):

@@ -12,7 +12,7 @@ from evalsite.analysis.correlation import METHODS, fisher_interval, steady
 from evalsite.analysis.figure import Figure, Reason, finite_figure, undefined
 from evalsite.analysis.intervals import mean_with_t
 
-_OFFSET = "mean difference from the mean of the others"
+_OFFSET = "offset"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def _compare(rater: str, ratings: Floats, mean_of_rest: Floats) -> Against:
         value = float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
         low, high = fisher_interval(value, len(ratings), "spearman")
         rho = finite_figure("loo_spearman", method=method, value=value, low=low, high=high, n=n,
-                            details={"interval": "Fisher's z, for these raters",
+                            details={"interval": "fisher_z_over_inputs",
                                      "over": INPUTS})  # fmt: skip
     if not len(ratings):
         offset = undefined("loo_bias", Reason.NO_OVERLAP, method=_OFFSET, n=n)

@@ -176,18 +176,18 @@ def _use(rows: pd.DataFrame) -> dict[str, Figure]:
     values = np.sort(rows.value.to_numpy())
     logs, n = np.log(values), {"ratings": len(values)}
     measures = {
-        "geo_mean": (float(np.exp(logs.mean())), "geometric mean"),
-        "share_of_5s": (float((values % 5 == 0).mean()), "share of multiples of 5"),
-        "share_of_10s": (float((values % 10 == 0).mean()), "share of multiples of 10"),
-        "ratio": (float(values[-1] / values[0]), "largest over smallest"),
+        "geo_mean": (float(np.exp(logs.mean())), "geometric_mean_of_values"),
+        "share_of_5s": (float((values % 5 == 0).mean()), "share_of_5s"),
+        "share_of_10s": (float((values % 10 == 0).mean()), "share_of_10s"),
+        "ratio": (float(values[-1] / values[0]), "largest_over_smallest"),
     }
     if rows.standard.notna().any():
         equal = float((rows.value == rows.standard).mean())
-        measures["share_of_standard"] = (equal, "share of values equal to the standard")
-    method = "standard deviation of the logarithms (n - 1)"
+        measures["share_of_standard"] = (equal, "share_of_standard")
+    method = "sd_of_logs"
     if len(values) > 1:
         measures["sd_log"] = (float(logs.std(ddof=1)), method)
-    details = {"interval": "none: it describes what was done"}
+    details = {"interval": "describes_behaviour"}
     figures = {name: Figure(name=name, method=way, value=value, n=n, details=details)
                for name, (value, way) in measures.items()}  # fmt: skip
     if len(values) < 2:

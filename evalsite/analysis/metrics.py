@@ -30,7 +30,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LEVELS = ("output", "within_inputs", "item_centred", "system")
 _NO_P_BELOW = 10  # systems
 _SPLITS = 200
-_ACCURACY = "share of pairs of systems that the metric orders as raters do"
+_ACCURACY = "pairs_in_order"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ def _correlate_at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dic
         details: dict[str, Any] = dict(spread.details)
         if spread.low is not None:
             drawn_units = over.replace("groups", "inputs")
-            details["interval"] = f"bootstrap over {drawn_units}, systems kept, percentile"
+            details["interval"] = f"bootstrap_of_{drawn_units}_systems_kept"
         if name == "pearson" and len(systems) >= _NO_P_BELOW:
             r, df = whole[place], len(systems) - 2
             t = r * np.sqrt(df / max(1 - r**2, 1e-300))
@@ -218,7 +218,7 @@ def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure
     """
     table = np.column_stack([np.asarray(side, dtype=float) for side in (human, first, second)])
     table = table[~np.isnan(table).any(axis=1)]
-    n, method = len(table), "Williams' test of two dependent Pearson correlations"
+    n, method = len(table), "williams"
     counted = {"rows": n}
     reason = None
     if n < 4:
@@ -232,7 +232,7 @@ def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure
     determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     below = 2 * (n - 1) / (n - 3) * abs(determinant) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
     details: dict[str, Any] = {"r_first": float(r12), "r_second": float(r13), "df": n - 3,
-                               "r_between": float(r23), "interval": "none: a test"}  # fmt: skip
+                               "r_between": float(r23), "interval": "test"}  # fmt: skip
     if below <= 1e-15:
         return undefined("williams", Reason.NO_VARIATION, method=method, n=counted,
                          details=details)  # fmt: skip
@@ -255,7 +255,7 @@ def find_ceiling(
     """
     values = np.asarray(value, dtype=float)
     codes = np.unique(np.asarray(output).astype(str), return_inverse=True)[1]
-    method = "split-half correlation, Spearman-Brown"
+    method = "split_half"
     shared = (np.bincount(codes)[codes] > 1) & ~np.isnan(values) if codes.size else codes > 0
     values, codes = values[shared], np.unique(codes[shared], return_inverse=True)[1]
     if not codes.size:
@@ -275,7 +275,7 @@ def find_ceiling(
     half = float(correlations.mean())
     stepped = 2 * correlations / (1 + np.abs(correlations))
     low, high = (float(end) for end in np.quantile(stepped, [0.025, 0.975]))
-    details = {"half": half, "splits": splits, "interval": "the middle 95% of splits"}
+    details = {"half": half, "splits": splits, "interval": "middle_of_splits"}
     return Figure(name="ceiling", method=method, value=2 * half / (1 + abs(half)), low=low,
                   high=high, n=n, details=details, seed=seed)  # fmt: skip
 
@@ -335,13 +335,13 @@ def _step_up(
 ) -> Figure:
     """Return the mean correlation of halves, stepped up to the whole (Spearman-Brown)."""
     name = f"ceiling_{kind}"
-    method = f"{METHODS[kind]} within inputs of half of the people with the others, Spearman-Brown"
+    method = f"{METHODS[kind]}+of_halves"
     if not half:
         return undefined(name, Reason.TOO_FEW, method=method, n=n)
     r = np.asarray(half)
     low, high = (float(end) for end in np.quantile(2 * r / (1 + np.abs(r)), [0.025, 0.975]))
     mean = float(r.mean())
-    details = {"half": mean, "splits": splits, "interval": "the middle 95% of splits"}
+    details = {"half": mean, "splits": splits, "interval": "middle_of_splits"}
     return Figure(name=name, method=method, value=2 * mean / (1 + abs(mean)), low=low, high=high,
                   n=n, details=details, seed=seed)  # fmt: skip
 

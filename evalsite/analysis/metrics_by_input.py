@@ -21,11 +21,8 @@ TIES = "tie_calibrated_accuracy"
 SOFT = "soft_pairwise_accuracy"
 # the fewest systems of an input for a correlation within it
 LEAST_SYSTEMS: dict[Kind, int] = {"pearson": 3, "spearman": 3, "kendall": 2}
-_METHOD_TIES = "share of pairs of systems ordered alike or tied on both sides, mean over inputs"
-_METHOD_SOFT = (
-    "1 - mean difference of the one-sided p values that people and the metric give to pairs of "
-    "systems; normal form of sign flips over inputs, raters fixed"
-)
+_METHOD_TIES = "tie_calibrated_accuracy"
+_METHOD_SOFT = "soft_pairwise_accuracy"
 _DIGITS = 10  # means of thirds differ in the sixteenth
 _CELLS = 2_000_000  # pairs of systems in memory at once, over inputs
 MOST_PAIRS = 20_000_000  # for thresholds, which need all of them in memory
@@ -81,7 +78,7 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
             "equal_people": int(is_flat[0].sum()),
             "equal_metric": int((is_flat[1] & ~is_flat[0]).sum()),
         }
-        method = f"{METHODS[kind]}, mean over inputs"
+        method = f"{METHODS[kind]}+over_inputs"
         if not kept.any():
             reason = Reason.NO_VARIATION if len(human) else Reason.TOO_FEW
             figures[kind] = undefined(kind, reason, method=method, n=n)
@@ -117,12 +114,12 @@ def _average(
     mean = float(value.mean())
     off = np.bincount(np.unique(block, return_inverse=True)[1], weights=value - mean)
     if (blocks := len(off)) < 2:
-        details: dict[str, Any] = {"interval": "none: needs two inputs or more"}
+        details: dict[str, Any] = {"interval": "needs_two_inputs"}
         return Figure(name=name, method=method, value=mean, n=n, details=details)
     se = float(np.sqrt((off**2).sum() * blocks / (blocks - 1))) / len(value)
     reach = float(stats.t.ppf((1 + LEVEL) / 2, blocks - 1)) * se
     of = "inputs" if blocks == len(value) else "clusters"
-    details = {"se": se, "df": blocks - 1, "interval": f"t over {of}, for these people"}
+    details = {"se": se, "df": blocks - 1, "interval": f"t_over_{of}"}
     # a mean of correlations lies between -1 and 1
     return Figure(
         name=name, method=method, value=mean, low=max(-1.0, mean - reach),
@@ -209,7 +206,7 @@ def calibrate_ties(tables: InputTables) -> Figure:
     best = int(np.argmax(np.round(every, 12)))
     details = {
         "threshold": float(thresholds[best]) * tables.scale, "accuracy_at_0": at_0,
-        "interval": "none: a description of these outputs",
+        "interval": "describes_outputs",
     }  # fmt: skip
     return Figure(name=TIES, method=_METHOD_TIES, value=float(every[best]), n=n, details=details)
 
@@ -233,5 +230,5 @@ def find_soft_accuracy(tables: InputTables) -> Figure:
     if not met.any():
         return undefined(SOFT, Reason.TOO_FEW, method=_METHOD_SOFT, n=n)
     value = 1 - float(np.abs(ahead[0] - ahead[1])[met].mean())
-    details = {"interval": "none: a description of these outputs"}
+    details = {"interval": "describes_outputs"}
     return Figure(name=SOFT, method=_METHOD_SOFT, value=value, n=n, details=details)

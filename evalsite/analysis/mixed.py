@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 # shares of a sum of squares that are only rounding
 _TIED, _SWAYED = 1e-9, 1e-7
-RESIDUAL = "the residual"
+RESIDUAL = "residual"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,7 +397,7 @@ def _take_back(figure: Figure) -> Figure:
     if figure.value is None:
         return figure
     low, high = (None if end is None else exp(end) for end in (figure.low, figure.high))
-    details = {**figure.details, "transform": "exp of a mean of natural logarithms"}
+    details = {**figure.details, "transform": "exp_of_log_mean"}
     return replace(figure, value=exp(figure.value), low=low, high=high, details=details)
 
 

@@ -115,7 +115,7 @@ class ModelPairs:
         )  # fmt: skip
         if min(figure.n.get("raters", _LEAST_DRAWN), figure.n["items"]) >= _LEAST_DRAWN:
             return figure
-        details = {**figure.details, "interval": f"none: {Reason.TOO_FEW}"}
+        details = {**figure.details, "interval": str(Reason.TOO_FEW)}
         details.pop("p", None)
         return replace(figure, low=None, high=None, details=details)
 

@@ -1,17 +1,12 @@
 """Corrections of p values for a family of tests: Holm, Benjamini-Hochberg, Benjamini-Yekutieli."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Correction = Literal["holm", "bh", "by", "none"]
-NAMES: dict[str, str] = {
-    "holm": "Holm",
-    "bh": "Benjamini-Hochberg (false discovery rate)",
-    "by": "Benjamini-Yekutieli (false discovery rate)",
-    "none": "none",
-}
+NAMES = get_args(Correction)
 
 
 def correct(p_values: Any, method: Correction = "holm") -> NDArray[np.float64]:

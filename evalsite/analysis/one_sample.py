@@ -12,8 +12,8 @@ from evalsite.analysis.intervals import Units, describe_equal_differences, t_fig
 
 Floats = NDArray[np.float64]
 
-METHOD_ITEMS = "t test over items (generalises over items, not raters)"
-METHOD_RATERS = "t test over raters (generalises over raters, not items)"
+METHOD_ITEMS = "t_over_items"
+METHOD_RATERS = "t_over_raters"
 
 
 def mean_test(

@@ -14,10 +14,8 @@ from evalsite.analysis.resample import SEED, describe_draws
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_POSITION = "share of decided answers for the left system; bootstrap over items and raters"
-_CIRCLES = (
-    "share of three decided answers of one rater on one item that go in a circle; .25 by chance"
-)
+_POSITION = "share_of_left"
+_CIRCLES = "share_of_circles"
 
 
 def position_bias(rater: Codes | None, item: Codes, outcome: Floats, *, seed: int = SEED) -> Figure:
@@ -45,7 +43,7 @@ def position_bias(rater: Codes | None, item: Codes, outcome: Floats, *, seed: in
         high=spread.high,
         n=n,
         seed=seed,
-        details=spread.details | {"p": p, "test": "exact binomial, of answers as independent"},
+        details=spread.details | {"p": p, "test": "exact_binomial"},
     )
 
 
@@ -134,7 +132,7 @@ def circular_triads(
     odd = systems**3 - systems if systems % 2 else systems**3 - 4 * systems
     by_unit = np.bincount(circular, minlength=int(edges.unit.max()) + 1)
     zeta = float(1 - 24 * by_unit[full].mean() / odd) if len(full) else None
-    why = "none: it describes what was answered"
+    why = "describes_answers"
     details = {"zeta": zeta, "complete_units": len(full), "interval": why}
     return Figure(
         name="circular_share", method=_CIRCLES, value=circles / triples, n=n, details=details

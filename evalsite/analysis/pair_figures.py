@@ -64,9 +64,9 @@ def keep_possible(figure: Figure, least: float, most: float) -> Figure:
     details = dict(figure.details)
     is_all = figure.low <= least and most <= figure.high
     if is_all or figure.high <= least or most <= figure.low:
-        details["interval"] = f"none: {Reason.TOO_FEW}"
+        details["interval"] = str(Reason.TOO_FEW)
         return replace(figure, low=None, high=None, details=details)
-    details["interval"] = f"{details.get('interval', '')}, cut at what is possible"
+    details["interval"] = f"{details.get('interval', '')}+cut"
     return replace(figure, low=max(least, figure.low), high=min(most, figure.high), details=details)
 
 

@@ -431,7 +431,7 @@ def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) ->
         n = _count(data, is_shown, int(total[place]))
         value = float(points[place] / total[place])
         figure = drawn_figure("win_share", value, drawn_shares[:, place], n=n, **known)
-        shares[system] = replace(figure, method="share of answers won, a tie as half")
+        shares[system] = replace(figure, method="wins_and_half_ties")
     return shares
 
 
@@ -446,13 +446,13 @@ def _count_points(counts: Floats) -> tuple[Floats, Floats]:
 def _find_left_share(data: Preferences, seed: int) -> Figure:
     if not data.is_position_known:
         reason = Reason.PLACES_UNKNOWN if len(data.outcome) else Reason.NO_DATA
-        return undefined("left_share", reason, method="positions are not known")
+        return undefined("left_share", reason, method="positions_unknown")
     return position_bias(data.rater, data.item, data.outcome, seed=seed)
 
 
 def _find_circles(data: Preferences) -> Figure:
     if data.rater is None:
-        return undefined("circular_share", Reason.RATERS_UNKNOWN, method="circular triads")
+        return undefined("circular_share", Reason.RATERS_UNKNOWN, method="share_of_circles")
     unit = data.rater * (int(data.unit.max(initial=0)) + 1) + data.unit
     unit = np.unique(unit, return_inverse=True)[1].astype(np.int64)
     return circular_triads(unit, data.left, data.right, data.outcome, len(data.systems))

@@ -32,7 +32,7 @@ Codes = NDArray[np.int64]
 # The systems of one screen from best to worst; tied systems are grouped.
 Order = tuple[tuple[int, ...], ...]
 
-METHOD = "Plackett-Luce on the order within a page, a tie as the average over its orders"
+METHOD = "plackett_luce"
 MOST_ORDERS = 720  # to which the ties of one screen may expand: six tied, or three and five
 _NUMBERS = 500_000  # of one array of a step, at most
 MOST_SEPARATED = 0.05  # of the draws; with more of them without strengths there is no interval
@@ -307,12 +307,12 @@ def _draw(data: Rankings, choices: _Choices, theta: Floats, draws: int, seed: in
 
 def _figure(score: float, drawn: Floats, n: dict[str, int], seed: int) -> Figure:
     left_out = int(np.isnan(drawn).sum())
-    known: dict[str, Any] = {"ties": "average over all orders", "draws_separated": left_out}
+    known: dict[str, Any] = {"ties": "average_over_orders", "draws_separated": left_out}
     if n["items"] < 2 or not np.nanmax(np.abs(drawn - score), initial=0.0) > 0:
         known["interval"] = ALL_THE_SAME
         return Figure(name="log_strength", method=METHOD, value=score, n=n, details=known)
     if left_out > MOST_SEPARATED * len(drawn):
-        known |= {"interval": f"none: {Reason.SEPARATED}", "draws": len(drawn)}
+        known |= {"interval": str(Reason.SEPARATED), "draws": len(drawn)}
         return Figure(
             name="log_strength", method=METHOD, value=score, n=n, seed=seed, details=known
         )
@@ -320,7 +320,7 @@ def _figure(score: float, drawn: Floats, n: dict[str, int], seed: int) -> Figure
     over = OVER_BOTH if "raters" in n else OVER_ITEMS
     return Figure(
         name="log_strength", method=METHOD, value=score, low=spread.low, high=spread.high, n=n,
-        seed=seed, details=spread.details | known | {"interval": f"{over}, percentile"},
+        seed=seed, details=spread.details | known | {"interval": over},
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import detectable, power_of_t
 from evalsite.analysis.resample import SEED
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts, Truth
 
 DRAWS = 1000
 ALPHA = 0.05
@@ -125,10 +125,13 @@ def plan(
     shown = design.shown()
     batch = max(1, _CELLS // (systems * design.items * design.raters))
     rng = np.random.default_rng(seed)
+    truth = Truth(
+        parts=chosen, difference=difference, systems=systems, points=points, tie_share=tie_share
+    )
     compared = systems - 1 if has_baseline else systems * (systems - 1) // 2
     for start in range(0, draws, batch):
         rows = min(batch, draws - start)
-        values = numbers.simulate(rng, design, chosen, difference, rows, points, tie_share, systems)
+        values = numbers.simulate(rng, design, truth, rows)
         tested.append(_test(values, shown, has_baseline, named, compared, further_tests))
     whole = _Tested(
         **{name: np.concatenate([vars(part)[name] for part in tested]) for name in vars(tested[0])}
@@ -300,7 +303,7 @@ def _summarise(
     mean, hit = tested.mean, tested.is_found
     truth = float(tested.plain.mean())
     n = {"studies": len(mean)}
-    method = "simulated studies"
+    method = "simulated_studies"
     width = 2 * stats.t.ppf(0.975, tested.df) * tested.se
     wrong = int((np.sign(mean[hit]) != np.sign(difference)).sum())
     power, alone, best = (
@@ -310,7 +313,7 @@ def _summarise(
         )
     )  # fmt: skip
     sign, much = (
-        undefined(name, Reason.NO_DATA, method=f"{method}: none significant", n=n)
+        undefined(name, Reason.NO_DATA, method=f"{method}+none_significant", n=n)
         for name in ("sign_error", "exaggeration")
     )
     if hit.any() and difference:

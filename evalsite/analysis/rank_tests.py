@@ -14,10 +14,10 @@ from evalsite.analysis.effects import rounded
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import SEED
 
-_PRATT = "Wilcoxon signed-rank, zeros by Pratt, normal approximation"
-_SIGN = "sign test, exact, zeros left out"
-_FRIEDMAN = "Friedman test over items, corrected for ties"
-_RANK_SUM = "rank-sum test on single ratings (ignores that ratings share items and raters)"
+_PRATT = "wilcoxon_pratt"
+_SIGN = "sign_test"
+_FRIEDMAN = "friedman"
+_RANK_SUM = "rank_sum"
 
 
 def wilcoxon_pratt(differences: Any) -> Figure:
@@ -34,8 +34,8 @@ def wilcoxon_pratt(differences: Any) -> Figure:
     positive = float(ranks[d > 0].sum())
     used = ranks[d != 0]
     details: dict[str, Any] = {
-        "interval": "none: a test",
-        "ties": "mid-ranks, zeros ranked then dropped",
+        "interval": "test",
+        "ties": "mid_ranks",
     }
     if not len(used):
         details |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE)}
@@ -68,7 +68,7 @@ def sign_test_of_counts(wins: int, losses: int, ties: int = 0) -> Figure:
         low=float(interval.low),
         high=float(interval.high),
         n=n,
-        details={"p": float(test.pvalue), "interval": "Wilson"},
+        details={"p": float(test.pvalue), "interval": "wilson"},
     )
 
 
@@ -89,7 +89,7 @@ def friedman(table: Any) -> Figure:
     between = ((ranks.sum(axis=0) - len(w) * middle) ** 2).sum()
     within = ((ranks - middle) ** 2).sum() / (w.shape[1] - 1)
     chi2, df = float(between / within), w.shape[1] - 1
-    details = {"df": df, "p": float(stats.chi2.sf(chi2, df)), "interval": "none: a test"}
+    details = {"df": df, "p": float(stats.chi2.sf(chi2, df)), "interval": "test"}
     return Figure(name="friedman", method=_FRIEDMAN, value=chi2, n=n, details=details)
 
 
@@ -98,7 +98,7 @@ def friedman(table: Any) -> Figure:
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-METHOD = "sign-flip permutation of item differences (generalises over items, not raters)"
+METHOD = "sign_flips"
 EXACT_ITEMS = 20
 RANDOM_FLIPS = 10_000
 _COMMON_STEP = 60  # means of 1 to 6 whole ratings are multiples of 1/60
@@ -119,7 +119,7 @@ def sign_flip_test(
     if not len(d):
         return undefined(name, Reason.NO_DATA, method=METHOD, n=n)
     p, how, used = _p_value(d, seed, flips)
-    details: dict[str, Any] = {"p": p, "how": how, "interval": "none: a test"}
+    details: dict[str, Any] = {"p": p, "how": how, "interval": "test"}
     if not d.any():
         details["note"] = str(Reason.NO_DIFFERENCE)
     return Figure(name=name, method=METHOD, value=float(d.mean()), n=n, seed=used, details=details)
@@ -128,13 +128,13 @@ def sign_flip_test(
 def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
     d = d[d != 0]  # flipping a difference of 0 changes nothing
     if not len(d):
-        return 1.0, "all differences are 0", None
+        return 1.0, "all_zero", None
     if len(d) <= EXACT_ITEMS:
-        return flip_all(d), "exact, all flips", None
+        return flip_all(d), "all_flips", None
     steps = np.round(d * _COMMON_STEP)
     small = np.abs(steps).sum() * len(d) < _MOST_STEPS * 10
     if small and np.allclose(steps, d * _COMMON_STEP, atol=1e-6):
-        return flip_by_counting(steps.astype(np.int64)), "exact, by counting", None
+        return flip_by_counting(steps.astype(np.int64)), "by_counting", None
     rng = np.random.default_rng(seed)
     d = np.sort(d)  # the answer must not depend on the order of items
     observed, hits, done = abs(d.sum()), 0, 0
@@ -144,7 +144,7 @@ def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
         sums = 2 * (bits[:, : len(d)].astype(np.float64) @ d) - d.sum()
         hits += int((np.abs(sums) >= observed - 1e-9 * len(d)).sum())
         done += rows
-    return (hits + 1) / (flips + 1), f"{flips} random flips", seed
+    return (hits + 1) / (flips + 1), "random_flips", seed
 
 
 def flip_all(d: Floats) -> float:
@@ -179,4 +179,4 @@ def majority_sign(item: Codes, outcome: Floats) -> Figure:
     test = sign_test_of_counts(int(wins), int(losses), int(ties))
     none = int((total > 0).sum() - wins - ties - losses)
     n = {**test.n, "no_majority": none}
-    return Figure(**{**test.__dict__, "method": f"{test.method}; majority of an item", "n": n})
+    return Figure(**{**test.__dict__, "method": f"{test.method}+majority_of_item", "n": n})

@@ -18,7 +18,7 @@ SHARED = 5  # fewer shared units than this: no figure for a pair of raters
 _MOST_PAIRS = 400
 _WORK = 20_000_000  # cells of all pairs and draws; more: fewer draws
 _LEAST_DRAWS = 500
-_W = "Kendall's W, corrected for ties"
+_W = "kendall_w"
 
 
 def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
@@ -51,7 +51,7 @@ def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
     value = 12 * squares / (m**2 * (n**3 - n) - m * ties)
     chi2 = m * (n - 1) * value
     details = {"chi2": chi2, "df": n - 1, "p": float(stats.chi2.sf(chi2, n - 1)),
-               "ties": "mean rank, corrected", "interval": "none: one set of units"}  # fmt: skip
+               "ties": "mean_rank", "interval": "one_set_of_units"}  # fmt: skip
     return Figure(name=name, method=_W, value=value, n=counted, details=details)
 
 
@@ -67,7 +67,7 @@ def kendall_w_of_sets(
     bootstrap over raters and sets; a rater who is drawn twice doesn't count as agreeing with
     themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
-    method = f"{_W}, mean over sets ranked together"
+    method = f"{_W}+over_sets"
     if rater is None:
         return undefined(name, Reason.RATERS_UNKNOWN, method=method)
     rows = pd.DataFrame(
@@ -86,12 +86,12 @@ def kendall_w_of_sets(
         return undefined(name, Reason.NO_VARIATION, method=method, n=n)
     if len(each) < 2:
         return Figure(name=name, method=method, value=float(each.mean()), n=n,
-                      details={"interval": "none: only one set"}, seed=seed)  # fmt: skip
+                      details={"interval": "one_set"}, seed=seed)  # fmt: skip
     drawn = _draw_sets(rows, draws, seed)
     spread = describe_draws(drawn, float(each.mean()))
     details = dict(spread.details)
     if spread.low is not None:
-        details |= {"interval": f"{METHOD}, percentile", "over": BOTH}
+        details |= {"interval": METHOD, "over": BOTH}
     return Figure(name=name, method=method, value=float(each.mean()), low=spread.low,
                   high=spread.high, n=n, details=details, seed=seed)  # fmt: skip
 
@@ -177,12 +177,12 @@ def pairwise_correlation(
     """Return the mean correlation of pairs of raters that share `shared` units or more.
 
     Arguments as for `alpha`. A pair in which one rater never varies has none and is counted apart
-    from the "rater pairs" that the mean is of. Of more than 400 pairs those that share most are
+    from the "rater_pairs" that the mean is of. Of more than 400 pairs those that share most are
     used. Interval: bootstrap over inputs, for these raters, with fewer draws where pairs are many
     (see details). Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
-    name, method = name or f"mean_{kind}", f"{METHODS[kind]}, mean over pairs of raters"
+    name, method = name or f"mean_{kind}", f"{METHODS[kind]}+over_rater_pairs"
     reason = find_gap(data)
     if data.rater is None and reason is not Reason.NO_DATA:
         reason = Reason.RATERS_UNKNOWN
@@ -205,7 +205,7 @@ def pairwise_correlation(
     whole = float(find(ones)[0])
     flat = sum(bool(np.isnan(pair.find(ones, kind)[0])) for pair in pairs)
     details["pairs_without_variation"] = flat
-    n["rater pairs"] = len(pairs) - flat
+    n["rater_pairs"] = len(pairs) - flat
     if np.isnan(whole):
         return undefined(name, Reason.NO_VARIATION, method=method, n=n, details=details)
     low = high = None
@@ -216,8 +216,8 @@ def pairwise_correlation(
         drawn = bootstrap(find, data.n_blocks, draws=draws, seed=seed, width=width)
         spread = describe_draws(drawn, whole)
         low, high, details = spread.low, spread.high, details | spread.details
-        if details["interval"].startswith("bootstrap"):
-            interval = "bootstrap over inputs, for these raters, percentile"
+        if details["interval"] == "bootstrap":
+            interval = "bootstrap_of_inputs"
             details |= {"interval": interval, "over": INPUTS}
     return Figure(name=name, method=method, value=whole, low=low, high=high, n=n,
                   details=details, seed=seed)  # fmt: skip

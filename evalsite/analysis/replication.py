@@ -27,7 +27,7 @@ from evalsite.analysis.correlation import METHODS, Kind, correlate, steady
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
-CV_STAR = "coefficient of variation, corrected for small samples (Belz et al. 2022), in %"
+CV_STAR = "cv_star"
 FEW_SYSTEMS = 10  # below this, a correlation over systems has an interval but no p
 _TINY = 1e-12
 
@@ -57,7 +57,7 @@ def cv_star(scores: Sequence[float], *, name: str = "cv_star") -> Figure:
         value=(1 + 1 / (4 * n)) * sd / c4 / mean * 100,
         n={"scores": n},
         details={"mean": mean, "sd": sd, "sd_unbiased": sd / c4,
-                 "interval": "none: so few scores give none"},
+                 "interval": "few_scores"},
     )  # fmt: skip
 
 
@@ -158,10 +158,10 @@ def find_scores(twice: Twice, study: Literal[0, 1]) -> dict[str, Figure]:
     return {
         system: Figure(
             name="geometric_mean" if twice.is_log else "mean",
-            method="of all counted ratings",
+            method="of_all_ratings",
             value=exp(mean) if twice.is_log else float(mean),
             n=twice.counts[study][system],
-            details={"interval": "none: see the report of the study"},
+            details={"interval": "see_report"},
         )
         for system, mean in zip(twice.systems, means, strict=True)
     }
@@ -189,7 +189,7 @@ def find_cv_stars(twice: Twice) -> dict[str, Figure]:
     for system, *means in zip(twice.systems, twice.first, twice.second, strict=True):
         scores = [exp(mean) if twice.is_log else mean - twice.low for mean in means]
         figure = cv_star([max(score, 0.0) if score > -_TINY else score for score in scores])
-        details = {**figure.details, "interval": "none: of two scores; see their difference"}
+        details = {**figure.details, "interval": "two_scores"}
         details["shifted_by"] = 0.0 if twice.is_log else twice.low
         stars[system] = replace(figure, details=details)
     return stars
@@ -241,14 +241,14 @@ def _add_interval(figure: Figure, drawn: Floats, twice: Twice) -> Figure:
     """Return the figure with the percentile interval of its draws."""
     known = dict(figure.details)
     if not twice.can_be_drawn:
-        raters = " and two raters" if twice.over_raters else ""
-        known["interval"] = f"none: needs two inputs{raters} or more"
+        has_raters = twice.over_raters
+        known["interval"] = "needs_two_inputs_and_raters" if has_raters else "needs_two_inputs"
         return replace(figure, details=known)
     assert figure.value is not None
     spread = describe_draws(drawn, figure.value)
     known |= spread.details
     if spread.low is not None:
-        known["interval"] = f"{_name_method(twice)}, percentile"
+        known["interval"] = _name_method(twice)
     return replace(figure, low=spread.low, high=spread.high, details=known, seed=twice.seed)
 
 
@@ -269,7 +269,7 @@ def agree_across(
     common = set(first.unit) & set(second.unit)
     if not common:
         return [
-            undefined(name, Reason.NOTHING_IN_COMMON, method="Krippendorff's alpha", n={"units": 0})
+            undefined(name, Reason.NOTHING_IN_COMMON, method="alpha", n={"units": 0})
             for name in names
         ]
     rows = _join(*(rows[rows.unit.isin(common)] for rows in (first, second)))
@@ -317,8 +317,8 @@ def share_upheld(
     counts = {str(name): sum(outcome == name for outcome in outcomes.values()) for name in _COUNTED}
     tested = sum(counts[name] for name in ("upheld", "reversed", "not_again"))
     n = {"findings": tested, "pairs": len(set(first) & set(second))}
-    method = "share of findings upheld, each study's p corrected within itself"
-    known: dict[str, Any] = {**counts, "interval": "none: findings share systems and raters"}
+    method = "share_upheld"
+    known: dict[str, Any] = {**counts, "interval": "shared_findings"}
     if not tested:
         reason = Reason.NO_DIFFERENCE if n["pairs"] else Reason.NOTHING_IN_COMMON
         return undefined("share_upheld", reason, method=method, n=n, details=known), outcomes

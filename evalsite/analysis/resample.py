@@ -20,7 +20,7 @@ MANY_BLOCKS = 20_000
 FEW_DRAWS = 500  # with so many blocks; an interval's ends are as good as with more
 _CELLS = 4_000_000  # weights held at once
 _ROUNDING = 1e-12
-ALL_THE_SAME = "none: no draw differs, or nearly none"
+ALL_THE_SAME = "no_draw_differs_much"
 _DELETED_ONE_BY_ONE = 1000  # above so many blocks the jackknife deletes groups of them
 _GROUPS = 500
 
@@ -95,7 +95,7 @@ def describe_draws(drawn: Floats, value: float, level: float = LEVEL) -> Spread:
     """
     low, high = percentiles(drawn, level)
     defined = drawn[~np.isnan(drawn)]
-    details: dict[str, Any] = {"interval": "bootstrap, percentile", "draws": len(drawn)}
+    details: dict[str, Any] = {"interval": "bootstrap", "draws": len(drawn)}
     if low is not None and high is not None and high - low <= _ROUNDING * max(1.0, abs(low)):
         low = high = None
         details["interval"] = ALL_THE_SAME
@@ -118,8 +118,8 @@ def spread(
     near its nominal coverage; so both are given. No draws: no interval.
     """
     if n_blocks < 2 or not draws:
-        why = "only one block to draw" if draws else "not asked for"
-        return Spread(low=None, high=None, details={"interval": f"none: {why}"})
+        why = "one_block" if draws else "not_asked_for"
+        return Spread(low=None, high=None, details={"interval": why})
     whole = float(statistic(np.ones((1, n_blocks)))[0])
     interval = describe_draws(
         bootstrap(statistic, n_blocks, draws=draws, seed=seed, width=width), whole, level

@@ -52,16 +52,24 @@ class Design:
         return table
 
 
-def draw_latent(
-    rng: np.random.Generator,
-    design: Design,
-    parts: Parts,
-    difference: float,
-    rows: int,
-    systems: int = 2,
-) -> Floats:
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """What is true in simulated studies: how ratings vary, and how far the last system is ahead.
+
+    `points`: of a scale with points; `tie_share`: of comparisons between equals.
+    """
+
+    parts: Parts
+    difference: float
+    systems: int = 2
+    points: int = 0
+    tie_share: float = 0.0
+
+
+def draw_latent(rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
     """Draw latent ratings (rows, systems, raters, items); the last system is ahead."""
     p, q = design.raters, design.items
+    parts, systems, difference = truth.parts, truth.systems, truth.difference
     rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
     item = rng.normal(0, parts.item, (rows, 1, 1, q))
     output = rng.normal(0, parts.item_system, (rows, systems, 1, q))

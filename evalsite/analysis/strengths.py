@@ -22,9 +22,9 @@ from evalsite.analysis.resample import describe_draws
 
 Floats = NDArray[np.float64]
 
-DAVIDSON = "Davidson's model, maximum likelihood"
-PENALISED = "Davidson's model, penalised: 0.1 wins each way over each observed pair"
-BRADLEY_TERRY = "Bradley-Terry model, ties dropped, maximum likelihood"
+DAVIDSON = "davidson"
+PENALISED = "penalised_davidson"
+BRADLEY_TERRY = "bradley_terry"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ def _tie(model: _Drawn | Reason, n: Mapping[str, int], seed: int) -> Figure:
     if isinstance(model, Reason):
         return undefined("tie_chance", model, method=DAVIDSON, n=n)
     if not model.fit.has_ties:
-        details = {"nu": 0.0, "interval": "none: no tie was seen"}
+        details = {"nu": 0.0, "interval": "no_tie_seen"}
         return Figure(name="tie_chance", method=DAVIDSON, value=0.0, n=n, details=details)
     nu, drawn = model.fit.nu, np.exp(model.parameters[:, model.fit.systems - 1])
     return _one("tie_chance", nu / (2 + nu), drawn / (2 + drawn), n, seed, nu=nu)
@@ -178,7 +178,7 @@ def _position(
     """Return the probability that the left of two equals wins among decided answers."""
     if not has_position:
         reason = Reason.PLACES_UNKNOWN
-        return undefined("left_chance", reason, method="positions are not modelled", n=n)
+        return undefined("left_chance", reason, method="positions_not_modelled", n=n)
     if isinstance(model, Reason):
         return undefined("left_chance", model, method=DAVIDSON, n=n)
     log_odds = float(model.fit.position or 0.0)

@@ -202,8 +202,6 @@ COUNTED = ("counted",)
 _KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
 _ARCHIVE = b"PK\3\4"
 _LONGEST_HEADER = 1_000_000  # bytes; a binary file may have no line break
-# in the words of pandas, and in ours
-_OPEN_QUOTE = ("EOF inside string starting at", "a quotation mark isn't closed, in")
 _SAMPLE = 50  # rows that show which columns hold numbers
 # words for values, where all values of a criterion are such words
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
@@ -260,8 +258,8 @@ class Table:
         What is left out is counted by its reason.
         """
         rows, out = self.rows, dict(self.left_out)
-        steps = [("not a main item", rows.kind != "main"),
-                 ("not counted", ~rows.status.isin(statuses))]  # fmt: skip
+        steps = [("not_main", rows.kind != "main"),
+                 ("not_counted", ~rows.status.isin(statuses))]  # fmt: skip
         if not with_excluded:
             steps.append(("excluded", rows.is_excluded))
         key = ["participant", "output", "criterion", "part", "turn"]
@@ -271,7 +269,7 @@ class Table:
             gone |= hit
         rows = rows[~gone]
         double = rows.duplicated(key)
-        out["rated twice"] = int(double.sum())
+        out["rated_twice"] = int(double.sum())
         silent = self.keep_silent(statuses, with_excluded=with_excluded)
         return replace(self, rows=rows[~double], left_out=out, silent=silent)
 
@@ -301,26 +299,29 @@ def read_texts(path: Path | str, **known: Any) -> pd.DataFrame:
     try:
         header = start.decode("utf-8-sig")
         if "\0" in header:
-            raise ValueError(_describe_binary(path))
+            raise ValueError(f"{path} isn't text in UTF-8. Save it as CSV in UTF-8.")
         separator = "\t" if "\t" in header and "," not in header else ","
         return pd.read_csv(
             path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig",
             compression=None, **known,
         )  # fmt: skip
     except UnicodeDecodeError:
-        raise ValueError(_describe_binary(path)) from None
+        raise ValueError(f"{path} isn't text in UTF-8. Save it as CSV in UTF-8.") from None
     except pd.errors.EmptyDataError:
         raise ValueError(
             f"{path} is empty. It needs a row with the names of its columns."
         ) from None
     except pd.errors.ParserError as error:
-        reason = str(error).rpartition("C error: ")[2].strip().removesuffix(".")
-        reason = reason.replace(*_OPEN_QUOTE)
-        raise ValueError(f"{path} can't be read as CSV: {reason}. Correct it there.") from None
-
-
-def _describe_binary(path: Path | str) -> str:
-    return f"{path} isn't text in UTF-8. Save it as CSV in UTF-8."
+        # the words of pandas, and ours
+        raise ValueError(
+            f"{path} can't be read as CSV: "
+            + str(error)
+            .rpartition("C error: ")[2]
+            .strip()
+            .removesuffix(".")
+            .replace("EOF inside string starting at", "a quotation mark isn't closed, in")
+            + ". Correct it there."
+        ) from None
 
 
 def read_bare_table(
@@ -423,7 +424,7 @@ def make_table(
     rows["output"] = output.where(rows.preferred == "", rows["item"])
     is_silent = missing & (rows.not_applicable == "yes")
     is_comment = missing & (rows.text != "") & ~is_silent
-    out = {"no value": int((missing & ~is_silent & ~is_comment).sum())}
+    out = {"no_value": int((missing & ~is_silent & ~is_comment).sum())}
     return Table(rows=rows[~missing].copy(), raters_known=raters_known, left_out=out,
                  silent=rows[is_silent].copy(), notes=tuple(notes))  # fmt: skip
 

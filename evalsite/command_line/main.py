@@ -32,6 +32,7 @@ COMMANDS = {
     "report": ("report", "print the results of ratings in a file"),
     "gate": ("gate", "decide whether a system is worse than another by more than a margin"),
     "verify": ("verify", "check that a bundle holds what it says"),
+    "page": ("page", "write the public page of a study from its bundle, for any web host"),
     "repeat": ("repeat", "make a draft from a bundle, with the same items, texts, design and seed"),
     "import": ("import_items", "import a file of items into a study"),
     "export": ("export", "write a study as a bundle"),

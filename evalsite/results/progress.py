@@ -25,7 +25,6 @@ from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
 from evalsite.annotation.running.checklist import counts_of
-from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
@@ -335,8 +334,6 @@ class Activity:
     may_be_crowded: bool = False
     excluded: int = 0
     joined: int = 0
-    # people with links of their own, and nobody else, have to finish the study
-    is_for_invited: bool = False
     has_work: bool = False
     reviews: int = 0
     review_due_at: datetime | None = None
@@ -348,10 +345,11 @@ class Activity:
     thresholds: dict[str, float] = field(default_factory=dict)
 
 
-def activity_of(study: Study) -> Activity:
-    """Return the facts of the overview, those of its header too, in two queries.
+def activity_of(study: Study, *, has_others: bool = True) -> Activity:
+    """Return the facts of the overview, those of its header too.
 
-    Pilots are left out of all of them.
+    Pilots are left out of all of them. `has_others`: reports and surplus answers are counted, too,
+    in a query of their own.
     """
     # reports are never among those that count; with the origin named, an index leaves these out
     others = Annotation.objects.agreed().filter(
@@ -359,10 +357,12 @@ def activity_of(study: Study) -> Activity:
         origin__in=Origin.values,
         status__in=(Annotation.Status.SURPLUS, Annotation.Status.CONTROL),
     )
-    answers = others.aggregate(
-        reports=Count("pk", filter=_REPORTED),
-        surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
-    )
+    answers = {"reports": 0, "surplus": 0}
+    if has_others:
+        answers = others.aggregate(
+            reports=Count("pk", filter=_REPORTED),
+            surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
+        )
     starters = Participant.objects.filter(is_pilot=False, pk__in=_starters(study))
     gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
     finished = ItemSet.objects.filter(participant__is_pilot=False, finished_at__isnull=False)
@@ -384,7 +384,6 @@ def activity_of(study: Study) -> Activity:
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
-        "is_for_invited": Exists(find_if_alone(study)),
         "has_invited": Exists(study.experts.all()),
         "measured_at": Subquery(PeopleFigures.objects.filter(study=study).values("measured_at")),
         "thresholds": Subquery(AnalysisPlan.objects.filter(study=study).values("thresholds")),
@@ -398,7 +397,6 @@ def activity_of(study: Study) -> Activity:
         needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
-        is_for_invited=row["is_for_invited"],
         has_invited=row["has_invited"],
         measured_at=row["measured_at"],
         thresholds=row["thresholds"] or {},

@@ -15,6 +15,7 @@ from evalsite.analysis.alpha import alpha
 from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import FORMS, icc
 from evalsite.analysis.kappa import kappa_matrix
+from evalsite.results.document.methods import explain_none
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
 KINDS = {"categories4": "categories", "slider": "values", "rare_yes": "decision"}
@@ -250,7 +251,7 @@ def test_every_end_is_possible_and_holds_its_figure(rows, kind, is_extreme):
         if figure.value is None:
             assert figure.reason
         elif figure.low is None:
-            assert figure.details["interval"].startswith("none: ")
+            assert explain_none(figure.details["interval"])
         else:
             is_share = "agreement" in figure.name
             assert figure.low <= figure.value <= figure.high <= 1

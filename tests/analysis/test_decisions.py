@@ -99,8 +99,8 @@ def test_two_who_mark_nothing_agree_only_in_the_second_figure():
     found = highlights(seen("a", "clean"), seen("b", "clean"),
                        seen("a", output="p"), seen("b", output="p"))  # fmt: skip
 
-    assert found["token_f1"].n["pairs of raters"] == 1
-    assert found["token_f1_with_empty"].n["pairs of raters"] == 2
+    assert found["token_f1"].n["rater_pairs"] == 1
+    assert found["token_f1_with_empty"].n["rater_pairs"] == 2
     assert found["token_alpha"].value == 1
     empty = highlights(seen("a"), seen("b"))
     assert empty["token_f1"].reason == "no_variation"

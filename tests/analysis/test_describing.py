@@ -50,8 +50,8 @@ def test_only_main_counted_ratings_that_are_not_excluded_are_results():
     kept = table.results()
 
     assert list(kept.rows.value) == [3, 1]
-    assert kept.left_out == {"no value": 0, "not a main item": 1, "not counted": 1, "excluded": 1,
-                             "rated twice": 0}  # fmt: skip
+    assert kept.left_out == {"no_value": 0, "not_main": 1, "not_counted": 1, "excluded": 1,
+                             "rated_twice": 0}  # fmt: skip
     assert len(table.results(with_excluded=True)) == 3
 
 
@@ -61,7 +61,7 @@ def test_the_first_of_two_ratings_of_an_output_counts():
     kept = make_table(rows).results()
 
     assert kept.rows.value.iloc[0] == 3
-    assert kept.left_out["rated twice"] == 1
+    assert kept.left_out["rated_twice"] == 1
 
 
 def test_a_file_that_cannot_be_read_is_refused_with_a_sentence():
@@ -263,5 +263,5 @@ def test_share_of_a_point_that_nobody_chose_has_an_interval_that_is_no_point():
     )  # fmt: skip
 
     share = found.figures["share_1"]
-    assert (share.name, share.value, share.details["interval"]) == ("share_1", 0, "Wilson")
+    assert (share.name, share.value, share.details["interval"]) == ("share_1", 0, "wilson")
     assert share.low == 0 < share.high

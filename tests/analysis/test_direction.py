@@ -113,7 +113,7 @@ def test_superiority_is_the_chance_that_the_first_is_better(tmp_path, capsys):
 
     sizes = [size for size in criterion["pairs"][0]["sizes"] if size["name"] == "superiority"]
     assert sizes[0]["value"] > 0.5
-    assert sizes[0]["method"].startswith("P(first < second)")
+    assert sizes[0]["method"] == "first_lower"
 
 
 # --- where it is said -----------------------------------------------------------------

@@ -83,7 +83,7 @@ def test_superiority_counts_the_raters_and_inputs_that_it_compares():
     found = effect_figures(data, 0, 1, seed=1, draws=20)
 
     # on i3 no rater has both; the mean of i3 still has
-    assert found["superiority"].n == {"items": 2, "inputs and raters": 3, "raters": 2}
+    assert found["superiority"].n == {"items": 2, "inputs_and_raters": 3, "raters": 2}
     assert found["superiority"].value == pytest.approx((1 + 0.5 + 1) / 3)
     assert found["dz"].n == {"items": 3}
 

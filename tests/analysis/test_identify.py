@@ -60,7 +60,7 @@ def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
 
     one = found.pairs[0].difference
     assert (one.low, one.high, one.details["p"]) == pytest.approx(BY_R, rel=1e-9)
-    assert one.method.startswith("t test over raters")
+    assert one.method == "t_over_raters"
     assert one.n == {"raters": 20, "items": 1, "ratings": 40}
     told = write_sentence(describe_finding("B", "A", one))
     assert told.endswith("This holds on this input only.")

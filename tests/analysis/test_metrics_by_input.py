@@ -102,4 +102,4 @@ def test_intervals_are_over_clusters_where_there_are_some():
 
     tau = found.levels["within_inputs"]["kendall"]
     assert tau.details["df"] == 5
-    assert tau.details["interval"] == "t over clusters, for these people"
+    assert tau.details["interval"] == "t_over_clusters"

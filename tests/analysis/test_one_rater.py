@@ -48,7 +48,7 @@ def check_nothing_is_claimed(criterion) -> None:
     for pair in criterion["pairs"]:
         assert pair["effect"]["value"] is not None
         assert not {"p", "p_corrected"} & set(pair["effect"]["details"])
-        assert pair["effect"]["details"]["untested"] == "needs two raters"
+        assert pair["effect"]["details"]["untested"] == "needs_two_raters"
         assert pair["checks"] == []
         assert pair["finding"]["code"] == "by_one_rater"
         assert write_sentence(pair["finding"]).startswith("This one rater ")

@@ -65,14 +65,15 @@ def rate(rows: list[tuple[str, str, str, float]]) -> Table:
 def test_magnitudes_have_raw_means_and_those_of_ln_and_ln_1_plus_x():
     rows = [(rater, item, "a", value) for item in "xy" for rater, value in (("r", 50), ("s", 200))]
 
-    listed = list_other_figures(rate(rows), FAMILIES["magnitude"], None)
+    figures = {
+        (figure.name, *dict(figure.group).values()): figure
+        for figure in list_other_figures(rate(rows), FAMILIES["magnitude"], None)
+    }
 
-    of_system = {one.name: one for one in listed if one.group == (("system", "a"),)}
-    assert of_system["mean_of_raw_scores"].value == 125
-    assert of_system["mean_of_log"].value == pytest.approx(np.log(100))
-    assert of_system["mean_of_log1p"].value == pytest.approx(np.log(51 * 201) / 2)
-    of_level = [one.group for one in listed if one.name == "alpha_of_raw_scores"]
-    assert (("level", "interval"),) in of_level
+    assert figures["mean_of_raw_scores", "a"].value == 125
+    assert figures["mean_of_log", "a"].value == pytest.approx(np.log(100))
+    assert figures["mean_of_log1p", "a"].value == pytest.approx(np.log(51 * 201) / 2)
+    assert ("alpha_of_raw_scores", "interval") in figures
 
 
 def test_dawid_skene_shares_of_decisions_are_of_each_system():
@@ -81,8 +82,11 @@ def test_dawid_skene_shares_of_decisions_are_of_each_system():
     value = data.value.map({"accept": 1, "reject": 0, "ignore": 2})
     rows = zip(data.rater, data.unit, data.unit.map(system), value, strict=True)
 
-    listed = list_other_figures(rate(list(rows)), FAMILIES["decision"], None)
-    figures = {dict(one.group)["system"]: one for one in listed if one.name == "dawid_skene_share"}
+    figures = {
+        dict(figure.group).get("system"): figure
+        for figure in list_other_figures(rate(list(rows)), FAMILIES["decision"], None)
+        if figure.name == "dawid_skene_share"
+    }
 
     for name in "ab":
         wanted = [
@@ -100,11 +104,13 @@ def test_dawid_skene_shares_of_preferences_are_of_each_pair():
     columns = ["participant", "item", "system_1", "system_2", "preferred"]
     table = make_table(pd.DataFrame(rows, columns=columns))
 
-    listed = list_other_figures(table, FAMILIES["preference"], None)
+    shares = {
+        tuple(dict(figure.group).values()): figure.value
+        for figure in list_other_figures(table, FAMILIES["preference"], None)
+        if figure.name == "dawid_skene_share"
+    }
 
-    assert {one.name for one in listed} == {"dawid_skene_share"}
-    found = {tuple(dict(one.group).values()): one.value for one in listed}
-    assert found == pytest.approx({
+    assert shares == pytest.approx({
         ("a", "b", "first"): 0.75, ("a", "b", "second"): 0.25,
         ("a", "c", "first"): 0.75, ("a", "c", "second"): 0.25,
     })  # fmt: skip

@@ -191,5 +191,5 @@ def test_draws_without_strengths_are_left_out_and_counted():
     # without the one screen that b wins there is no end: in about .9 ** 10 of all draws by item
     assert often.strengths["a"].details["draws_separated"] > 20
     assert often.strengths["a"].low is None
-    assert often.strengths["a"].details["interval"] == "none: separated"
+    assert often.strengths["a"].details["interval"] == "separated"
     assert not often.rank_ranges

@@ -236,7 +236,7 @@ def test_places_that_are_not_told_are_a_reason_of_their_own(report: Report) -> N
 
     assert (unknown["value"], unknown["reason"]) == (None, "places_unknown")
     assert known["value"] == 7 / 8
-    assert known["details"]["test"] == "exact binomial, of answers as independent"
+    assert known["details"]["test"] == "exact_binomial"
 
 
 def test_an_effect_of_the_place_needs_known_places(report: Report, circle) -> None:  # noqa: F811

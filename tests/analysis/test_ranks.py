@@ -117,7 +117,7 @@ def test_mean_of_pairs_of_raters_says_of_how_many_pairs_and_units_it_is():
 
     # r3 never varies: only r1 and r2 have a correlation
     assert found.n == {
-        "units": 6, "ratings": 18, "raters": 3, "units_left_out": 1, "rater pairs": 1
+        "units": 6, "ratings": 18, "raters": 3, "units_left_out": 1, "rater_pairs": 1
     }  # fmt: skip
     assert found.value == pytest.approx(stats.spearmanr([1, 2, 3, 4, 5, 6], [2, 1, 3, 4, 6, 5])[0])
 

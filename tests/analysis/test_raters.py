@@ -62,14 +62,14 @@ def test_reserved_points_are_told_by_rater_and_criterion_beside_the_pool(look):
     assert (found["pool"][key]["value"], found["pool"][key]["n"]) == (0.5, {"ratings": 8})
     other = found["pool"]["short: share_reserved"]
     assert (round(other["value"], 4), other["n"]) == (0.1667, {"ratings": 6})  # 1 of 6
-    columns = [one for one in found["columns"] if one["part"] == "Points meant to be rare"]
-    assert [one["label"] for one in columns] == ["Clear", "Short"]
+    columns = [one for one in found["columns"] if one["part"] == "reserved"]
+    assert [one["criterion"] for one in columns] == ["Clear", "Short"]
 
 
 def test_scales_without_reserved_points_have_no_such_part(look):
     found, _ = look(rate({"p0": [3, 5], "p1": [1, 2]}), RESERVED | {"reserved": []})
 
-    assert "Points meant to be rare" not in {one["part"] for one in found["columns"]}
+    assert "reserved" not in {one["part"] for one in found["columns"]}
     assert found["pool"] == {}
 
 
@@ -84,7 +84,7 @@ def test_how_each_rater_uses_magnitudes_is_told(look):
     assert round(told["sd_log"], 4) == 0.5660
     assert (told["share_of_5s"], told["share_of_10s"]) == (0.75, 0.75)
     assert (told["share_of_standard"], told["ratio"]) == (0.25, 4)
-    assert len([one for one in found["columns"] if one["part"] == "Magnitudes"]) == 6
+    assert len([one for one in found["columns"] if one["part"] == "magnitude"]) == 6
 
 
 def test_a_column_in_which_nobody_has_a_value_is_left_out(look):
@@ -94,9 +94,9 @@ def test_a_column_in_which_nobody_has_a_value_is_left_out(look):
     found, _ = look(rows)
 
     # nobody rated what another rated too
-    labels = {one["label"] for one in found["columns"]}
-    assert "Most used value" in labels
-    assert "Order compared with others" not in labels
+    names = {one["name"] for one in found["columns"]}
+    assert "top_share" in names
+    assert "spearman" not in names
 
 
 def make_texts(words: int, items: int = 10):
@@ -170,7 +170,7 @@ def test_each_rater_s_repeats_are_told(look):
     assert (told["rating: exact"]["value"], told["rating: exact"]["n"]["answers"]) == (0.5, 4)
     assert told["rating: mean_abs_change"]["value"] == 0.75
     assert raters["p1"]["figures"]["rating: exact"]["value"] == 1
-    assert [one["label"] for one in found["columns"]][-2:] == ["Same again", "Mean change"]
+    assert [one["name"] for one in found["columns"]][-2:] == ["exact", "mean_abs_change"]
 
 
 def test_reported_items_are_counted_and_make_no_flag(look):

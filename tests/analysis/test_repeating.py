@@ -210,13 +210,13 @@ def test_one_rater_gives_no_interval_and_says_why():
     found = find_differences(score_twice(make_frame(1, raters=1), make_frame(2)))["A"]
 
     assert (found.low, found.high) == (None, None)
-    assert found.details["interval"] == "none: needs two inputs and two raters or more"
+    assert found.details["interval"] == "needs_two_inputs_and_raters"
 
 
 def test_unknown_raters_leave_intervals_over_items():
     found = find_differences(score_twice(make_frame(1).assign(rater=None), make_frame(2)))["A"]
 
-    assert found.method == "bootstrap over items"
+    assert found.method == "bootstrap_of_items"
     assert found.low < found.high
 
 
@@ -305,7 +305,7 @@ def test_findings_are_upheld_reversed_or_not_found_again():
     assert figure.value == pytest.approx(1 / 3)
     assert figure.n == {"findings": 3, "pairs": 3}
     assert told == {("A", "B"): "upheld", ("A", "C"): "reversed", ("B", "C"): "not_again"}
-    assert "findings share" in figure.details["interval"]
+    assert figure.details["interval"] == "shared_findings"
 
 
 def test_finding_whose_pair_is_not_compared_again_counts_apart():

@@ -11,6 +11,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.report import make_report
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
+from evalsite.results.document.methods import explain_none
 from evalsite.results.report.sentences import write_sentence
 from tests.support.published import published_file
 
@@ -79,7 +80,7 @@ def test_every_figure_has_a_value_or_a_reason_and_its_method(tmp_path, capsys):
         assert (figure["value"] is None) == (figure["reason"] is not None)
         assert figure["method"]
         assert figure["n"]
-        assert figure["low"] is not None or figure["details"]["interval"].startswith("none: ")
+        assert figure["low"] is not None or explain_none(figure["details"]["interval"])
 
 
 def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):

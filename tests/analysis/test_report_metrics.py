@@ -288,9 +288,9 @@ def test_figures_of_systems_count_what_is_drawn(tmp_path: Path) -> None:
         by_name(found["metrics"][0]["levels"]["system"])["pearson"] for found in (plain, clustered)
     )
     assert of_plain["n"] == {"systems": 4, "groups": 3}
-    assert "over inputs, systems kept" in of_plain["details"]["interval"]
+    assert of_plain["details"]["interval"] == "bootstrap_of_inputs_systems_kept"
     assert of_clustered["n"] == {"systems": 4, "clusters": 2}
-    assert "over clusters, systems kept" in of_clustered["details"]["interval"]
+    assert of_clustered["details"]["interval"] == "bootstrap_of_clusters_systems_kept"
 
 
 def test_a_ceiling_says_how_well_halves_of_ratings_agree(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from evalsite.analysis.sample_size import (
     spread_of_decisions,
     spread_of_preferences,
 )
-from evalsite.analysis.simulated_ratings import Design
+from evalsite.analysis.simulated_ratings import Design, Truth
 from tests.analysis.vectors import FOLDER
 
 VECTOR = json.loads((FOLDER / "expected" / "v3_gate_plan__grid.json").read_text(encoding="utf-8"))
@@ -104,7 +104,8 @@ def test_typical_variances_are_those_of_simulated_studies(scale):
     design = Design(items=60, raters=40, per_output=None)
     numbers = get_numbers(find_planned(scale))
     rng = np.random.default_rng(3)
-    values = numbers.simulate(rng, design, PRESETS[scale], 0.0, 120, 2, 0.3, 2)
+    truth = Truth(parts=PRESETS[scale], difference=0.0, points=2, tie_share=0.3)
+    values = numbers.simulate(rng, design, truth, 120)
     differences = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
 
     if scale == "pairs":

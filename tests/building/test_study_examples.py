@@ -13,7 +13,7 @@ from evalsite.building.instrument_change import list_losses
 from evalsite.exports.bundle.format import BUILT
 from evalsite.exports.bundle.read import BadBundle, check_instrument_of
 from evalsite.instruments.schema import Instrument
-from evalsite.results.report.study_facts import collect_facts, describe_evaluated
+from evalsite.results.report.files import read_document
 from evalsite.studies.models import Output, Study
 from evalsite.studies.questions import EXAMPLES, check_own_questions
 from tests.building.test_choosing import TRANSLATIONS, create, keep
@@ -211,11 +211,13 @@ def test_conversation_of_an_example_is_kept_as_its_turns(staff: Client, jane: An
 def test_report_says_that_examples_are_those_of_the_study() -> None:
     study = make_reported_study()
     report = keep_report(study)
-    assert "Examples" not in dict(describe_evaluated(collect_facts(study, report)))
+    assert "own_examples" not in read_document(study, report).codes
 
     study.questions = {EXAMPLES: [example.to_data() for example in study.config.examples] * 2}
 
-    assert dict(describe_evaluated(collect_facts(study, report)))["Examples"][0] == "2"
+    blocks = read_document(study, report).blocks
+    (sentence,) = [block for block in blocks if getattr(block, "code", "") == "own_examples"]
+    assert "2 examples" in sentence.text
 
 
 def test_bundle_keeps_the_examples_and_refuses_those_that_do_not_fit(

@@ -11,8 +11,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from evalsite.analysis.figure import METHODS_VERSION
-from evalsite.exports.bundle.format import REPORT, STUDY
+from evalsite.exports.bundle.format import PEOPLE_ROWS, REPORT, STUDY, dump
 from evalsite.exports.bundle.read import open_bundle
 from evalsite.exports.bundle.rerun import Rerun, rerun_scripts
 from evalsite.results.report.computation import compute_report
@@ -24,6 +23,7 @@ from tests.support.bundles import (
     make_full_study,
     pack,
     read_files,
+    read_rows,
 )
 from tests.support.scripts import find_what_r_lacks
 
@@ -45,19 +45,60 @@ def bundle() -> bytes:
     return pack_with_report()["whole"]
 
 
-def count_one_more(figures: dict[str, Any]) -> dict[str, Any]:
-    figures["kept"]["data"]["ratings"] += 1
-    return figures
+def count_one_more(kept: dict[str, Any]) -> dict[str, Any]:
+    figure = next(one for one in kept["figures"] if one["name"] == "answers_used")
+    figure["value"] += 1
+    return kept
 
 
 @pytest.mark.slow
-def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) -> None:
-    figures = json.loads(read_files(bundle)[REPORT])
+def test_bundle_carries_the_figures_of_the_report_each_with_what_it_is_of(bundle: bytes) -> None:
+    kept = json.loads(read_files(bundle)[REPORT])
 
-    assert figures["kept"]["criteria"]
-    assert figures["kept"]["methods_version"] == METHODS_VERSION
+    names = {figure["name"] for figure in kept["figures"]}
+    assert {"mean", "difference", "alpha", "answers_used", "people"} <= names
+    assert all(figure["unit"] for figure in kept["figures"])
+    means = [figure["group"] for figure in kept["figures"] if figure["name"] == "mean"]
+    assert all(group.keys() == {"criterion", "system"} for group in means)
     # what single raters did is for staff
-    assert "raters" not in figures["kept"]
+    pseudonyms = {row["pseudonym"] for row in read_rows(bundle, PEOPLE_ROWS)}
+    assert pseudonyms
+    assert not [name for name in pseudonyms if name.encode() in read_files(bundle)[REPORT]]
+
+
+@pytest.mark.slow
+def test_the_readme_begins_with_the_report(bundle: bytes) -> None:
+    readme = read_files(bundle)["README.md"].decode()
+
+    chapters = [line for line in readme.splitlines() if line.startswith("#")]
+    assert chapters.index("### Findings") < chapters.index("## This bundle")
+    assert chapters.index("## This bundle") < chapters.index("## Analysis plan")
+
+
+@pytest.mark.slow
+def test_a_report_in_the_readme_that_was_changed_is_remarked_on(bundle: bytes) -> None:
+    other = change(bundle, "README.md", lambda text: text.replace("### Findings", "### Found"))
+
+    assert [remark for remark in examine(other).remarks if "The report in README.md" in remark]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [
+        (lambda kept: {"figures": []}, "report_invalid"),
+        (lambda kept: [1], "report_invalid"),
+        (lambda kept: kept | {"figures": [{"name": {}}]}, "report_invalid"),
+        (lambda kept: kept["basis"].update(made_at="yesterday"), "report_invalid"),
+        (lambda kept: kept["basis"].update(ratings_sha256="0"), "values_differ"),
+        (lambda kept: kept["basis"].update(not_sharing=3), "values_differ"),
+        (lambda kept: kept | {"figures": kept["figures"][1:]}, "figure_differs"),
+    ],
+)
+def test_figures_of_another_shape_are_refused_with_their_code(
+    bundle: bytes, edit: Any, code: str
+) -> None:
+    assert examine(change(bundle, REPORT, edit)).codes == [code]
 
 
 @pytest.mark.slow
@@ -90,22 +131,7 @@ def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
     report = examine(change(bundle, REPORT, count_one_more))
 
     assert report.codes == ["figure_differs"]
-    assert "kept.data.ratings" in report.faults[0].message
-
-
-@pytest.mark.torture
-@pytest.mark.slow
-def test_other_words_for_the_same_figures_are_remarked_on_and_no_fault(bundle: bytes) -> None:
-    def reword(figures: dict[str, Any]) -> dict[str, Any]:
-        criterion = figures["kept"]["criteria"][0]
-        criterion["notes"] = []
-        return figures
-
-    reworded = examine(change(bundle, REPORT, reword))
-
-    assert reworded.faults == []
-    assert any("Some sentences in" in remark for remark in reworded.remarks)
-    assert not any("Some sentences in" in remark for remark in examine(bundle).remarks)
+    assert report.faults[0].message.startswith("answers_used: value is ")
 
 
 def test_figures_of_other_methods_are_left_alone_and_that_is_said(bundle: bytes) -> None:
@@ -142,16 +168,23 @@ def test_a_bundle_of_the_design_has_no_figures() -> None:
 # --- the scripts, run again -----------------------------------------------------------------
 
 
-def rerun(bundle: bytes) -> Rerun:
+def rerun(bundle: bytes, edit: Any = None) -> Rerun:
+    computed = examine(bundle).computed
+    if edit is not None:
+        edit(computed)
     with open_bundle(io.BytesIO(bundle)) as opened:
-        return rerun_scripts(opened)
+        return rerun_scripts(opened, computed)
 
 
 @pytest.mark.torture
 @pytest.mark.slow
 def test_scripts_run_again_give_every_cell_of_the_report(bundle: bytes) -> None:
-    figures = json.loads(read_files(bundle)[REPORT])["kept"]["criteria"]
-    pairs = sum(len(criterion["pairs"]) for criterion in figures)
+    differences = {
+        dump(one["group"])
+        for one in json.loads(read_files(bundle)[REPORT])["figures"]
+        if one["name"] == "difference" and "system_2" in one["group"]
+    }
+    pairs = len(differences)
 
     result = rerun(bundle)
 
@@ -190,13 +223,12 @@ def test_scripts_of_the_bundle_itself_are_never_run(bundle: bytes) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_r")
 def test_a_figure_that_the_scripts_don_t_give_is_a_fault(bundle: bytes) -> None:
-    def turn_verdict(figures: dict[str, Any]) -> dict[str, Any]:
-        pair = figures["kept"]["criteria"][0]["pairs"][0]
+    def turn_verdict(computed: dict[str, Any]) -> None:
+        pair = computed["criteria"][0]["pairs"][0]
         pair["finding"]["code"] = "higher"
         pair["effect"]["details"]["p_corrected"] = 0.001
-        return figures
 
-    result = rerun(change(bundle, REPORT, turn_verdict))
+    result = rerun(bundle, turn_verdict)
 
     assert {fault.code for fault in result.faults} == {"script_differs"}
     assert {fault.file for fault in result.faults} == {"tables-python/pairs.csv"}

@@ -14,13 +14,23 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.exports.bundle import write
 from evalsite.exports.bundle.format import REPORT, STUDY, Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.participants.models import Participant
+from evalsite.results.report.bundled import compute_report as compute_bundled
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
-from tests.support.bundles import change, close, examine, make_full_study, pack, read_files
+from tests.support.bundles import (
+    change,
+    close,
+    examine,
+    make_full_study,
+    pack,
+    read_files,
+    run_here,
+)
 from tests.support.factories import make_annotator, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +44,8 @@ def pack_shared() -> SimpleNamespace:
 
     That person has answers, and one of the two reports for which an item is held.
     """
-    with transaction.atomic():
+    with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write, "run_child", run_here)
         bonus = {"bonus": "2.00", "max_sets": 2, "set_size": 2}
         study = close(make_full_study("fluency", asks_to_share=True, **bonus))
         counted = Annotation.objects.filter(study=study, status="counted")
@@ -143,9 +154,25 @@ def test_report_and_datasheet_count_who_does_not_share() -> None:
     assert shared.sharing == {"asked": shared.asked, "not_sharing": 1}
     said = f"1 of {shared.asked} participants didn’t agree to have their answers published"
     assert said in shared.sheet
-    # its figures rest on everybody
-    assert REPORT in read_files(shared.team)
-    assert REPORT not in read_files(shared.public)
+
+
+def test_report_of_a_bundle_to_publish_is_computed_from_those_who_share() -> None:
+    shared = pack_shared()
+    team, public = (json.loads(read_files(one)[REPORT]) for one in (shared.team, shared.public))
+
+    def find(kept: Any, name: str) -> list[float]:
+        return [one["value"] for one in kept["figures"] if one["name"] == name]
+
+    rows = read_table(shared.public, "ratings")
+    people = {row["participant"] for row in rows if row["status"] == "counted"}
+    assert find(public, "people_not_sharing") == [shared.people]
+    assert max(find(public, "people")) <= len(people)
+    assert find(public, "answers_in")[0] < find(team, "answers_in")[0]
+    report = examine(shared.public)
+    assert report.faults == []
+    assert "Every figure of its report, computed again." in report.checks
+    # nor in the report that begins the README
+    assert not [remark for remark in report.remarks if "README.md" in remark]
 
 
 def test_page_and_command_offer_a_bundle_to_publish(
@@ -165,3 +192,18 @@ def test_page_and_command_offer_a_bundle_to_publish(
     assert job.subject == "data to publish"
     counts = json.loads(read_files(target.read_bytes())[STUDY])["left_out"]
     assert counts == {"participants": 1, "annotations": 0}
+
+
+@pytest.mark.slow
+def test_report_names_the_pairs_of_which_everybody_says_otherwise() -> None:
+    study = close(make_full_study("magnitude"))
+    basis = {"made_at": study.closed_at.isoformat(), "ratings_sha256": "0", "not_sharing": 2}
+    team = compute_bundled(study, basis).computed
+    pair = team["criteria"][0]["pairs"][0]
+    pair["finding"]["code"] = "another"
+
+    report = compute_bundled(study, basis, team)
+
+    expected = [team["criteria"][0]["key"], pair["system_1"], pair["system_2"]]
+    assert report.figures["basis"]["differing"] == [expected]
+    assert "With the answers of people who don’t share them, the finding is another" in report.text

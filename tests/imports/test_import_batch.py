@@ -28,7 +28,7 @@ from evalsite.instruments.installed import find_folder
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Item
 from tests.support.checking import check_file
-from tests.support.factories import answer_item, make_annotator
+from tests.support.factories import answer_item, launch, make_annotator
 from tests.support.uploads import GOOD
 
 
@@ -180,8 +180,16 @@ def test_ids_taken_since_the_check_refuse_the_file(study: Any) -> None:
     assert Batch.objects.count() == 1
 
 
-def test_launched_study_takes_no_items(study: Any) -> None:
-    type(study).objects.filter(pk=study.pk).update(launched_at=timezone.now())
+def test_closed_study_takes_no_items(make_study: Callable[..., Any]) -> None:
+    study = launch(make_study(items=1))
+    type(study).objects.filter(pk=study.pk).update(state="closed", closed_at=timezone.now())
+
+    with pytest.raises(ValidationError, match="Make a new study"):
+        load(study)
+
+
+def test_archived_draft_takes_no_items(study: Any) -> None:
+    type(study).objects.filter(pk=study.pk).update(state="archived")
 
     with pytest.raises(ValidationError, match="Make a new study"):
         load(study)

@@ -137,7 +137,7 @@ def test_check_depends_on_the_instrument_and_on_settings(study: Study, monkeypat
     waiting = upload(study)
     before = find_basis(waiting)
 
-    Study.objects.filter(pk=study.pk).update(groups="together", item_order="file")
+    Study.objects.filter(pk=study.pk).update(groups="together", item_order="uploaded")
     with_groups = find_basis(waiting)
     config = study.config.model_copy(update={"title": "Another"})
     monkeypatch.setattr(Study, "config", config)

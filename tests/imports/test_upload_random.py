@@ -122,7 +122,7 @@ def test_cells_come_out_exactly_as_they_went_in(write: Callable[[Rows], bytes], 
         or not set("\ufffe\uffff") & {char for row in rows for cell in row for char in cell}
     )
     # a name that holds another delimiter without quotes can be read in two ways
-    assume(write is not MINIMAL or not set("".join(rows[0])) & {";", "\t"})
+    assume(write is not MINIMAL or not set("".join(rows[0])) & {";", "\t", "|"})
     said = [row for row in rows[1:] if any(cell.strip() for cell in row)]
 
     table = open_table(io.BytesIO(write(rows)))

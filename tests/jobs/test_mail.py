@@ -6,8 +6,8 @@ import pytest
 import time_machine
 from django.test import Client
 from django.urls import reverse
-from evalsite.annotation.running.expert_mail import send_expert_mail
 
+from evalsite.annotation.running.invitation_mail import send_expert_mail
 from evalsite.jobs.models import OutgoingMail, ScheduledTask
 from evalsite.jobs.outbox import delete_old_mail, post_mail
 from evalsite.jobs.schedule import run_schedule

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from evalsite.participants.recruiting import create_code
 from evalsite.participants.visits import end_visit
 from evalsite.platforms import Outcome
 from tests.support.browsing import MAIN, Watch, answer_all, find_faults_in_turn, follow
@@ -52,7 +53,9 @@ def test_each_way_out_is_accessible_and_sets_no_cookie(page: Page, live_server, 
     faults = {}
     for number, outcome in enumerate(REFUSED):
         for has_code in (True, False):
-            if not has_code:
+            if has_code:
+                create_code(recruitment=recruitment, outcome=Outcome(outcome))
+            else:
                 recruitment.codes.filter(outcome=outcome).delete()
             person = Person(recruitment, number % 3, number % 3).start()
             end_visit(person.me, Outcome(outcome))
@@ -67,6 +70,7 @@ def test_each_way_out_is_accessible_and_sets_no_cookie(page: Page, live_server, 
 @pytest.mark.one_case
 @pytest.mark.parametrize("go", ["decline", "agree"])
 def test_without_scripts_the_way_leads_to_a_code(browser, live_server, recruitment, go):
+    create_code(recruitment=recruitment, outcome=Outcome.NO_CONSENT)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address_of(Person(recruitment), str(live_server)))

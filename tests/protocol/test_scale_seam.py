@@ -167,4 +167,4 @@ def test_every_scale_has_a_family_with_numbers(kind):
     elif family.is_analysed:
         assert get_numbers(family).family is family
     else:
-        assert family.unplanned
+        assert family.planner is None

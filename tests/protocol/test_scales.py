@@ -189,6 +189,17 @@ def test_five_points_are_side_by_side_where_their_words_have_room(middle, style)
 
 
 @pytest.mark.parametrize(
+    ("middle", "style"),
+    [("", "row n7"), ("Neither good nor bad", "row n7"), ("Okay, but could be much better", "")],
+)
+def test_seven_points_are_side_by_side_unless_a_label_is_long(middle, style):
+    labels = ["Bad", "", "", middle, "", "", "Good"]
+    points = [Point(value=value, label=label) for value, label in enumerate(labels, 1)]
+
+    assert Likert(kind="likert", points=points).row_classes == style
+
+
+@pytest.mark.parametrize(
     ("typed", "points"),
     [("0", 5), ("6", 5), ("8", 7), ("3.0", 5), ("３", 5), (" 3", 5), ("", 5), (None, 5)],
 )

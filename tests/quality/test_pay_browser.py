@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.torture
 def test_a_researcher_decides_by_keyboard(page: Page, live_server):
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     work(recruitment, 0)
     work(recruitment, 1, BAD)
     sign_in(page, live_server, make_user(is_superuser=True))
@@ -49,7 +49,7 @@ def test_a_researcher_decides_by_keyboard(page: Page, live_server):
 
 @pytest.mark.torture
 def test_a_person_asks_for_a_review_without_scripts(browser, page, live_server):
-    recruitment = begin()
+    recruitment = begin(set_size=8, items=16)
     person = reject_one(recruitment)
     page.goto(f"{live_server}{person.home}work/")
     faults = [find_faults_in_turn(page)]

@@ -370,7 +370,7 @@ def test_interval_that_is_missing_is_not_made_up_and_nothing_stands_beside_what_
     headline |= {
         "low": None,
         "high": None,
-        "details": {"interval": "none: needs two raters or more"},
+        "details": {"interval": "needs_two_raters"},
     }
     report.save()
 

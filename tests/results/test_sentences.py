@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from evalsite.analysis.figure import REML as METHOD
-from evalsite.results.report.sentences import REML, SENTENCES, write_sentence
+from evalsite.results.report.sentences import SENTENCES, write_sentence
 
 
 def test_a_note_becomes_the_sentence_of_its_code() -> None:
@@ -23,10 +22,6 @@ def test_sentences_need_neither_django_nor_numpy() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_the_model_is_called_what_figures_call_it() -> None:
-    assert REML == METHOD
 
 
 def test_copied_answers_name_nobody_in_a_report() -> None:

@@ -143,7 +143,11 @@ def texts(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """What promptfoo wrote of two prompts and twenty questions."""
+    return write_promptfoo(tmp_path / "results.json")
+
+
+def write_promptfoo(path: Path) -> Path:
+    """Write what promptfoo writes of two prompts and twenty questions."""
     rows = [
         {
             "prompt": {
@@ -165,7 +169,6 @@ def results(tmp_path: Path) -> Path:
     content = {"evalId": "eval-refunds", "results": {
         "version": 3, "prompts": prompts, "results": rows, "stats": {},
     }}  # fmt: skip
-    path = tmp_path / "results.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
@@ -251,7 +254,7 @@ def test_people_come_from_prolific_as_the_guide_says(begin, live_server, texts):
     page.fill("#id_answers_kept_for", "10 years")
     guide.take("Choose the consent page", "consent page", "How long", "ethics approval")
     follow(page, "button[value=continue]:visible")
-    page.fill("#id_pay_per_set", "3.00")
+    page.fill("#id_pay_per_set", "1.05")
     guide.take("Set the work", "Minutes", "Pay")
     follow(page, "button[value=continue]:visible")
     follow(page, "main a[href*='/checks/']")
@@ -259,6 +262,8 @@ def test_people_come_from_prolific_as_the_guide_says(begin, live_server, texts):
     for box in page.locator("[data-question] .number").all():
         box.fill("90")
     follow(page, "main button.main")
+    page.select_option("#id_checks_per_person", "1")
+    follow(page, "main button[value=save]:visible")
     guide.take("Add checks and a question", "Make a check", "Quality")
     go_to(guide, live_server, "study-pilot")
     guide.take("Try it yourself", "Try it")

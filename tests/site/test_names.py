@@ -42,6 +42,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/results/overview/pace.py",
     "evalsite/results/overview/views.py",
     "evalsite/results/quality_page.py",
+    "evalsite/results/overview/studies.py",
     "evalsite/settings.py",
     "evalsite/studies",
     "evalsite/urls.py",

@@ -238,7 +238,7 @@ MAY_READ = {
     # these only write zips
     "evalsite/exports/bundle/write.py": "writes bundles",
     "evalsite/imports/uploads.py": "writes packs of files",
-    "evalsite/results/report/latex_document.py": "writes the sources of a report",
+    "evalsite/results/report/files.py": "writes the sources of a report",
     "evalsite/exports/scripts/analysis.py": "runs beside a bundle, without Evalsite",
 }
 

@@ -20,13 +20,13 @@ from tests.support.browsing import (
     follow,
     read_clipboard,
 )
-from tests.support.factories import add_batch, launch, make_study, make_user
+from tests.support.factories import add_batch, launch, make_study, make_user, open_to_everyone
 from tests.support.rounds import make_round, panel_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DRAFT = (
-    "study-overview",
+    "study-setup",
     "setup-read",
     "setup-quality",
     "setup-work",
@@ -119,7 +119,7 @@ def walk(page, live_server):
     follow(page, ".do button")
     yield "archived"
     page.goto(f"{live_server}{reverse('admin:index')}")
-    follow(page, ".seg >> text=Archived")
+    follow(page, "a[href*=archived]")
     yield "archived studies"
     page.goto(f"{live_server}{reverse('admin:setup-work', args=[draft.pk])}")
     page.fill("#id_k", "0")
@@ -143,10 +143,11 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     user = make_user()
     sign_in(page, live_server, user)
     study = launch(make_study(by=user))
+    open_to_everyone(study)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{live_server}{reverse('admin:study-invite', args=[study.pk])}")
 
-    page.click("text=Copy")
+    page.click("[data-copy=join]")
     page.wait_for_selector("text=Copied.")
 
     copied = read_clipboard(page)
@@ -208,7 +209,7 @@ def test_colleague_creates_an_account_and_is_on_the_team(
 
     follow(page, "text=Accept and create account")
 
-    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert page.url == f"{live_server}{reverse('admin:batch-list', args=[invitation.study_id])}"
     assert (faults, wide) == ([[], []], width)
     assert Membership.objects.get(user__username="priya").role == "editor"
 
@@ -225,5 +226,5 @@ def test_colleague_signs_in_on_the_invitation_and_accepts(page, live_server, inv
     follow(page, "button:text-is('Sign in')")
     follow(page, "text=Accept as ann")
 
-    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert page.url == f"{live_server}{reverse('admin:batch-list', args=[invitation.study_id])}"
     assert Membership.objects.get(user=user).role == "editor"

@@ -12,6 +12,7 @@ from evalsite.accounts.models import fill_in_profile
 from evalsite.annotation.running.setup import describe_setup
 from evalsite.participants.models import Expert
 from evalsite.studies.models import Study
+from tests.site.test_guides_browser import ANSWERS, write_promptfoo
 from tests.site.test_setup_browser import COUNT
 from tests.support.browsing import Watch, choose_files, follow
 from tests.support.factories import make_user
@@ -27,6 +28,7 @@ PLANNED = {
     "read": (301, 5),
     "work": (225, 5),
     "quality": (202, 1),
+    "plan": (226, 6),
     "invite": (192, 5),
     "links": (192, 5),
     "prolific": (228, 4),
@@ -58,6 +60,10 @@ class Walk:
     def type(self, selector: str, text: str) -> None:
         self.clicks += 1
         self.page.fill(selector, text)
+
+    def choose(self, selector: str, label: str) -> None:
+        self.clicks += 1
+        self.page.select_option(selector, label=label)
 
     def press(self, selector: str) -> None:
         self.clicks += 1
@@ -172,6 +178,44 @@ def test_three_colleagues_get_their_links(page, live_server, files):
     assert len(walk.rows) <= 8
     # three to sign in, four to the notice and on; names, add and launch, launch, copy
     assert walk.clicks <= 12
+    assert walk.find_excess() == {}
+    assert watch.found == []
+
+
+@pytest.mark.torture
+def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
+    watch = Watch(page)
+
+    walk = walk_to_read(page, live_server.url, [write_promptfoo(tmp_path / "results.json")])
+    walk.press("#id_has_notice_0")
+    walk.go("button[value=invite]")
+    walk.look("invite")
+    walk.type("#id_names", "Ana Ruiz\nBen Otte\nChiara Conti\nDora Bell\nEli Stone")
+    page.wait_for_selector("#live-launch:has-text('5 people')")
+    walk.go("button[value=launch]")
+    walk.look("launch")
+    walk.go("main a:has-text('Write one')")
+    walk.look("plan")
+    walk.choose("[name=question-0-system]", list(ANSWERS)[1])
+    walk.choose("[name=question-0-relation]", "is not worse than")
+    walk.choose("[name=question-0-other]", next(iter(ANSWERS)))
+    walk.type("[name=question-0-margin]", "20")
+    page.wait_for_selector(".adds b")
+    walk.go("main button.main")
+    walk.look("launch, with the plan")
+    walk.go("main button.main")
+    run_waiting_jobs()
+    study = Study.objects.get()
+    page.goto(f"{live_server.url}{reverse('admin:study-launch', args=[study.pk])}")
+    walk.look("links")
+
+    print(walk.write())  # noqa: T201
+    study.refresh_from_db()
+    assert study.is_launched
+    assert study.k == 5
+    assert Expert.objects.filter(study=study).count() == 5
+    assert page.url.endswith(reverse("admin:study-invite", args=[study.pk]))
+    assert len(walk.rows) <= 10
     assert walk.find_excess() == {}
     assert watch.found == []
 

@@ -23,6 +23,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle import verify
 from evalsite.exports.bundle.anonymous import make_copy
 from evalsite.exports.bundle.compare import Findings, examine_bundle
+from evalsite.exports.bundle.copy import copy_bundle, write_pages
 from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums
 from evalsite.exports.bundle.read import BadBundle, Bundle, open_bundle
 from evalsite.exports.bundle.verify import Report, verify_bundle
@@ -192,21 +193,27 @@ def examine_here(bundle: Bundle, file: Any, report: Report) -> None:
     report.remarks += findings.remarks
     report.faults += findings.faults
     report.plan_versions = findings.plan_versions
+    report.computed = findings.computed
 
 
 def run_here(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
-    """Do what the child process does that makes an anonymous copy, as `examine_here`."""
-    assert task == "anonymise"
-    faults = []
+    """Do what the child process does that makes a copy or a page, as `examine_here`."""
+    findings = Findings()
+    make = {
+        "anonymise": make_copy,
+        "copy": copy_bundle,
+        "page": lambda bundle, folder: write_pages(bundle, findings, folder),
+    }[task]
     try:
         with open_bundle(source) as bundle, no_rows():
-            make_copy(bundle, folder)
+            make(bundle, folder)
     except BadBundle as error:
-        faults.append(astuple(error.fault))
+        findings.faults.append(error.fault)
     except IntegrityError as error:
         return f"The check broke off: {error}"
     finally:
         forget_versions()
+    faults = [astuple(fault) for fault in findings.faults]
     (folder / "findings.json").write_text(json.dumps({"faults": faults}), encoding="utf-8")
     return None
 
@@ -214,6 +221,11 @@ def run_here(source: IO[bytes], folder: Path, *, size: int, task: str = "examine
 def read_files(bundle: bytes) -> Files:
     with ZipFile(io.BytesIO(bundle)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def read_rows(bundle: bytes, name: str) -> list[dict[str, Any]]:
+    """The rows of a file with one JSON object a line."""
+    return [json.loads(line) for line in read_files(bundle)[name].decode().splitlines()]
 
 
 def zip_files(files: Mapping[str, bytes]) -> bytes:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.sessions import LONG_SESSION, set_term
-from evalsite.exports.bundle import anonymous, verify
+from evalsite.exports.bundle import anonymous, public, verify, write
 from evalsite.results.report import files
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
@@ -69,6 +69,8 @@ def checks_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bundles are checked and made anonymous in this process: a child takes seconds to start."""
     monkeypatch.setattr(verify, "_check_in_scratch", examine_here)
     monkeypatch.setattr(anonymous, "run_child", run_here)
+    monkeypatch.setattr(write, "run_child", run_here)
+    monkeypatch.setattr(public, "run_child", run_here)
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
                 "system": name, "n": 6, "outputs": 2, "sd": make_figure("sd_log", 0.3),
                 "headline": make_figure("geometric_mean", value, low=70,
                 high=130, n={"ratings": 6, "raters": 2}, details={"draws": 2000, "interval":
-                "bootstrap over items and raters, percentile"}), "others": [], "counts": None,
+                "bootstrap_of_items_and_raters"}), "others": [], "counts": None,
                 "rank": {"low": rank, "high": rank},
                 "cluster": rank,
             }
@@ -91,7 +91,9 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
         "together": {"correlations": [], "cronbach": None, "decision": None, "ignore": None,
                      "highlights": None},
         "raters": {
-            "columns": [{"key": "median_seconds", "label": "Median seconds"}],
+            "columns": [
+                {"key": "median_seconds", "name": "median_seconds", "criterion": "", "part": ""},
+            ],
             "rows": [{"participant": "p-one", "n": 6, "flags": [flag],
                       "figures": {"median_seconds": make_figure("median_seconds", 21.0)}}],
         },
@@ -107,7 +109,7 @@ def make_facts(**known: Any) -> Facts:
             "title": "Replies", "organisation": "Language Lab", "protocol": "Quality", "origin": "",
             "departures": None, "language": "en", "version": "1", "criteria": (), "data": {},
             "settings": {"k": 3, "set_size": 10}, "texts": {}, "has_practice": False,
-            "has_sheet": False, "offers_sheet": False, "own_examples": 0, "exclusions": (),
+            "has_sheet": False, "offers_sheet": False, "own_examples": None, "exclusions": (),
             "sharing": {}, "changes": (), "import_notes": (), "plan": {}, "software": "Evalsite 1",
             "methods": "7", "seed": 1, "draws": 2000, "sha256": "5" * 64, "made_at": MOMENT,
             **known,
@@ -171,7 +173,12 @@ def keep_report(study: Study, *, everything: Any = None, **known: Any) -> Report
         study=study,
         fingerprint=take_fingerprint(study),
         sha256="5" * 64,
-        content={"kept": make_content(**known), "all": everything},
+        content={
+            "kept": make_content(**known),
+            "all": everything,
+            "plan": {},
+            "collection": {"done": 0, "target": 0},
+        },
     )
     write_charts(study, report)
     return report

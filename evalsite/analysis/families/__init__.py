@@ -1,7 +1,7 @@
 """The families of analysis: each kind of question is analysed as one of them.
 
-A family is a folder with its words (a `Family`) and its `numbers` (a `Numbers`), and one entry in
-`FAMILIES`. Words import nothing heavy, so pages can use them; numbers are imported when needed.
+A family is a folder with its facts (a `Family`) and its `numbers` (a `Numbers`), and one entry in
+`FAMILIES`. Facts import nothing heavy, so pages can use them; numbers are imported when needed.
 """
 
 from collections.abc import Mapping

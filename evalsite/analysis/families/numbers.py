@@ -15,7 +15,7 @@ from evalsite.analysis.metrics import LEVELS
 from evalsite.analysis.mixed import Layout
 from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth
 from evalsite.analysis.table import Table
 
 Ends = tuple[float, float]
@@ -38,14 +38,14 @@ class Numbers:
 
     `levels`: those at which automatic metrics are compared with them. `repeat_level` and
     `repetition_level`: the level of alpha for answers given twice by one person, and by two
-    studies. `change`: the figure of a rater that shows how much answers change, and its label.
+    studies. `change`: the figure of a rater that shows how much answers change.
     """
 
     family: Family
     levels: Sequence[str] = LEVELS
     repeat_level: Level = "ordinal"
     repetition_level: Level = "ordinal"
-    change: tuple[str, str] | None = None
+    change: str = ""
     has_closed_form = True
 
     def prepare(
@@ -123,10 +123,7 @@ class Numbers:
 
     # --- planned
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
         """Return simulated values (rows, systems, raters, items), the last system ahead.
 
         A family that compares returns outcomes of one pair, as the only system.

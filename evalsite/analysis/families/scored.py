@@ -396,11 +396,11 @@ class ScoredNumbers(Numbers):
         # sorted, so that rounding doesn't depend on the order of rows
         values = np.sort(values[(table.rows.system == system).to_numpy()])
         name, n = "sd_log" if self.family.is_log else "sd", {"ratings": len(values)}
-        method = "standard deviation of ratings (n - 1)"
+        method = "sd_of_ratings"
         if len(values) < 2:
             return undefined(name, Reason.TOO_FEW, method=method, n=n)
         sd = float(np.std(np.log(values) if self.family.is_log else values, ddof=1))
-        details = {"interval": "none: it describes these ratings"}
+        details = {"interval": "describes_ratings"}
         return Figure(name=name, method=method, value=sd, n=n, details=details)
 
     # --- pairs
@@ -483,7 +483,7 @@ def _find_difference(tested: Differences, first: int, second: int) -> Figure | N
 
 def name_drawn(table: Table) -> str:
     """Return what a bootstrap resamples: clusters if the study has some, else inputs."""
-    return "clusters of inputs" if (table.rows.cluster != "").any() else "inputs"
+    return "clusters" if (table.rows.cluster != "").any() else "inputs"
 
 
 def write_rank(ranks: tuple[int, int] | None) -> dict[str, int] | None:
@@ -492,15 +492,17 @@ def write_rank(ranks: tuple[int, int] | None) -> dict[str, int] | None:
 
 
 def _name_sides(figure: Figure, better: Better) -> Figure:
-    """Return the figure with its method in the words of the report, where system_1 is the first.
+    """Return the figure with the method of the report, where system_1 is the first.
 
     Superiority is the probability that the first is better or, without a direction, higher.
     """
     if figure.name != "superiority":
         return figure
-    figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")
+    figure, method = (
+        (turn_figure(figure), "first_lower") if better == "lower" else (figure, "first_higher")
+    )
     figure = replace(figure, name="p_higher") if better == "none" else figure
-    return replace(figure, method=f"P(first {sign} second) + .5 P(equal), same item and rater")
+    return replace(figure, method=method)
 
 
 def _list_cautions(

@@ -23,7 +23,7 @@ from evalsite.analysis.table import Table
 
 # --- correlations and Cronbach's alpha ------------------------------------------------
 TOO_ALIKE = 0.8
-_CRONBACH = "Cronbach's alpha, raw"
+_CRONBACH = "cronbach_alpha"
 _TINY = 1e-12
 
 
@@ -250,9 +250,9 @@ def _count_contradictions(
     return [
         Figure(
             name=f"{why}_against_scores",
-            method="count of annotated outputs",
+            method="count_of_outputs",
             value=float((contradictions.why == why).sum()),
-            details={"interval": "none: a count", "limit": limit},
+            details={"interval": "count", "limit": limit},
             n={"outputs": len(scores)},
         )
         for why, limit in limits.items()

@@ -124,7 +124,7 @@ def report_metrics(
             **splits,
         )  # fmt: skip
     return {
-        "human": family.human,
+        "family": family.name,
         "better": better,
         "main": main,
         "outputs": len(human),
@@ -228,7 +228,7 @@ def list_metric_notes(part: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the notes under the figures of metrics."""
     levels = part["metrics"][0]["levels"]
     has_clusters = any("clusters" in figure.n for figure in levels["system"])
-    yield make_note("metrics", human=part["human"], outputs=part["outputs"])
+    yield make_note("metrics", family=part["family"], outputs=part["outputs"])
     if "output" in levels:
         yield make_note("metrics_by_input", has_clusters=has_clusters)
         yield make_note("pairwise_accuracy")

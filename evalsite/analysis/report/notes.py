@@ -275,7 +275,7 @@ def _list_all(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield make_note(
             "order_on_page",
             method=strength.method,
-            interval=strength.details.get("interval", "none"),
+            interval=strength.details.get("interval", ""),
             draws=strength.details.get("draws", 0),
             left_out=strength.details.get("draws_separated", 0),
         )
@@ -320,7 +320,7 @@ def _describe_system(system: Mapping[str, Any], drawn: str) -> Iterator[dict[str
 def _describe_interval(headline: Figure, drawn: str) -> dict[str, Any]:
     draws = headline.details.get("draws")
     if not draws:
-        return make_note("interval_of_headline", how=headline.details.get("interval", "none"))
+        return make_note("interval_of_headline", how=headline.details.get("interval", ""))
     return make_note(
         "interval_by_draws",
         level=headline.level,
@@ -377,11 +377,10 @@ def _describe_pairs(
 def _describe_classics(tests: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     """Yield notes on the tests that old papers report, which see less of the design."""
     for test in tests:
-        name = test.name
-        if name in _CLASSICS:
+        if test.name in _CLASSICS:
             yield make_note(
                 "classic_test",
-                test=name,
+                test=test.name,
                 method=test.method,
                 tied=test.n.get("inputs_tied", 0),
                 incomplete=test.n.get("inputs_incomplete", 0),

@@ -37,7 +37,7 @@ _AT_ONCE = 20_000  # rows of a file that are read at a time
 _MOST_ROUNDS = 10_000
 _CONVERGED = 1e-10
 EQUAL_TEXTS = "equal_on_equal_texts"
-_BARE = {"interval": "none: for comparison with papers that print the value alone"}
+_BARE = {"interval": "bare_in_papers"}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -68,7 +68,7 @@ def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
         for name in sorted(set(system)):
             of_system = values[system == name]
             yield Figure(
-                name=f"mean_of_{form}", method="mean over all ratings",
+                name=f"mean_of_{form}", method="mean_over_ratings",
                 value=float(of_system.mean()), n={"ratings": len(of_system)}, details=_BARE,
                 group=(("system", str(name)),),
             )  # fmt: skip
@@ -119,7 +119,7 @@ def linear_kappa(
     The interval comes from the `draws` of the criterion; by default each unit is an input.
     Undefined: raters_unknown, no_overlap, no_variation.
     """
-    name, method = "linear_kappa", "Cohen's kappa, linear weights, mean over pairs of raters"
+    name, method = "linear_kappa", "linear_kappa_of_pairs"
     if rater is None:
         return undefined(name, Reason.RATERS_UNKNOWN, method=method)
     rows = pd.DataFrame({"unit": np.asarray(unit), "rater": np.asarray(rater),
@@ -137,7 +137,7 @@ def linear_kappa(
             )
             if kappa.value is not None:
                 kappas.append(kappa.value)
-    n = {"units": len(wide), "ratings": len(rows), "rater pairs": len(kappas)}
+    n = {"units": len(wide), "ratings": len(rows), "rater_pairs": len(kappas)}
     details: dict[str, Any] = {"weights": "linear", "shared_units_at_least": SHARED}
     if not kappas:
         return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
@@ -192,7 +192,7 @@ def _has_raters(table: Table, rows: pd.DataFrame) -> bool:
 def _make_share(group: Group, share: float, n: dict[str, int]) -> Figure:
     return Figure(
         name="dawid_skene_share", value=share, n=n, details=_BARE, group=group,
-        method="Dawid and Skene (1979), EM from the shares of votes to convergence",
+        method="dawid_skene",
     )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
         return None
     return Figure(
         name=EQUAL_TEXTS,
-        method="pairs of systems with the same text for an input, rated by one person",
+        method="pairs_of_equal_texts",
         value=float((pairs.value_x == pairs.value_y).mean()),
         n={"pairs": len(pairs), "inputs": int(pairs.group.nunique())},
         details=_BARE,

@@ -112,10 +112,10 @@ def _flag_circles(figures: dict[str, Figure]) -> Flagged:
 
 
 # --- columns and flags of each rater --------------------------------------------------
-RESERVED = "Points meant to be rare"
-PREFERENCES = "Preferences"
-REPEATS = "The same items shown twice"
-PROBLEMS = "Problems reported"
+
+
+# parts whose columns lists of people show
+_OF_LISTS = ("", "scale", "preference")
 
 
 @dataclass
@@ -131,12 +131,17 @@ class RaterTable:
     pool: dict[str, Figure] = field(default_factory=dict)
 
     def add_column(
-        self, key: str, label: str, *, part: str = "", has_n: bool = False, is_detail: bool = False
+        self, name: str, *, key: str = "", criterion: str = "", part: str = "", has_n: bool = False
     ) -> None:
-        """Add a column; `has_n`: cells show n, `is_detail`: lists of people leave it out."""
+        """Add a column of figures; `key`: where rows have them, if not under the name.
+
+        `criterion`: the label of the one it is of, if there are several; `part`: the code of the
+        table it is in; `has_n`: cells show n.
+        """
         self.columns.append(
-            {"key": key, "label": label, "part": part, "has_n": has_n, "is_detail": is_detail}
-        )
+            {"key": key or name, "name": name, "criterion": criterion, "part": part,
+             "has_n": has_n, "is_detail": part not in _OF_LISTS}
+        )  # fmt: skip
 
     def add(self, rater: str, key: str, figure: Figure) -> None:
         if rater in self.raters:
@@ -186,15 +191,17 @@ def add_reserved(
         values = table.of(str(criterion["key"])).rows.value.dropna()
         if not points or not len(values):
             continue
-        key, label = f"{criterion['key']}: share_reserved", str(criterion["label"])
-        rater_table.add_column(key, label, part=RESERVED, has_n=True, is_detail=True)
+        key = f"{criterion['key']}: share_reserved"
+        rater_table.add_column(
+            "share_reserved", key=key, criterion=str(criterion["label"]), part="reserved",
+            has_n=True,
+        )  # fmt: skip
         for row in rows[str(criterion["key"])]:
             rater_table.add(row.rater, key, row.figures["share_reserved"])
         share = float(values.isin(points).mean())
-        phrases = " and ".join(f"{point:g}" for point in points)
         rater_table.pool[key] = Figure(
-            name="share_reserved", method=f"share of {phrases}", value=share,
-            n={"ratings": len(values)}, details={"interval": "none: it describes what was done"},
+            name="share_reserved", method="share_of_reserved", value=share,
+            n={"ratings": len(values)}, details={"interval": "describes_behaviour"},
         )  # fmt: skip
 
 
@@ -209,11 +216,10 @@ def add_family_columns(
     families = [find_family(criterion).name for criterion in rated]
     for criterion in rated:
         family = find_family(criterion)
-        is_only = families.count(family.name) == 1
-        part = family.rater_part if is_only else f"{family.rater_part}: {criterion['label']}"
-        for name, label in family.rater_columns.items():
+        label = "" if families.count(family.name) == 1 else str(criterion["label"])
+        for name in family.rater_columns:
             key = f"{criterion['key']}: {name}"
-            rater_table.add_column(key, label, part=part, is_detail=True)
+            rater_table.add_column(name, key=key, criterion=label, part=family.name)
             for row in rows[str(criterion["key"])]:
                 if name in row.figures:
                     rater_table.add(row.rater, key, row.figures[name])
@@ -224,9 +230,8 @@ def add_preferences(table: Table, rater_table: RaterTable) -> None:
     rows = table.rows[table.rows.outcome.notna()]
     if not len(rows):
         return
-    rater_table.add_column("tie_share", "Ties", part=PREFERENCES, has_n=True)
-    rater_table.add_column("first_share", "First place preferred", part=PREFERENCES, has_n=True)
-    rater_table.add_column("circular_share", "Triples in a circle", part=PREFERENCES, has_n=True)
+    for name in ("tie_share", "first_share", "circular_share"):
+        rater_table.add_column(name, part="preference", has_n=True)
     placed = rows[(rows.shown_first == rows.system_1) | (rows.shown_first == rows.system_2)]
     # answers to one input by one criterion can go in a circle
     unit = rows.criterion + "\0" + rows.group
@@ -263,17 +268,17 @@ def add_repeats(
             level=numbers.repeat_level,
         )  # fmt: skip
         criterion_label = str(criterion["label"]) if len(instrument) > 1 else ""
-        names = {"exact": "Same again"}
-        if numbers.change is not None:
-            change, column = numbers.change
-            names[change] = column
-            flags = flag_changes(compared, name=change, limits=rater_table.limits)
+        names = ["exact"]
+        if numbers.change:
+            names.append(numbers.change)
+            flags = flag_changes(compared, name=numbers.change, limits=rater_table.limits)
             for rater, flag in flags.items():
                 rater_table.raise_flag(rater, flag, criterion_label)
-        for name, words in names.items():
+        for name in names:
             key = f"{criterion['key']}: {name}"
-            label = f"{criterion_label}: {words.lower()}" if criterion_label else words
-            rater_table.add_column(key, label, part=REPEATS, has_n=name == "exact", is_detail=True)
+            rater_table.add_column(
+                name, key=key, criterion=criterion_label, part="repeats", has_n=name == "exact",
+            )  # fmt: skip
             for rater, figures in compared.items():
                 rater_table.add(rater, key, figures[name])
 
@@ -284,10 +289,10 @@ def add_problems(annotations: pd.DataFrame | None, rater_table: RaterTable) -> N
         return
     main = annotations[annotations.kind == "main"]
     by = (main.outcome == "reported").groupby(main.participant).agg(["sum", "count"])
-    rater_table.add_column("reported", "Items reported", part=PROBLEMS, has_n=True, is_detail=True)
+    rater_table.add_column("reported", part="problems", has_n=True)
     for rater, number, count in zip(by.index, by["sum"], by["count"], strict=True):
-        details = {"interval": "none: it describes what was done"}
-        figure = Figure(name="reported", method="count of items reported", value=float(number),
+        details = {"interval": "describes_behaviour"}
+        figure = Figure(name="reported", method="count_of_items", value=float(number),
                         n={"items": int(count)}, details=details)  # fmt: skip
         rater_table.add(str(rater), "reported", figure)
 
@@ -295,20 +300,11 @@ def add_problems(annotations: pd.DataFrame | None, rater_table: RaterTable) -> N
 # --- the part of the report -----------------------------------------------------------
 
 
-SCALE = "Use of the scale"
-_LABELS = {
-    "spearman": "Order compared with others",
-    "offset": "Above others by",
-    "top_share": "Most used value",
-}
+_OF_SCALE = ("spearman", "offset", "top_share")
 # with several criteria, the table shows only what can be compared; the rest shows in flags
 _OF_EACH = ("spearman",)
 _USUAL_WIDTH = 6  # of seven points
-_OF_PAGES = {
-    "median_seconds": "Median seconds",
-    "speed_ratio": "Pace compared with others",
-    "share_under_floor": "Too fast to read",
-}
+_OF_PAGES = ("median_seconds", "speed_ratio", "share_under_floor")
 
 
 def report_raters(
@@ -370,8 +366,8 @@ def _add_pace(
         return
     read = None if words is None else _count_read(timed, words)
     described = describe_pace(rater=timed.participant, seconds=timed.seconds, words=read)
-    for key, label in _OF_PAGES.items():
-        rater_table.add_column(key, label)
+    for name in _OF_PAGES:
+        rater_table.add_column(name)
     for rater, figures in described.items():
         for key in _OF_PAGES:
             if key in figures:
@@ -400,7 +396,7 @@ def _add_checks(annotations: pd.DataFrame | None, rater_table: RaterTable) -> No
     if not len(checks):
         return
     is_right = checks.gold_agrees == "yes"
-    rater_table.add_column("gold_share", "Checks answered right")
+    rater_table.add_column("gold_share")
     judged = check_gold(rater=checks.participant, is_right=is_right, limits=rater_table.limits)
     for rater, (figure, flag) in judged.items():
         rater_table.add(rater, "gold_share", figure)
@@ -424,14 +420,13 @@ def _add_criterion(
         is_log=find_family(criterion).is_log,
         limits=_widen(rater_table.limits, criterion),
     )
-    for key in _LABELS if is_only else _OF_EACH:
-        column = key if is_only else f"{criterion['key']}: {key}"
-        label = _LABELS[key] if is_only else f"{criterion['label']}: {_LABELS[key].lower()}"
-        rater_table.add_column(column, label, part=SCALE)
-        for row in rows:
-            if key in row.figures:
-                rater_table.add(row.rater, column, row.figures[key])
     about = "" if is_only else str(criterion["label"])
+    for name in _OF_SCALE if is_only else _OF_EACH:
+        key = name if is_only else f"{criterion['key']}: {name}"
+        rater_table.add_column(name, key=key, criterion=about, part="scale")
+        for row in rows:
+            if name in row.figures:
+                rater_table.add(row.rater, key, row.figures[name])
     for row in rows:
         for flag in row.flags:
             rater_table.raise_flag(row.rater, flag, about)

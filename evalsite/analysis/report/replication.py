@@ -61,17 +61,16 @@ def _warn_of_outputs(comparison: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     common = comparison["common"]
     first, second = (comparison[side]["outputs"] for side in _SIDES)
     is_pairs = any(find_family(criterion).compares for criterion in comparison["criteria"])
-    noun = "compared pair" if is_pairs else "output"
     if number := common["same_answers"]:
         yield make_note("same_answers", ratings=number)
     if not common["outputs"]:
-        yield make_note("no_shared_outputs", noun=noun)
+        yield make_note("no_shared_outputs", is_pairs=is_pairs)
     elif max(first, second) > common["outputs"] + common["changed"]:
         yield make_note(
-            "other_items", noun=noun, common=common["outputs"], first=first, second=second
+            "other_items", is_pairs=is_pairs, common=common["outputs"], first=first, second=second
         )
     if number := common["changed"]:
-        yield make_note("other_texts", noun=noun, changed=number)
+        yield make_note("other_texts", is_pairs=is_pairs, changed=number)
     for side in _SIDES:
         if systems := common[f"only_{side}"]:
             yield make_note(f"only_{side}", systems=systems)
@@ -99,7 +98,7 @@ def list_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[dict
     moved = [system["moved"] for system in criterion["systems"]]
     drawn = [figure for figure in moved if figure.details.get("draws")]
     return [
-        make_note("repeated_score", score=family.score),
+        make_note("repeated_score", family=family.name),
         make_note("repeated_cv", low=low),
         *(
             make_note(

@@ -241,7 +241,8 @@ class RoundForm(forms.ModelForm):
             self.fields["refuses_phones"].label = "Not on phones"
         else:
             self.fields["places"].required = True
-            self.fields["places"].help_text = "The same number as there."
+            name = self.instance.name_for_people or "the panel"
+            self.fields["places"].help_text = f"The same number as on {name}."
         if platform.person is None or not platform.needs_person:
             del self.fields["takes_typed_ids"]
         self._add_fields()
@@ -296,10 +297,14 @@ class RoundForm(forms.ModelForm):
             if leaves.takes_link:
                 self.fields[f"link_{outcome}"] = self._make_link_field(outcome)
             if leaves.takes_code and not leaves.starts_with_code and not platform.takes_own_code:
+                is_done = outcome == Outcome.COMPLETED
                 self.fields[f"code_{outcome}"] = forms.ChoiceField(
-                    label=LABELS[outcome],
+                    label="People who finish get" if is_done else LABELS[outcome],
                     required=False,
-                    choices=[("", _NO_CODE[leaves.takes_link]), ("code", "Make a code")],
+                    choices=[
+                        ("", "the link" if is_done else "Ask people to return"),
+                        ("code", "a code, made here" if is_done else "Make a code"),
+                    ],
                     initial="code" if getattr(self.codes.get(outcome), "code", "") else "",
                 )
 
@@ -353,7 +358,6 @@ class RoundForm(forms.ModelForm):
                 yield name.removeprefix(prefix), value
 
 
-_NO_CODE = {True: "The link", False: "Ask people to return"}
 # as researchers read them
 LABELS = {
     Outcome.COMPLETED: "Finished",

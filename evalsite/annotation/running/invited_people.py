@@ -23,7 +23,7 @@ def count_out_of_reach(study: Study) -> int:
     if study.has_ended or not find_if_alone(study).exists():
         return 0
     if study.is_launched:
-        return _count_unassigned(study)
+        return count_unassigned(study)
     return count_planned(study, list(study.experts.order_by("pk")))[1]
 
 
@@ -38,7 +38,7 @@ def find_if_alone(study: Study) -> QuerySet[Study]:
     return Study.objects.filter(~Exists(shared), Exists(invited), pk=study.pk)
 
 
-def _count_unassigned(study: Study) -> int:
+def count_unassigned(study: Study) -> int:
     """Return how many answers are missing that nobody has to give.
 
     People have their items, so two bounds are one number here: what each item lacks beyond the

@@ -16,22 +16,15 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import models
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.exports.bundle.compare import load_exactly
-from evalsite.exports.bundle.format import LEFT_OUT_COUNTS, REPORT, REPORT_SOURCES, Contents
+from evalsite.exports.bundle.copy import find_basis, load_study, make_finder, write_copy
+from evalsite.exports.bundle.format import LEFT_OUT_COUNTS, Contents
 from evalsite.exports.bundle.neutral_words import Replacer
 from evalsite.exports.bundle.read import Bundle, read_about
 from evalsite.exports.bundle.verify import run_child, verify_bundle
-from evalsite.exports.bundle.write import (
-    Folder,
-    Packed,
-    measure,
-    pack_folder,
-    write_bundle,
-    write_files,
-)
+from evalsite.exports.bundle.write import COPY, Packed, measure, write_bundle
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import open_zip, read_json
@@ -46,11 +39,10 @@ from evalsite.studies.models import (
     StudyVersion,
     System,
 )
-from evalsite.studies.version_cache import forget_versions
 from evalsite.studies.versions import hash_content, hash_text
 
 Plain = dict[str, Any]
-ARCHIVE, WORDS, FOUND = "anonymous.zip", "words.json", "replaced.json"
+WORDS, FOUND = "words.json", "replaced.json"
 # where researchers' words are kept; inputs, outputs and ids are what people rated
 _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
@@ -105,7 +97,7 @@ def write_anonymous(
             failure = read_json((folder / "findings.json").read_bytes())["faults"]
         if failure:
             raise _refuse(failure)
-        with (folder / ARCHIVE).open("rb") as made:
+        with (folder / COPY).open("rb") as made:
             shutil.copyfileobj(made, target)
         replaced = Counter(read_json((folder / FOUND).read_bytes()))
     packed = measure(target, files=packed.files, ratings=packed.ratings)
@@ -150,18 +142,10 @@ def make_copy(bundle: Bundle, folder: Path) -> None:
         is_public=LEFT_OUT_COUNTS in about,
         is_anonymous=True,
     )
-    with transaction.atomic():
-        study = load_exactly(bundle, about, rename=_rename)
-        _replace_all(replacer)
-        forget_versions()
-    study = Study.objects.select_related("version").get(pk=study.pk)
-    made = Folder(folder / "files")
-    if REPORT in bundle.names:
-        for source in REPORT_SOURCES:
-            made.write_json(REPORT, source.compute(study))
-    write_files(study.pk, contents, made, left_out=about.get(LEFT_OUT_COUNTS))
-    with (folder / ARCHIVE).open("wb") as target:
-        pack_folder(made, target)
+    study = load_study(bundle, about, rename=_rename, edit=lambda: _replace_all(replacer))
+    basis = find_basis(bundle)
+    finder = make_finder(replacer.replace(basis)) if basis else None
+    write_copy(study, contents, folder, about.get(LEFT_OUT_COUNTS), finder)
     (folder / FOUND).write_text(json.dumps(replacer.counts), encoding="utf-8")
 
 

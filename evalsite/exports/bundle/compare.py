@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from itertools import zip_longest
-from math import isclose
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,6 +23,7 @@ from evalsite.annotation.allocation.slots import count_strays
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.exports.bundle.fields import read_fields
+from evalsite.exports.bundle.figures import Figures, compare_figures, read_figures
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     BUILT,
@@ -31,6 +31,7 @@ from evalsite.exports.bundle.format import (
     DATAPACKAGE,
     LEFT_OUT_COUNTS,
     PLAN_LINES,
+    README,
     REPORT,
     REPORT_SOURCES,
     SOFTWARE_FIELDS,
@@ -67,8 +68,6 @@ from evalsite.studies.summary_lines import count_of
 Plain = dict[str, Any]
 _LONGEST = 80
 _RATINGS = name_data("ratings")
-# what a report says of its figures in words, which may become clearer
-_SENTENCES = {"text", "notes"}
 # checks that need what a bundle of the design doesn't have: reports, imported ratings
 _OF_DATA = {"held_against_its_reports", "batch_open_at_the_wrong_time"}
 
@@ -81,6 +80,7 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     plan_versions: list[Plain] = field(default_factory=list)
+    computed: Plain | None = None
 
 
 def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
@@ -241,18 +241,31 @@ class Comparison:
                 "than it would have now."
             )
             return
-        said = self.bundle.read_json(REPORT)
-        for source in REPORT_SOURCES:
-            found = source.compute(self.study)
-            faults = list(compare_figures("", said, found))
-            yield from faults
-            if list(_list_sentences(said)) != list(_list_sentences(found)):
-                self.findings.remarks.append(
-                    f"Some sentences in {REPORT} aren't what this Evalsite writes of its figures. "
-                    "The report was made by an earlier version, or they were changed by hand."
-                )
-            if not faults:
-                self.findings.checks.append("Every figure of its report, computed again.")
+        kept = read_figures(self.bundle)
+        left_out = self.about.get(LEFT_OUT_COUNTS) or {}
+        if kept.basis.ratings_sha256 != self.sums[_RATINGS]:
+            message = f"basis.ratings_sha256 isn't that of {_RATINGS}."
+            yield Fault("values_differ", message, REPORT)
+            return
+        if (kept.basis.not_sharing or 0) != left_out.get("participants", 0):
+            message = f"basis.not_sharing isn't the number in {STUDY}."
+            yield Fault("values_differ", message, REPORT)
+            return
+        basis = kept.basis.to_plain()
+        found = next(source.compute(self.study, basis) for source in REPORT_SOURCES)
+        again = Figures.model_validate(found.figures)
+        faults = list(compare_figures(kept.figures, again.figures))
+        yield from faults
+        if README not in self.bundle.names or not self.bundle.read_text(README).startswith(
+            found.text
+        ):
+            self.findings.remarks.append(
+                f"The report in {README} isn't what this Evalsite writes of its figures. It was "
+                "made by an earlier version, or changed by hand."
+            )
+        if not faults:
+            self.findings.computed = found.computed
+            self.findings.checks.append("Every figure of its report, computed again.")
 
     # files that describe others
 
@@ -320,31 +333,6 @@ class Comparison:
         if not counts:
             return "The analysis plan."
         return f"The analysis plan; answers that were in when a part last changed: {counts}."
-
-
-def compare_figures(name: str, said: Any, found: Any) -> Iterator[Fault]:
-    """Name each figure that differs in its first nine digits: no report prints more than that."""
-    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
-        for key in sorted(said.keys() - _SENTENCES):
-            yield from compare_figures(f"{name}.{key}" if name else key, said[key], found[key])
-    elif isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
-        for place, (one, other) in enumerate(zip(said, found, strict=True)):
-            yield from compare_figures(f"{name}[{place}]", one, other)
-    elif isinstance(said, float) and isinstance(found, float) and isclose(said, found):
-        return
-    elif said != found or type(said) is not type(found):
-        message = f"{name} is {_shorten(said)}, but {_shorten(found)} when computed again."
-        yield Fault("figure_differs", message, REPORT)
-
-
-def _list_sentences(figures: Any) -> Iterator[Any]:
-    """Yield what a report says in words, which `compare_figures` leaves out."""
-    if isinstance(figures, dict):
-        yield from (figures[key] for key in sorted(figures.keys() & _SENTENCES))
-        figures = [figures[key] for key in sorted(figures)]
-    if isinstance(figures, list):
-        for part in figures:
-            yield from _list_sentences(part)
 
 
 def _shorten(value: Any) -> str:

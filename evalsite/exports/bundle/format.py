@@ -38,20 +38,34 @@ FIRST_VERSION = 2
 # what other apps add to study.json about the software, such as the version of methods
 SOFTWARE_FIELDS: dict[str, str] = {}
 
-# the figures of the study's report, if it has one of the very data in the bundle
+# the figures of the report of the data in the bundle, if the study's was computed
 REPORT = "report/figures.json"
 
 
 @dataclass(frozen=True)
-class ReportSource:
-    """Where the figures of reports come from. Each returns plain data with `ratings_sha256`."""
+class BundleReport:
+    """The report of a bundle."""
 
-    # those of a kept report of today's data, or None
-    find: Callable[[Study], dict[str, Any] | None]
-    # those of the data, computed now
-    compute: Callable[[Study], dict[str, Any]]
-    # the study's analysis plan as names and words, the same as in its reports
+    # what report/figures.json holds: "basis", facts that no row holds, and "figures"
+    figures: dict[str, Any]
+    # the same as Markdown, with which the README begins
+    text: str
+    # all that was computed, for the comparison with scripts
+    computed: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ReportSource:
+    """Where reports come from."""
+
+    # the kept one of today's data, or None; with the SHA-256 of the bundle's ratings
+    find: Callable[[Study, str], BundleReport | None]
+    # that of the rows in this database, from its basis; with what the report of all answers found
+    compute: Callable[..., BundleReport]
+    # the study's analysis plan as names and words
     describe_plan: Callable[[Study], list[tuple[str, str]]]
+    # writes the public page of the study in this database into a new folder
+    write_pages: Callable[..., None]
 
 
 # the name of what departs from the plan

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +17,8 @@ from django.utils.text import slugify
 
 from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.write import select_answers, write_bundle
+from evalsite.exports.bundle.public import PageOptions, write_public_page, zip_folder
+from evalsite.exports.bundle.write import Packed, measure, select_answers, write_bundle
 from evalsite.exports.services import has_simulated
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
@@ -28,26 +30,29 @@ from evalsite.studies.summary_lines import name_start
 
 KIND = "bundle"
 KEPT_DAYS = 7
-ANONYMOUS = "anonymous"
+ANONYMOUS, PAGE = "anonymous", "public page"
 
 
 def start_packing(
-    study: Study, contents: Contents, *, by: Any, words: Mapping[str, str] | None = None
-) -> Job:
+    study: Study, contents: Contents, *, by: Any, words: Mapping[str, str] | None = None,
+    page: PageOptions | None = None,
+) -> Job:  # fmt: skip
     """Start a job that packs the study, or return the open one that packs the same.
 
-    `words`: those that an anonymous archive replaces, with what it says instead.
+    `words`: those that an anonymous archive replaces, with what it says instead. `page`: what the
+    public page holds, which is then packed.
     """
     return start_job(
         KIND,
         study_id=study.pk,
         by=by,
-        subject=_name_contents(contents),
+        subject=PAGE if page else _name_contents(contents),
         has_data=contents.has_data,
         has_free_text=contents.has_free_text,
         has_entry_answers=contents.has_entry_answers,
         is_public=contents.is_public,
         words=dict(words or {}),
+        page=page.model_dump() if page else None,
     )
 
 
@@ -136,6 +141,8 @@ def run_packing(job: Job) -> dict[str, Any]:
                     made.packed,
                     {"replaced": made.list_replaced(words), "left": made.left},
                 )
+            elif page := job.params.get("page"):
+                packed = _write_page(study, contents, PageOptions(**page), target)
             else:
                 packed = write_bundle(
                     study.pk,
@@ -158,6 +165,22 @@ def run_packing(job: Job) -> dict[str, Any]:
         "is_simulated": _is_simulated(study, contents),
         **told,
     }
+
+
+def _write_page(
+    study: Study, contents: Contents, options: PageOptions, target: IO[bytes]
+) -> Packed:  # fmt: skip
+    """Write the public page of the study as an archive of one folder."""
+    with (
+        TemporaryFile(dir=settings.DATA_DIR) as bundle,
+        TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-public-") as path,
+    ):
+        packed = write_bundle(study.pk, contents, bundle)
+        folder = Path(path) / f"{name_start(study)}-public"
+        write_public_page(bundle, options, folder)
+        zip_folder(folder, target)
+        files = sum(made.is_file() for made in folder.rglob("*"))
+    return measure(target, files=files, ratings=packed.ratings)
 
 
 def _find_equal(study: Study, sha256: str) -> str | None:

@@ -16,6 +16,7 @@ from evalsite.exports.bundle.format import (
     PLAN_LINES,
     REPORT,
     STUDY,
+    BundleReport,
     Contents,
 )
 from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
@@ -116,17 +117,17 @@ def write_readme(
     *,
     planned: Sequence[tuple[str, str]],
     free_text: Sequence[str],
-    has_report: bool = False,
+    report: BundleReport | None = None,
     has_lines: bool = False,
     left_out: Mapping[str, int] | None = None,
 ) -> str:
-    """Return what the bundle is, how each file is read, and how the scripts are run.
+    """Return the report, what the bundle is, how files are read, and how the scripts are run.
 
-    `planned`: the plan and who was left out, in the words of reports. `free_text`: columns that
-    hold what people wrote in their own words.
+    `planned`: the plan and who was left out, as names and words.
+    `free_text`: columns that hold what people wrote in their own words.
     """
     parts = [
-        f"# {study['title']}",
+        f"{report.text}\n## This bundle" if report else f"# {study['title']}",
         f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
         f"scales {'as shown' if study['versions'] else 'as they would be shown now'}, its items, "
         "its design" + (", and its data." if contents.has_data else "."),
@@ -135,12 +136,11 @@ def write_readme(
         "## Files",
         "\n".join(
             _list_files(
-                study, contents, tables, scripts, has_report=has_report, has_lines=has_lines
+                study, contents, tables, scripts, has_report=bool(report), has_lines=has_lines
             )
         ),
         *_list_import_notes(study),
-        "## Analysis plan",
-        _describe_plan(plan, planned),
+        *_describe_plan(plan, planned),
         *(_describe_reading() if contents.has_data else ()),
         *(_describe_scripts() if contents.has_data and scripts else ()),
         "## People",
@@ -190,8 +190,8 @@ def describe_left_out(left_out: Mapping[str, int]) -> str:
         return "Everyone in this study agreed that their answers may be shared: all are in here."
     return (
         f"**{count_of(people, 'participant')} with {count_of(answers, 'annotation')} left out.** "
-        "Only people who agreed that their answers may be shared are in this bundle. The results "
-        "of the study rest on everybody's answers, so numbers made from these files may differ."
+        "Only people who agreed that their answers may be shared are in this bundle, and its "
+        "figures are computed from their answers alone."
     )
 
 
@@ -212,7 +212,7 @@ def _list_files(
         names = ", ".join(f"`{name}`" for name in scripts)
         yield f"- {names}: every verdict of the report, computed again; see below"
     if has_report:
-        yield f"- `{REPORT}`: every figure of the study's report, computed from these ratings"
+        yield f"- `{REPORT}`: every figure of the report above, of the answers in this bundle"
     yield (
         f"- `{ANALYSIS_PLAN}`: what the researchers decided about the analysis, and how many "
         "answers were in when each part was last changed"
@@ -241,12 +241,16 @@ def _list_files(
     yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
 
 
-def _describe_plan(plan: Mapping[str, Any], planned: Sequence[tuple[str, str]]) -> str:
-    """List what was planned, what departs from it, and who was left out, as reports do."""
+def _describe_plan(
+    plan: Mapping[str, Any], planned: Sequence[tuple[str, str]]
+) -> Iterator[str]:  # fmt: skip
+    """List what was planned, what departs from it, and who was left out."""
     lines = [f"- {name}: {words}." for name, words in planned]
     if plan["repeats"] is not None:
         lines.append(f"- It repeats the study `{plan['repeats']}`.")
-    return "\n".join(lines)
+    if lines:
+        yield "## Analysis plan"
+        yield "\n".join(lines)
 
 
 def _describe_reading() -> Iterator[str]:
@@ -310,8 +314,9 @@ def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
 
 _CHECKING = """\
 With Evalsite installed, this checks every checksum, loads the study into an empty database, checks
-its rules, draws the places from the seed again, and compares the loaded ratings with `ratings.csv`
-(run it, like all commands here, in the folder of Evalsite):
+its rules, draws the places from the seed again, compares the loaded ratings with `ratings.csv`, and
+computes every figure of the report again (run it, like all commands here, in the folder of
+Evalsite):
 
 ```
 .venv/bin/python manage.py verify_bundle FILE.zip

@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from evalsite.exports.bundle.format import ANALYSIS_PLAN, REPORT, SOFTWARE_FIELDS, name_data
-from evalsite.exports.bundle.read import Bundle, Fault, read_about
+from evalsite.exports.bundle.format import ANALYSIS_PLAN, REPORT, name_data
+from evalsite.exports.bundle.read import Bundle, Fault
 from evalsite.exports.scripts import read_scripts
 from evalsite.lib.limited import read_cells
 
@@ -69,23 +69,20 @@ class Rerun:
     faults: list[Fault] = field(default_factory=list)
 
 
-def rerun_scripts(bundle: Bundle) -> Rerun:
-    """Run both scripts on the ratings of a bundle that was verified, and compare."""
-    rerun, about = Rerun(), read_about(bundle)
-    if REPORT not in bundle.names:
-        rerun.remarks.append(
-            f"The scripts weren't run: the bundle has no {REPORT} to compare with. Open the "
-            "study's results before you make the bundle."
+def rerun_scripts(bundle: Bundle, computed: Mapping[str, Any] | None) -> Rerun:
+    """Run both scripts on the ratings of a bundle that was verified, and compare.
+
+    `computed`: the report of the loaded rows, if the bundle's was computed again.
+    """
+    rerun = Rerun()
+    if computed is None:
+        why = (
+            f"its {REPORT} wasn't computed again"
+            if REPORT in bundle.names
+            else f"the bundle has no {REPORT}. Open the study's results before you make the bundle"
         )
+        rerun.remarks.append(f"The scripts weren't run: {why}.")
         return rerun
-    if about.get("methods") != SOFTWARE_FIELDS.get("methods"):
-        rerun.remarks.append(
-            "The scripts weren't run: the report was made with version "
-            f"{about.get('methods')} of the methods, and this Evalsite has "
-            f"{SOFTWARE_FIELDS.get('methods')}."
-        )
-        return rerun
-    report = bundle.read_json(REPORT)["kept"]
     with TemporaryDirectory(prefix="evalsite-rerun-") as path:
         folder = Path(path)
         files = [name_data(name) for name in ("ratings", "annotations", "items")]
@@ -97,7 +94,7 @@ def rerun_scripts(bundle: Bundle) -> Rerun:
             (folder / name).write_text(text, encoding="utf-8")
         for script in SCRIPTS:
             if _run(script, folder, rerun):
-                comparison = compare_tables(report, folder / script.folder, script)
+                comparison = compare_tables(computed, folder / script.folder, script)
                 rerun.checks.append(str(comparison))
                 rerun.remarks += comparison.remarks
                 rerun.faults += comparison.faults
@@ -161,7 +158,7 @@ class Comparison:
 
 
 def compare_tables(report: Mapping[str, Any], folder: Path, script: Script) -> Comparison:
-    """Compare every cell that both have; `report` is its part "kept"."""
+    """Compare every cell that both have; `report` is what was computed for it."""
     comparison = Comparison(script)
     pairs = {_identify(row, _KEYS["pairs"]) for row in _read(folder / "pairs.csv")}
     incomplete = {

@@ -1,4 +1,4 @@
-"""Start a task on a bundle in a scratch database: its check, or its anonymous copy.
+"""Start a task on a bundle in a scratch database: its check, or a copy of it.
 
 Run by verify.py in a separate process: `python -m evalsite.exports.bundle.scratch FOLDER CACHE
 TASK`, with the bundle as standard input. Writes FOLDER/findings.json. An empty database with
@@ -29,6 +29,7 @@ def main() -> None:
     # models can be imported only now
     from evalsite.exports.bundle.anonymous import make_copy  # noqa: PLC0415
     from evalsite.exports.bundle.compare import Findings, examine_bundle  # noqa: PLC0415
+    from evalsite.exports.bundle.copy import copy_bundle, write_pages  # noqa: PLC0415
     from evalsite.exports.bundle.read import BadBundle, Fault, open_bundle  # noqa: PLC0415
 
     findings = Findings()
@@ -36,6 +37,10 @@ def main() -> None:
         with open_bundle(sys.stdin.buffer) as bundle:
             if task == "anonymise":
                 make_copy(bundle, folder)
+            elif task == "copy":
+                copy_bundle(bundle, folder)
+            elif task == "page":
+                write_pages(bundle, findings, folder)
             else:
                 examine_bundle(bundle, findings, folder)
     except BadBundle as error:
@@ -50,6 +55,7 @@ def main() -> None:
                 "remarks": findings.remarks,
                 "faults": [astuple(fault) for fault in findings.faults],
                 "plan_versions": findings.plan_versions,
+                "computed": findings.computed,
             }
         ),
         encoding="utf-8",

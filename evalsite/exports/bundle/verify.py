@@ -31,7 +31,7 @@ from evalsite.exports.bundle.read import (
     read_about,
 )
 from evalsite.exports.bundle.rerun import rerun_scripts
-from evalsite.lib.limited import read_json
+from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.studies.summary_lines import count_of
 
 # a check takes at most this long, and more for a large bundle
@@ -50,6 +50,8 @@ class Report:
     about: dict[str, Any] = field(default_factory=dict)
     # of the frozen plan, with the hash of each (quality/plan_commitment.py)
     plan_versions: list[dict[str, Any]] = field(default_factory=list)
+    # all that the report of the loaded rows is made of; None if it wasn't computed
+    computed: dict[str, Any] | None = None
 
     @property
     def is_sound(self) -> bool:
@@ -90,7 +92,7 @@ def verify_file(path: Path, *, is_rerun: bool) -> Report:
         report = verify_bundle(file)
         if is_rerun and report.is_sound:
             with open_bundle(file) as bundle:
-                result = rerun_scripts(bundle)
+                result = rerun_scripts(bundle, report.computed)
             report.checks += result.checks
             report.remarks += result.remarks
             report.faults += result.faults
@@ -125,11 +127,12 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
             message = failure or "The check stopped without a result."
             report.faults.append(Fault("check_failed", message))
             return
-        found = read_json(findings.read_bytes())
+        found = read_json(findings.read_bytes(), most_values=VALUES_IN_FILE)
     report.checks += found["checks"]
     report.remarks += found["remarks"]
     report.faults += [Fault(*fault) for fault in found["faults"]]
     report.plan_versions = found["plan_versions"]
+    report.computed = found["computed"]
 
 
 def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:

@@ -23,6 +23,7 @@ from evalsite.exports.bundle.job import (
     name_download,
     start_packing,
 )
+from evalsite.exports.bundle.public_views import public_views
 from evalsite.exports.selection import Selection, count_not_sharing
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.live_page import keep_watching
@@ -114,4 +115,5 @@ bundle_views = [
         is_reading=True,
     ),
     *anonymous_views,
+    *public_views,
 ]

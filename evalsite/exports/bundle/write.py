@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import file_digest
+from os import SEEK_END
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -52,6 +53,7 @@ from evalsite.exports.bundle.format import (
     SOFTWARE_FIELDS,
     STUDY,
     WITHOUT_DATA,
+    BundleReport,
     Column,
     Contents,
     dump,
@@ -60,6 +62,7 @@ from evalsite.exports.bundle.format import (
     name_version,
     write_checksums,
 )
+from evalsite.exports.bundle.read import Fault
 from evalsite.exports.bundle.readme import (
     list_all_chapters,
     write_codebook_page,
@@ -69,15 +72,17 @@ from evalsite.exports.bundle.readme import (
     write_texts,
 )
 from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
+from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
-from evalsite.exports.columns import list_files_of
+from evalsite.exports.columns import list_downloads_of, list_files_of
 from evalsite.exports.scripts import read_scripts
-from evalsite.exports.selection import Selection
+from evalsite.exports.selection import Selection, shared
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.lib.csv_writer import write_csv
-from evalsite.lib.limited import read_cells
+from evalsite.lib.limited import VALUES_IN_FILE, read_cells, read_json
+from evalsite.participants.models import Participant
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
@@ -88,6 +93,8 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o644 << 16
 _UNIX = 3
 _BLOCK = 256 * 1024
+# in the folder of a scratch database: how a copy differs, and the copy
+WISH, COPY = "wish.json", "copy.zip"
 
 Progress = Callable[[int, int], None]
 
@@ -114,8 +121,57 @@ def write_bundle(
     with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-bundle-") as path:
         folder = Folder(Path(path))
         ratings = write_files(study_id, contents, folder, progress)
-        pack_folder(folder, target)
-    return measure(target, files=len(folder.files), ratings=ratings)
+        files = len(folder.files)
+        if is_partial(study_id, contents) and (report := _find_report(study_id)):
+            _add_report(folder, report, target)
+            files += 1
+        else:
+            pack_folder(folder, target)
+    return measure(target, files=files, ratings=ratings)
+
+
+def is_partial(study_id: UUID, contents: Contents) -> bool:
+    """Return whether the bundle lacks people whose answers are in the study's report."""
+    study = Study.objects.get(pk=study_id)
+    people = Participant.objects.filter(study=study, is_pilot=False).exclude(shared())
+    return contents.has_data and select_answers(study, contents).only_shared and people.exists()
+
+
+def _find_report(study_id: UUID) -> BundleReport | None:
+    study = Study.objects.select_related("version").get(pk=study_id)
+    found = (source.find(study, "") for source in REPORT_SOURCES)
+    return next(found, None)
+
+
+def _add_report(folder: "Folder", team: BundleReport, target: IO[bytes]) -> None:
+    """Write the archive with the report of the answers in it, computed in a scratch database."""
+    plain = read_json((folder.path / STUDY).read_bytes(), most_values=VALUES_IN_FILE)
+    basis = team.figures["basis"] | {"not_sharing": plain[LEFT_OUT_COUNTS]["participants"]}
+    wish = {"basis": basis, "team": team.computed}
+    with (
+        TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-report-") as path,
+        TemporaryFile(dir=settings.DATA_DIR) as source,
+    ):
+        pack_folder(folder, source)
+        copy_in_child(source, Path(path), wish, target)
+
+
+def copy_in_child(source: IO[bytes], folder: Path, wish: Plain, target: IO[bytes]) -> None:
+    """Write a bundle once more, from the rows that a scratch database holds of it.
+
+    `wish` says how the copy differs (copy.py). ValidationError if it can't be made.
+    """
+    size = source.seek(0, SEEK_END)
+    source.seek(0)
+    (folder / WISH).write_text(json.dumps(wish), encoding="utf-8")
+    failure = run_child(source, folder, size=size, task="copy")
+    if failure is None:
+        faults = read_json((folder / "findings.json").read_bytes())["faults"]
+        failure = " ".join(str(Fault(*fault)) for fault in faults)
+    if failure:
+        raise ValidationError(failure, code="copy_failed")
+    with (folder / COPY).open("rb") as made:
+        shutil.copyfileobj(made, target)
 
 
 def measure(target: IO[bytes], *, files: int, ratings: int) -> Packed:
@@ -134,11 +190,14 @@ def write_files(
     progress: Progress = lambda done, total: None,
     *,
     left_out: Plain | None = None,
+    find_report: Callable[[Study, str], BundleReport | None] | None = None,
 ) -> int:
     """Write every file of the bundle into a folder; return how many ratings there are.
 
     `left_out`: how many were left out before, where the study is that of a bundle.
+    `find_report`: returns the report for ratings of this SHA-256; by default, that of the study.
     """
+    report: BundleReport | None = None
     with consistent_cut():
         # read here, so that it is of the same moment as all rows
         study = Study.objects.select_related("version").get(pk=study_id)
@@ -148,13 +207,17 @@ def write_files(
         left_out = left_out or rows.count_left_out()
         plan, lines = read_plan(study), list_lines(study)
         planned = _describe_plan(study, exclusions, has_data=contents.has_data)
-        if contents.has_data:
-            _write_report(study, folder)
+        if contents.has_data and not (left_out is None and is_partial(study_id, contents)):
+            _, digest = folder.files[name_data("ratings")]
+            finders = [find_report] if find_report else [one.find for one in REPORT_SOURCES]
+            report = next((find(study, digest) for find in finders), None)
+    if report is not None:
+        folder.write_json(REPORT, report.figures)
     progress(1, 3)
     folder.write_json(ANALYSIS_PLAN, plan)
     if lines:
         folder.write(PLAN_LINES, "".join(f"{line}\n" for line in lines))
-    _describe(study, plain, counts, contents, folder, plan, planned, left_out)
+    _describe(study, plain, counts, contents, folder, plan, planned, left_out, report)
     progress(2, 3)
     return int(counts["ratings"])
 
@@ -258,15 +321,6 @@ def _describe_plan(
     return [*rows, *([("Reasons of exclusions", left_out)] if left_out else [])]
 
 
-def _write_report(study: Study, folder: Folder) -> None:
-    """Write the figures of the study's report, if they are of the ratings in this bundle."""
-    for source in REPORT_SOURCES:
-        figures = source.find(study)
-        _, digest = folder.files[name_data("ratings")]
-        if figures is not None and figures["ratings_sha256"] == digest:
-            folder.write_json(REPORT, figures)
-
-
 def _write_shown(name: int | str, content: Plain, folder: Folder) -> None:
     """Write what participants are shown as files to read."""
     folder.write(name_version(name, "instructions.md"), write_instructions(content))
@@ -293,7 +347,7 @@ def select_answers(study: Study, contents: Contents) -> Selection:
 
 def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
-    columns = list_files_of(study)[name]
+    columns = list_downloads_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
     choice = Choice(file=name, only_shared=select_answers(study, contents).only_shared)
     if contents.has_free_text or not withheld:
@@ -338,6 +392,7 @@ def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
 def _describe(
     study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain,
     planned: list[tuple[str, str]], left_out: dict[str, int] | None,
+    report: BundleReport | None,
 ) -> None:  # fmt: skip
     """Write the files that describe the others, checksums last."""
     chapters = list_all_chapters(study)
@@ -383,7 +438,7 @@ def _describe(
             plan,
             planned=planned,
             free_text=_list_free_text(study),
-            has_report=REPORT in folder.files,
+            report=report,
             has_lines=PLAN_LINES in folder.files,
             left_out=left_out,
         ),

@@ -18,7 +18,7 @@ from evalsite.results.analysis_plan.stored import (
     mark_plan,
     own_thresholds,
 )
-from evalsite.results.analysis_plan.wording import write_limit
+from evalsite.results.analysis_plan.wording import LIMITS, write_limit
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Study
 from evalsite.studies.setup_forms import SettingsForm, describe_fields
@@ -37,10 +37,11 @@ class ThresholdField(forms.DecimalField):
         self.limit, self.times = limit, 100 if limit.in_percent else 1
         least, most = (self._write(end) for end in (limit.least, limit.most))
         words = f"Enter a{' whole' if limit.is_whole else ''} number from {least} to {most}."
+        label, measures = LIMITS[limit.key]
         super().__init__(
             required=False,
-            label=f"{limit.label}, in %" if limit.in_percent else limit.label,
-            help_text=f"{limit.measures} Starts at {write_limit(limit, limit.start)}.",
+            label=f"{label}, in %" if limit.in_percent else label,
+            help_text=f"{measures} Starts at {write_limit(limit, limit.start)}.",
             decimal_places=0 if limit.is_whole else 2,
             min_value=Decimal(least),
             max_value=Decimal(most),

@@ -29,6 +29,7 @@ from evalsite.results.analysis_plan.stored import find_level
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_times_wider
 from evalsite.results.power.forms import count_points
+from evalsite.results.power.words import SOURCES
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 from evalsite.studies.version_cache import read_instrument
@@ -276,7 +277,8 @@ def find_spread(study: Study, criterion: Criterion) -> Spread | None:
     if planner is None or (planner.has_points and not has_ends):
         return None
     source = planner.sources[0]
-    return Spread(variances=_take_typical(criterion, source), studies=0, origin=source.origin)
+    origin = SOURCES[planner.simulation, source.key][1]
+    return Spread(variances=_take_typical(criterion, source), studies=0, origin=origin)
 
 
 def _take_typical(criterion: Criterion, source: Source) -> Variances:

@@ -39,6 +39,7 @@ from evalsite.results.analysis_plan.stored import (
     read_plan,
 )
 from evalsite.results.analysis_plan.wording import (
+    LIMITS,
     STOPPING,
     describe_deviation,
     describe_hypothesis,
@@ -251,7 +252,8 @@ def show_limits(request: HttpRequest, study: Study) -> HttpResponseBase:
         "version": len(stored.versions),
         "limits": [
             {
-                "limit": limit,
+                "label": LIMITS[limit.key][0],
+                "measures": LIMITS[limit.key][1],
                 "value": write_limit(limit, own.get(limit.key, limit.start)),
                 "start": write_limit(limit, limit.start),
                 "is_own": limit.key in own,

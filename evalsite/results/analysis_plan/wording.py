@@ -16,6 +16,114 @@ Rows = list[tuple[str, str]]
 OWN_ERRORS = "a separate one for each pair of systems"
 STOPPING = {"answers": "all planned answers are in", "closing": "the closing date is reached"}
 
+# what each threshold is called, and what it measures
+LIMITS = {
+    "top_share": (
+        "One value nearly always",
+        "Share of a rater’s ratings that are their most used value. Flagged above this on"
+        " every criterion, if others give that value so rarely that chance doesn’t "
+        "explain it.",
+    ),
+    "top_share_ratings": (
+        "One value nearly always: answers needed",
+        "People with fewer answers are not flagged for their most used value.",
+    ),
+    "sd_ratio": (
+        "Little variation",
+        "Standard deviation of a rater’s ratings, in % of the median rater’s. Flagged "
+        "below this, from 20 ratings on.",
+    ),
+    "identical": (
+        "All criteria alike",
+        "Share of outputs to which a rater gives one value on all criteria. Flagged above this.",
+    ),
+    "identical_others": (
+        "All criteria alike: the other raters",
+        "Flagged only where the other raters’ median share is below this.",
+    ),
+    "floor_share": (
+        "Pages too fast to read",
+        "Share of a person’s pages that took less than a second for every 10 words that "
+        "were new to them. Flagged from this share on.",
+    ),
+    "floor_pages": (
+        "Pages too fast to read: pages needed",
+        "People with fewer pages are not flagged for them.",
+    ),
+    "speed_ratio": (
+        "Fast",
+        "Median seconds for an item, in % of the median rater’s. Flagged below this, if "
+        "at least 20% of the pages were too fast to read.",
+    ),
+    "speed_answers": (
+        "Fast: answers needed",
+        "People with fewer answers are not flagged as faster than others.",
+    ),
+    "speed_answers_alone": (
+        "Fast, where words aren’t known: answers needed",
+        "The same where nobody knows how many words a page shows.",
+    ),
+    "rho": (
+        "Orders outputs unlike the others",
+        "Rank correlation with the mean of the others, over all criteria. Flagged below "
+        "this, if all of its 95% interval is below the mean of all people.",
+    ),
+    "rho_ratings": (
+        "Orders outputs unlike the others: answers needed",
+        "With fewer answers, the line for few answers holds.",
+    ),
+    "rho_few": (
+        "Orders outputs unlike the others, few answers",
+        "The same line for people with fewer answers than that.",
+    ),
+    "rho_few_ratings": (
+        "Orders outputs unlike the others, few: answers needed",
+        "People with fewer answers are not flagged for their order.",
+    ),
+    "offset_sds": (
+        "Higher or lower than the others",
+        "Distance from what others give to the same outputs, in robust standard "
+        "deviations of raters. Flagged above this, if it is more than half a point (of "
+        "magnitudes: a ratio of 1.25) and the 95% interval leaves out the middle of "
+        "raters.",
+    ),
+    "reserved": (
+        "Points meant to be rare",
+        "Share of a rater’s ratings on points meant for difficult cases. Flagged above this.",
+    ),
+    "reserved_ratio": (
+        "Points meant to be rare, beside the others",
+        "The same share, in times that of all raters. Flagged above this too, where it is"
+        " the lower of the two lines.",
+    ),
+    "reserved_ratings": (
+        "Points meant to be rare: ratings needed",
+        "Raters with fewer ratings are not flagged for points meant to be rare.",
+    ),
+    "drift": (
+        "Ratings rise or fall, in points",
+        "Points by which ratings rise or fall over a set or over the study. Flagged above"
+        " this, if the 95% interval leaves out zero.",
+    ),
+    "change_quantile": (
+        "Otherwise the second time",
+        "How much ratings change when the same item is shown again. Flagged where they "
+        "change more than those of this share of raters, of five or more.",
+    ),
+    "gold": (
+        "Checks answered right",
+        "Share of gold and attention items that a rater answers right. Flagged below this.",
+    ),
+    "attention": (
+        "Attention checks failed",
+        "Share of attention checks that a person fails. Flagged from this share on.",
+    ),
+    "attention_checks": (
+        "Attention checks failed: checks needed",
+        "People with fewer attention checks are not flagged for failing them.",
+    ),
+}
+
 
 def write_limit(limit: Limit, value: float) -> str:
     """ "70%", "0.1" or "20": the threshold as people enter it."""
@@ -226,7 +334,7 @@ def describe_rules(plan: Plan) -> str:
 def _describe_thresholds(plan: Plan) -> str:
     moment = describe_moment(plan, "thresholds")
     own = [
-        f"{BY_KEY[key].label}: {write_limit(BY_KEY[key], value)} (the software starts with "
+        f"{LIMITS[key][0]}: {write_limit(BY_KEY[key], value)} (the software starts with "
         f"{write_limit(BY_KEY[key], BY_KEY[key].start)})"
         # PostgreSQL keeps what JSON holds in an order of its own
         for key in plan["limits"]

@@ -12,7 +12,6 @@ from evalsite.analysis.figure import Figure
 from evalsite.results.document.axis import Axis
 from evalsite.results.document.blocks import (
     Block,
-    Cell,
     Chart,
     Code,
     Document,
@@ -25,8 +24,7 @@ from evalsite.results.document.blocks import (
 from evalsite.results.document.figures import hold_together, write_figure
 from evalsite.results.document.svg import draw_axis, draw_mark, draw_svg, find_axis
 
-_STYLE = Path(__file__).with_name("style.css")
-_EMPTY = SafeString("")
+STYLE = Path(__file__).with_name("style.css")
 
 
 def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
@@ -45,12 +43,12 @@ def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
         else:
             sentences = [block for block in run if isinstance(block, Sentence)]
             parts.append(_RUNS[kind](sentences))
-    return SafeString("\n".join(parts))
+    return format_html_join("\n", "{}", ((part,) for part in parts))
 
 
 def render_page(document: Document) -> str:
     """Return the document as a page that needs no other file."""
-    style = f"data:text/css;base64,{b64encode(_STYLE.read_bytes()).decode()}"
+    style = f"data:text/css;base64,{b64encode(STYLE.read_bytes()).decode()}"
     context = {"title": document.title, "style": style, "body": render_html(document)}
     return render_to_string("results/document.html", context)
 
@@ -65,8 +63,12 @@ def _write_paragraph(sentences: Sequence[Sentence]) -> SafeString:
 def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
     rows = format_html_join(
         "\n",
-        '<li><a href="#{}">{}</a><p>{}</p></li>',
-        ((one.link, one.question, hold_together(one.text)) for one in sentences),
+        '<li><a href="{}">{}</a><p>{}</p></li>',
+        (
+            # an anchor of this page, or one of another
+            (one.link if "#" in one.link else f"#{one.link}", one.question, hold_together(one.text))
+            for one in sentences
+        ),
     )
     return format_html('<ul class="finds">\n{}\n</ul>', rows)
 
@@ -76,7 +78,10 @@ def _write_notes(sentences: Sequence[Sentence]) -> SafeString:
         "\n",
         "<li{}><p>{}</p></li>",
         (
-            (SafeString(' class="ok"') if one.kind == "note" else _EMPTY, hold_together(one.text))
+            (
+                format_html(' class="{}"', "ok") if one.kind == "note" else "",
+                hold_together(one.text),
+            )
             for one in sentences
         ),
     )
@@ -92,8 +97,8 @@ _RUNS = {"paragraph": _write_paragraph, "findings": _write_findings, "notes": _w
 def _write_block(block: Block) -> SafeString:
     match block:
         case Heading():
-            anchor = format_html(' id="{}"', block.anchor) if block.anchor else _EMPTY
-            level = SafeString(f"h{block.level}")
+            anchor = format_html(' id="{}"', block.anchor) if block.anchor else ""
+            level = f"h{block.level}"
             return format_html("<{}{}>{}</{}>", level, anchor, hold_together(block.text), level)
         case Sentence():
             return _write_headline(block)
@@ -113,17 +118,13 @@ def _write_headline(sentence: Sentence) -> SafeString:
     """Write a planned question with its answer, or what an answer is without a question."""
     outcome = sentence.code.rpartition("_")[2]
     kind = outcome if outcome in ("yes", "no", "open") else ""
-    question = (
-        format_html("<h2>{}</h2>", hold_together(sentence.question))
-        if sentence.question
-        else _EMPTY
-    )
+    question = sentence.question and format_html("<h2>{}</h2>", hold_together(sentence.question))
     answer = sentence.answer and format_html(
         '<p class="answer">{}</p>', hold_together(sentence.answer)
     )
     return format_html(
         '<section class="decide {}">{}{}<p>{}</p></section>',
-        kind, question, answer or _EMPTY, hold_together(sentence.text),
+        kind, question, answer, hold_together(sentence.text),
     )  # fmt: skip
 
 
@@ -139,11 +140,11 @@ def write_html_table(table: Table) -> SafeString:
         ),
     )
     if axis is not None:
-        head += SafeString("<th></th>")
+        head = format_html("{}<th></th>", head)
     body = _write_rows(table, table.rows, axis)
     foot = _write_rows(table, table.foot, None)
     if axis is not None:
-        cells = SafeString("<td></td>" * len(table.columns))
+        cells = format_html_join("", "<td>{}</td>", [("",)] * len(table.columns))
         foot += format_html('<tr>{}<td class="fig">{}</td></tr>', cells, draw_axis(axis))
     has_head = any(column.label for column in table.columns)
     name = "paper" if table.name == "paper" else "figure" if axis is not None else "plain"
@@ -152,8 +153,8 @@ def write_html_table(table: Table) -> SafeString:
         '<table class="{}"><caption>{}</caption>{}<tbody>\n{}\n</tbody>'
         "{}</table></div>",
         table.caption.partition(". ")[0], name, hold_together(table.caption),
-        format_html("<thead><tr>{}</tr></thead>\n", head) if has_head else _EMPTY, body,
-        format_html("<tfoot>\n{}\n</tfoot>", foot) if foot else _EMPTY,
+        format_html("<thead><tr>{}</tr></thead>\n", head) if has_head else "", body,
+        format_html("<tfoot>\n{}\n</tfoot>", foot) if foot else "",
     )  # fmt: skip
 
 
@@ -170,7 +171,7 @@ def _find_marked(row: Sequence[Entry]) -> Figure | None:
 def _write_rows(
     table: Table, rows: Sequence[Sequence[Entry]], axis: Axis | None
 ) -> SafeString:  # fmt: skip
-    return SafeString("\n".join(_write_row(table, row, axis) for row in rows))
+    return format_html_join("\n", "{}", ((_write_row(table, row, axis),) for row in rows))
 
 
 def _write_row(table: Table, row: Sequence[Entry], axis: Axis | None) -> SafeString:
@@ -184,13 +185,13 @@ def _write_row(table: Table, row: Sequence[Entry], axis: Axis | None) -> SafeStr
         )  # fmt: skip
     if axis is not None:
         figure = _find_marked(row)
-        mark = _EMPTY if figure is None else draw_mark(figure, axis)
+        mark = "" if figure is None else draw_mark(figure, axis)
         cells.append(format_html('<td class="fig">{}</td>', mark))
-    return format_html("<tr>{}</tr>", SafeString("".join(cells)))
+    return format_html("<tr>{}</tr>", format_html_join("", "{}", ((cell,) for cell in cells)))
 
 
-def _is_number(is_number: bool) -> SafeString:
-    return SafeString(' class="n"') if is_number else _EMPTY
+def _is_number(is_number: bool) -> str:
+    return format_html(' class="{}"', "n") if is_number else ""
 
 
 def _write_entry(entry: Entry) -> str:
@@ -200,11 +201,6 @@ def _write_entry(entry: Entry) -> str:
         return entry
     if entry.link:
         return format_html('<a href="{}">{}</a>', entry.link, entry.text)
-    text = (
-        format_html("<b>{}</b>", entry.text) if entry.is_strong else format_html("{}", entry.text)
-    )
-    return text + _write_letter(entry)
-
-
-def _write_letter(cell: Cell) -> SafeString:
-    return format_html("<sup>{}</sup>", cell.above) if cell.above else _EMPTY
+    text = format_html("<b>{}</b>", entry.text) if entry.is_strong else entry.text
+    letter = format_html("<sup>{}</sup>", entry.above) if entry.above else ""
+    return format_html("{}{}", text, letter)

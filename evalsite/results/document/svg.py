@@ -41,17 +41,17 @@ def find_axis(figures: Sequence[Figure], reference: float | None = None) -> Axis
     )
 
 
-def draw_mark(figure: Figure, axis: Axis, reference: float | None = None) -> SafeString:
+def draw_mark(figure: Figure, axis: Axis, reference: float | None = None) -> str:
     """Return a dot with its interval on the axis; nothing for a figure without a value."""
     mark = make_mark(axis, figure.value, figure.low, figure.high)
     if mark is None:
-        return SafeString("")
+        return ""
     grid = format_html_join(
         "",
         '<line class="grid" x1="{}" x2="{}" y2="100%"/>',
         ((tick.place, tick.place) for tick in axis.ticks),
     )
-    rule = whisker = SafeString("")
+    rule = whisker = ""
     if reference is not None:
         place = axis.place(reference)
         rule = format_html(
@@ -139,7 +139,7 @@ def _draw_stacked(chart: Chart) -> SafeString:
         'aria-label="{}">{}</svg></td></tr>',
         (
             (name, ", ".join(f"{part} {share:.0%}" for part, share in shares),
-             SafeString("".join(_draw_parts(shares, shades))))
+             _draw_parts(shares, shades))
             for name, shares in stacks
         ),
     )  # fmt: skip
@@ -156,7 +156,7 @@ def _draw_stacked(chart: Chart) -> SafeString:
     )  # fmt: skip
 
 
-def _draw_parts(shares: Sequence[tuple[str, float]], shades: dict[str, str]) -> list[SafeString]:
+def _draw_parts(shares: Sequence[tuple[str, float]], shades: dict[str, str]) -> SafeString:
     drawn, start = [], 0.0
     for name, share in shares:
         drawn.append(
@@ -173,7 +173,7 @@ def _draw_parts(shares: Sequence[tuple[str, float]], shades: dict[str, str]) -> 
                 )
             )  # fmt: skip
         start += share
-    return drawn
+    return format_html_join("", "{}", ((part,) for part in drawn))
 
 
 # --- points -------------------------------------------------------------------------------------

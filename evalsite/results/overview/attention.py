@@ -7,7 +7,7 @@ from django.db.models import OuterRef, Subquery
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.held_items import LEAST_HELD, count_waiting, name_reason
-from evalsite.annotation.running.invited_people import count_out_of_reach
+from evalsite.annotation.running.invited_people import count_unassigned
 from evalsite.annotation.running.kept_places import (
     IDLE_MINUTES,
     count_places,
@@ -69,7 +69,7 @@ def list_tasks(
     if reader.sees_identities and activity.reviews:
         tasks += [Task(key="reviews", count=activity.reviews, until=activity.review_due_at)]
     if is_live and lacks_answers:
-        tasks += _out_of_reach(study, activity) + _waiting_for(people)
+        tasks += _out_of_reach(study, people) + _waiting_for(people)
         if progress.last_at is None and not people and not study.is_past_its_end:
             tasks += [Task(key="invite")]
     if flagged := count_flagged(study, activity):
@@ -106,8 +106,8 @@ def _by_state(study: Study, progress: Progress, *, is_owner: bool) -> list[Task]
     return [Task(key="decide", count=int(is_owner))] if needs_decision(study) else []
 
 
-def _out_of_reach(study: Study, activity: Activity) -> list[Task]:
-    missing = count_out_of_reach(study) if activity.is_for_invited else 0
+def _out_of_reach(study: Study, people: list[Invited]) -> list[Task]:
+    missing = count_unassigned(study) if people and people[0].is_alone else 0
     return [Task(key="reach", count=missing)] if missing else []
 
 

@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.participants.models import Expert, ExpertMail, ParticipantLink
 from evalsite.studies.models import Study
 
@@ -30,6 +31,7 @@ class Invited:
     answered_at: datetime | None
     sent_at: datetime
     is_mailed: bool
+    is_alone: bool  # with the other people invited by name: nobody else can come
     state: str  # left, done, unopened, opened, working or stopped
 
     @property
@@ -54,6 +56,7 @@ def list_invited(study: Study, moment: datetime, *, sees_identities: bool) -> li
             answered_at=Subquery(answers.values("submitted_at")[:1]),
             has_opened=Exists(links),
             mailed_at=Subquery(mails.values("sent_at")[:1]),
+            is_alone=Exists(find_if_alone(study)),
         )
     )
     launched_at = study.launched_at or moment
@@ -80,6 +83,7 @@ def _describe(
         answered_at=expert.answered_at,
         sent_at=expert.mailed_at or max(expert.created_at, launched_at),
         is_mailed=expert.mailed_at is not None,
+        is_alone=expert.is_alone,
         state=_find_state(expert, moment),
     )
 

@@ -75,7 +75,7 @@ def _notify(user: User, choice: MailChoice, own: list[tuple[StudyRow, int]]) -> 
     if not shown:
         return False
     said = "\n".join(
-        sorted(f"{row.study.pk} {row.flag} {row.held} {reviews}" for row, reviews in urgent)
+        sorted(f"{row.study.pk} {row.flag} {row.reported} {reviews}" for row, reviews in urgent)
     )
     digest = sha256(said.encode()).hexdigest()
     moment = now()

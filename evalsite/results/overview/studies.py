@@ -74,7 +74,7 @@ class StudyRow:
     progress: Outline
     left: int
     missing: int  # what a draft lacks before its launch
-    held: int  # reported items
+    reported: int  # items that people reported
     unopened: int  # links that nobody opened for days
     flag: str
     is_undecided: bool  # closed, and its rules for exclusions neither applied nor declined
@@ -85,7 +85,7 @@ class StudyRow:
 
     @property
     def is_urgent(self) -> bool:
-        return bool(self.flag or self.held)
+        return bool(self.flag or self.reported)
 
     @property
     def task(self) -> str:
@@ -93,7 +93,7 @@ class StudyRow:
         facts = {
             "missing": self.missing,
             self.flag: self.flag,
-            "held": self.held,
+            "held": self.reported,
             "slow": self.is_slow,
             "unopened": self.unopened,
             "decide": self.is_undecided,
@@ -178,7 +178,7 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
             progress=progress,
             left=max(0, progress.target - progress.done),
             missing=_count_missing(study, progress, row),
-            held=row["held"] if study.state in _RUNNING else 0,
+            reported=row["held"] if study.state in _RUNNING else 0,
             unopened=row["unopened"] if _is_long_open(study, moment) and not flag else 0,
             flag=flag,
             is_undecided=row["is_undecided"],

@@ -72,7 +72,7 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _describe(study: Study, reader: Reader) -> dict[str, Any]:
-    moment, activity = now(), activity_of(study)
+    moment, activity = now(), activity_of(study, has_others=False)
     progress = progress_of(study)
     counts = count_by_hour(study) if progress.last_at is not None else []
     forecast = _forecast(study, progress, counts, moment)

@@ -8,7 +8,7 @@ from evalsite.analysis.figure import make_note
 from evalsite.results.document.figures import write_value
 from evalsite.results.models import Report
 from evalsite.results.report.sections.further import read_own
-from evalsite.results.report.sections.people import name_flag
+from evalsite.results.report.sections.people import name_column, name_flag
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of
 
@@ -53,7 +53,7 @@ def read_notes(report: Report | None) -> dict[str, Noted]:
             continue
         raters = content["raters"]
         labels = {
-            column["key"]: column["label"]
+            column["key"]: name_column(column)
             for column in raters["columns"]
             if not column.get("is_detail")
         }

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
-from evalsite.participants.models import ItemSet
+from evalsite.participants.models import ItemSet, Participant
 from evalsite.quality.models import AnalysisPlan, Approval, Exclusion, PeopleFigures
 from evalsite.quality.pay import list_payable
 from evalsite.quality.people_figures import find_figures, read_people
@@ -61,19 +61,21 @@ def count_flagged(study: Study, activity: Activity) -> int:
         return 0
     plan = AnalysisPlan(study=study, thresholds=activity.thresholds)
     limits = make_thresholds(own_thresholds(study, plan))
-    flagged = _find_flagged(study.pk, activity.measured_at, limits)
-    if not flagged:
-        return 0
-    excluded = Exclusion.objects.active().filter(participant=OuterRef("pk"))
-    people = study.participants.filter(pk__in=flagged, withdrawn_at=None)
-    return people.exclude(Exists(excluded)).count()
+    gone = (activity.excluded, activity.left_early)
+    return _count_flagged(study.pk, activity.measured_at, limits, gone)
 
 
 @lru_cache(maxsize=256)
-def _find_flagged(study_id: UUID, _measured_at: datetime, limits: Thresholds) -> frozenset[int]:
-    """Return who is flagged; worked out once, until people are measured again."""
+def _count_flagged(
+    study_id: UUID, _measured_at: datetime, limits: Thresholds, _gone: tuple[int, int]
+) -> int:
+    """Count the flagged; once, until people are measured again, excluded, or leave."""
     people = read_people(PeopleFigures.objects.filter(study=study_id).first())
-    return frozenset(flag_people(people, limits))
+    excluded = Exclusion.objects.active().filter(participant=OuterRef("pk"))
+    flagged = Participant.objects.filter(
+        study=study_id, pk__in=list(flag_people(people, limits)), withdrawn_at=None
+    )
+    return flagged.exclude(Exists(excluded)).count()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ def list_models(study: Study, report: Report | None) -> dict[str, dict[str, Any]
         return {}
     kept = report.content["kept"]
     planners = {one.key: get_family(one.family).planner for one in study.config.criteria}
-    untold = {key for key, planner in planners.items() if planner and planner.no_results}
+    untold = {key for key, planner in planners.items() if planner and not planner.shows_spread}
     data = kept.get("data", {})
     simulated = data.get("origins", {}).get("simulated", 0)
     found = {

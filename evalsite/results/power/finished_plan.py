@@ -17,6 +17,7 @@ from evalsite.results.power.design_search import (
     count_times_wider,
     find_source,
 )
+from evalsite.results.power.words import PLANNERS, SOURCES
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, format_money
 
@@ -156,7 +157,7 @@ def find_smallest(rows: list[dict[str, Any]], works: list[Work]) -> int | None:
 def _describe_difference(study: Study, choice: dict[str, Any]) -> str:
     asked = choice["asked"]
     label = study.config.criterion_by_key[choice["criterion"]].label
-    words = list_planners()[choice["scale"]].difference
+    words = PLANNERS[choice["scale"]].difference
     return words.format(asked=asked, label=label)
 
 
@@ -297,7 +298,8 @@ def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
         "differs from all others, which are equal. Tested at the "
         f"{_percent(found['alpha'])} level as results are, raters and inputs both as samples. "
         f"{_describe_correction(choice)}",
-        f"Standard deviations in {planner.unit}: {spread}. From: {_describe_source(choice)}.",
+        f"Standard deviations in {PLANNERS[planner.simulation].unit}: {spread}. "
+        f"From: {_describe_source(choice)}.",
         "Found in: the share of studies that find this system's difference from one other, after "
         "correction (power), in brackets the 95% interval that so many simulations leave. Before "
         "correction: the same for that comparison by itself. Above all: the share in which the "
@@ -335,17 +337,17 @@ def _describe_source(choice: dict[str, Any]) -> str:
         return "the newest results of this study"
     wider = count_times_wider(choice, source)
     times = "" if wider == 1 else f"; multiplied by {wider:.1f}, as this scale is wider"
-    return f"{source.origin}{times}"
+    return f"{SOURCES[choice['scale'], source.key][1]}{times}"
 
 
 def _describe_scale(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    planner = list_planners()[choice["scale"]]
+    words = PLANNERS[choice["scale"]]
     notes = []
-    if planner.note:
-        notes.append(planner.note.format(ties=_percent(choice["tie_share"])))
-    if planner.note_on_design and found["rows"]:
+    if words.note:
+        notes.append(words.note.format(ties=_percent(choice["tie_share"])))
+    if words.note_on_design and found["rows"]:
         shown = found["rows"][0]["difference"]
-        notes.append(planner.note_on_design.format(points=choice["points"], difference=shown))
+        notes.append(words.note_on_design.format(points=choice["points"], difference=shown))
     return notes
 
 

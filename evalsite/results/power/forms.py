@@ -16,8 +16,8 @@ from evalsite.results.power.design_search import (
     FEW_RATERS,
     count_most_items,
     list_models,
-    list_sources,
 )
+from evalsite.results.power.words import PLANNERS, SOURCES, UNPLANNED
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study
 
@@ -131,19 +131,24 @@ class PlannerForm(forms.Form):
             self.fields["criterion"].widget = forms.HiddenInput()
         if len(self.criteria) < len(self.study.config.criteria):
             families = [get_family(one.family) for one in self.study.config.criteria]
-            words = dict.fromkeys(one.unplanned for one in families if one.unplanned)
+            words = dict.fromkeys(UNPLANNED[one.name] for one in families if not one.planner)
             self.fields["criterion"].help_text = " ".join(words)
 
     def _name_difference(self, planners: list[Planner]) -> None:
-        self.fields["difference"].label = "; or ".join(one.question for one in planners)
+        self.fields["difference"].label = "; or ".join(
+            PLANNERS[one.simulation].question for one in planners
+        )
         self.fields["difference"].error_messages |= {
             "required": "Enter the smallest difference that would matter to you.",
             "invalid": f"Enter a number, such as {planners[0].example}." if planners else "",
         }
 
     def _list_sources(self, planners: list[Planner]) -> None:
-        sources = list_sources(one.simulation for one in planners)
-        choices = [(one.key, one.label) for one in sources]
+        choices = [
+            (source.key, SOURCES[planner.simulation, source.key][0])
+            for planner in planners
+            for source in planner.sources
+        ]
         if any(one.key in self.models for one in self.criteria):
             # the best is first, and is chosen
             choices.insert(
@@ -163,8 +168,8 @@ class PlannerForm(forms.Form):
             )
         if self.models:
             return "Your own results are best, even those of a small study."
-        if all(one.no_results for one in planners):
-            return " ".join(one.no_results for one in planners)
+        if not any(one.shows_spread for one in planners):
+            return " ".join(PLANNERS[one.simulation].no_results for one in planners)
         if self.report is not None:
             return (
                 "Your results can't show it yet: that takes at least two systems, and at least "
@@ -186,11 +191,12 @@ class PlannerForm(forms.Form):
         criterion = self._criterion
         if criterion is None:
             return asked
-        scale = criterion.scale
-        try:
-            return get_planner(criterion).read_difference(asked, scale.maximum - scale.minimum)
-        except ValueError as fault:
-            raise ValidationError(str(fault)) from None
+        planner, widest = get_planner(criterion), criterion.scale.maximum - criterion.scale.minimum
+        difference = planner.read_difference(asked, widest)
+        if difference is None:
+            refusal = PLANNERS[planner.simulation].refusal
+            raise ValidationError(refusal.format(widest=widest))
+        return difference
 
     def clean_source(self) -> str:
         source, criterion = self.cleaned_data["source"], self._criterion

@@ -1,6 +1,5 @@
 """Computing the report of a study, in a job: from the very files that it exports."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -31,7 +30,6 @@ from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.integrity import is_violation
-from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
@@ -263,45 +261,18 @@ def analyse_study(study: Study) -> tuple[dict[str, Any], str]:
         return _analyse(snapshot, None, outputs=None)
 
 
-# --- the figures that a bundle carries --------------------------------------------------------
+# --- for bundles --------------------------------------------------------------------------------
 
 
-def find_figures(study: Study) -> dict[str, Any] | None:
-    """Return the figures of the report of the study's data as they are, if it was computed."""
-    report = _find_report(study, take_fingerprint(study))
-    return None if report is None else _pick_figures(report.content, report.sha256)
-
-
-def compute_figures(study: Study) -> dict[str, Any]:
-    """Return the figures that a report of the study's data has, computed now."""
-    return _pick_figures(*analyse_study(study))
+def find_current(study: Study) -> Report | None:
+    """Return the report of the study's data as they are, if it was computed."""
+    return _find_report(study, take_fingerprint(study))
 
 
 def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
-    """Return the plan as reports word it, without the planned size, which no bundle carries."""
+    """Return the plan as names and words, without the planned size, which no bundle carries."""
     plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
     return plan_in_words(plan, criteria=len(study.config.criteria))
-
-
-def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
-    """Leave out what single raters did: that is for staff, and leaves no site. What is said in view
-    of the planned size and of early looks stays here too: a bundle has neither."""
-    parts = {
-        name: content[name]
-        and {
-            **{key: part for key, part in content[name].items() if key != "raters"},
-            "warnings": withdraw_claims(content[name]["warnings"]),
-            "criteria": [
-                {key: part for key, part in criterion.items() if key != "conclusions"}
-                for criterion in content[name]["criteria"]
-            ],
-        }
-        for name in ("kept", "all")
-    }
-    # as read back from a file
-    written = json.dumps({"ratings_sha256": digest, **parts})
-    picked: dict[str, Any] = read_json(written, most_values=VALUES_IN_FILE)
-    return picked
 
 
 def _analyse(
@@ -446,6 +417,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "maximum": scale.maximum,
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": _list_options(scale)} if scale.list_options() else {}),
+        **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
         **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
-from evalsite.analysis.families import get_family
 from evalsite.analysis.figure import write_coefficient
 from evalsite.lib.words import count_of, list_of
+from evalsite.results.document.methods import write_method, write_way
 
 Note = Mapping[str, Any]
 Pair = Mapping[str, Any]
@@ -918,6 +918,7 @@ _TERMS = {
     "input:system": "input and system",
     "rater:system": "rater and system",
     "rater:group": "rater and input",
+    "residual": "the residual",
 }
 _WHY_LEFT_OUT = {
     "like_residual": "it merges with the residual: one rating for each level",
@@ -934,14 +935,35 @@ _WHY_NO_MODEL = {
 }
 
 
+# how the figure of a system is computed
+_HEADLINES = {
+    "points": "The mean of all counted ratings of a system.",
+    "magnitude": "The geometric mean of all counted scores: the mean of their natural "
+    "logarithms, exponentiated. That scores are ratios is assumed by the method, not shown by the "
+    "data; what the order within a page shows is given beside it (mean rank, share best, "
+    "Plackett-Luce).",
+    "decision": "The share of counted decisions that are yes.",
+    "preference": "With two systems, the share of answers in which a system is preferred, a tie "
+    "as half; with more, the log strengths of Davidson’s (1970) model with ties, which sum to "
+    "zero.",
+    "categories": "The share of counted answers that took an option.",
+    "shares": "The mean share of statements answered yes, among those that apply.",
+    "turns": "The mean over conversations of what each person said of their turns, averaged first "
+    "for each person and conversation.",
+}
+
+
 @sentence
 def headline(family: str) -> str:
-    return get_family(family).headline
+    return _HEADLINES[family]
 
 
 @sentence
 def interval_of_headline(how: str) -> str:
-    return f"Its interval: {how}."
+    return f"Its interval: {write_way(how)}."
+
+
+_DRAWN = {"clusters": "clusters of inputs", "inputs": "inputs"}
 
 
 @sentence
@@ -949,7 +971,7 @@ def interval_by_draws(level: float, draws: int, drawn: str, has_raters: bool) ->
     raters = " and raters, both" if has_raters else ","
     return (
         f"Its interval holds the middle {level:.0%} of {draws:,} draws of the bootstrap over "
-        f"{drawn}{raters} resampled with replacement."
+        f"{_DRAWN[drawn]}{raters} resampled with replacement."
     )
 
 
@@ -957,7 +979,8 @@ def interval_by_draws(level: float, draws: int, drawn: str, has_raters: bool) ->
 def model_mean(method: str) -> str:
     return (
         "The mean by the mixed model is the model’s own mean of a system, so it allows for who "
-        f"rated what: {method}. Its predictions for single outputs are in the table of outputs."
+        f"rated what: {write_method(method)}. Its predictions for single outputs are in the table "
+        "of outputs."
     )
 
 
@@ -969,8 +992,9 @@ def no_model_mean(reason: str) -> str:
 @sentence
 def slips_counted(slips: float, scores: int, method: str) -> str:
     return (
-        f"Possible slips, such as 700 for 70: {slips:,.0f} of {scores:,} scores ({method}). They "
-        "count in full; the winsorised mean moves each to that limit."
+        f"Possible slips, such as 700 for 70: {slips:,.0f} of {scores:,} scores "
+        f"({write_method(method)}). They count in full; the winsorised mean moves each to that "
+        "limit."
     )
 
 
@@ -986,12 +1010,13 @@ def nothing_tested() -> str:
 
 @sentence
 def compared_by(method: str) -> str:
-    return f"Systems are compared by: {method}. The item factor is the input, not the item."
+    way = write_method(method)
+    return f"Systems are compared by: {way}. The item factor is the input, not the item."
 
 
 @sentence
 def compared_on_one_input(method: str) -> str:
-    return f"Two systems that share their only input are compared by: {method}."
+    return f"Two systems that share their only input are compared by: {write_method(method)}."
 
 
 @sentence
@@ -1027,7 +1052,9 @@ def own_errors_in_data() -> str:
 
 @sentence
 def checks(methods: Sequence[str]) -> str:
-    phrases = [f"({number}) {method}" for number, method in enumerate(methods, start=1)]
+    phrases = [
+        f"({number}) {write_method(method)}" for number, method in enumerate(methods, start=1)
+    ]
     return f"Checks, not corrected: {' '.join(phrases)}."
 
 
@@ -1064,7 +1091,7 @@ def classic_test(test: str, method: str, tied: int, incomplete: int) -> str:
         "mcnemar": "A classic test beside it",
         "cochran_q": "A classic test of all systems",
     }[test]
-    text = f"{start}: {method}. It ignores raters."
+    text = f"{start}: {write_method(method)}. It ignores raters."
     phrases = []
     if tied:
         phrases.append(f"{tied:,} where as many decided yes as no on an output")
@@ -1078,8 +1105,8 @@ def classic_test(test: str, method: str, tied: int, incomplete: int) -> str:
 @sentence
 def order_on_page(method: str, interval: str, draws: int, left_out: int) -> str:
     text = (
-        f"Order on a page: {method}; its interval: {interval}. Rank ranges and tiers hold for all "
-        "pairs at once."
+        f"Order on a page: {write_method(method)}; its interval: {write_way(interval)}. Rank "
+        "ranges and tiers hold for all pairs at once."
     )
     if left_out:
         text += (
@@ -1342,11 +1369,24 @@ def _write_spread(outputs: float, raters: float, rest: float, even: float | None
 # --- automatic metrics ----------------------------------------------------------------
 
 
+# the score of an output that automatic metrics are compared with
+_HUMAN = {
+    "points": "mean rating of an output",
+    "magnitude": "mean of the natural logarithms of an output’s scores",
+    "decision": "share of yes of an output",
+    "preference": "net wins of a system: answers won less answers lost, as a share of the answers "
+    "to an item, mean over items",
+    "categories": "share of an option at an output",
+    "shares": "share of statements of an output",
+    "turns": "mean of the turns of a conversation",
+}
+
+
 @sentence
-def metrics(human: str, outputs: int) -> str:
+def metrics(family: str, outputs: int) -> str:
     return (
-        f"Automatic metrics are shown beside the human score, the {human}. Of {outputs:,} outputs "
-        "that people judged, those with a score of the metric are taken."
+        f"Automatic metrics are shown beside the human score, the {_HUMAN[family]}. Of "
+        f"{outputs:,} outputs that people judged, those with a score of the metric are taken."
     )
 
 
@@ -1441,8 +1481,13 @@ def same_answers(ratings: int) -> str:
     )
 
 
+# what two studies have in common
+_IN_COMMON = {False: "output", True: "compared pair"}
+
+
 @sentence
-def no_shared_outputs(noun: str) -> str:
+def no_shared_outputs(is_pairs: bool) -> str:
+    noun = _IN_COMMON[is_pairs]
     return (
         f"The studies have no {noun}s in common, matched by item and system: their results "
         "on systems can be compared, but not agreement on outputs."
@@ -1450,18 +1495,20 @@ def no_shared_outputs(noun: str) -> str:
 
 
 @sentence
-def other_items(noun: str, common: int, first: int, second: int) -> str:
+def other_items(is_pairs: bool, common: int, first: int, second: int) -> str:
     return (
-        f"{count_of(common, noun)} {'is' if common == 1 else 'are'} in both studies, of "
-        f"{first:,} in the first and {second:,} in the repeat. Scores of systems use everything "
+        f"{count_of(common, _IN_COMMON[is_pairs])} {'is' if common == 1 else 'are'} in both "
+        "studies, "
+        f"of {first:,} in the first and {second:,} in the repeat. Scores of systems use everything "
         "that each rated."
     )
 
 
 @sentence
-def other_texts(noun: str, changed: int) -> str:
+def other_texts(is_pairs: bool, changed: int) -> str:
     return (
-        f"{count_of(changed, noun)} {'has' if changed == 1 else 'have'} another text or input "
+        f"{count_of(changed, _IN_COMMON[is_pairs])} {'has' if changed == 1 else 'have'} another "
+        "text or input "
         "under the same name in the repeat: left out of agreement, but not of scores of systems."
     )
 
@@ -1599,9 +1646,21 @@ def upheld(
     return " ".join(sentences)
 
 
+# what a replication compares of each system
+_SCORES = {
+    "points": "the mean of all counted ratings",
+    "magnitude": "the geometric mean of all counted scores",
+    "decision": "the share of counted decisions that are yes",
+    "preference": "the share of its answers in which it is preferred, a tie as half",
+    "categories": "the share of counted answers that took an option",
+    "shares": "the mean share of statements answered yes",
+    "turns": "the mean of the turns of a conversation",
+}
+
+
 @sentence
-def repeated_score(score: str) -> str:
-    return f"The score of a system is {score}, computed separately in each study."
+def repeated_score(family: str) -> str:
+    return f"The score of a system is {_SCORES[family]}, computed separately in each study."
 
 
 @sentence
@@ -1624,7 +1683,7 @@ def repeated_intervals(draws: int, method: str, is_one_pool: bool) -> str:
     pool = ", raters of both from one pool" if is_one_pool else ""
     return (
         f"Intervals of differences and correlations hold the middle 95% of {draws:,} draws of the "
-        f"{method}: inputs that both studies have are drawn together{pool}."
+        f"{write_method(method)}: inputs that both studies have are drawn together{pool}."
     )
 
 
@@ -1974,14 +2033,11 @@ def changes_after_launch(changes: Sequence[Mapping[str, Any]]) -> str:
 
 
 # as figures name it; importing it would load numpy
-REML = "REML, crossed random effects (Kenward-Roger)"
 _TESTED_BY = {
-    "bootstrap over items and raters": "a bootstrap over inputs and raters",
-    "bootstrap over items": "a bootstrap over inputs, which says nothing about other raters",
-    "t test over items (generalises over items, not raters)": "a t test over inputs, which says "
-    "nothing about other raters",
-    "t test over raters (generalises over raters, not items)": "a t test over raters, which says "
-    "nothing about other inputs",
+    "bootstrap_of_items_and_raters": "a bootstrap over inputs and raters",
+    "bootstrap_of_items": "a bootstrap over inputs, which says nothing about other raters",
+    "t_over_items": "a t test over inputs, which says nothing about other raters",
+    "t_over_raters": "a t test over raters, which says nothing about other inputs",
 }
 
 

@@ -318,7 +318,7 @@ class Pair:
         if details.get("d") is None:
             return None
         stored = {"value": details["d"], "low": details["d_low"], "high": details["d_high"],
-                  "method": "difference over the total standard deviation"}  # fmt: skip
+                  "method": "standardised_difference"}  # fmt: skip
         return read_figure(stored, "effect", self.group, unit="statistic")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.analysis.figure import REML
 from evalsite.results.document.blocks import Cell, Document, Sentence, Table
 from evalsite.results.document.figures import CODES
 from evalsite.results.report.sections import make_document
@@ -21,8 +22,6 @@ from tests.support.reports import (
     make_points,
     make_source,
 )
-
-REML = "REML, crossed random effects (Kenward-Roger)"
 
 
 def find_table(source: Source, name: str) -> Table:
@@ -142,7 +141,7 @@ def test_methods_name_the_terms_of_the_model_that_was_fitted() -> None:
 
 def test_methods_of_other_comparisons_are_named_with_their_questions() -> None:
     pair = make_pair("a", "b", "higher")
-    pair["effect"]["method"] = "bootstrap over items and raters"
+    pair["effect"]["method"] = "bootstrap_of_items_and_raters"
     methods = list_methods(of(make_points(pair)))
 
     assert "model" not in methods

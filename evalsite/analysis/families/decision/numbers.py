@@ -18,7 +18,7 @@ from evalsite.analysis.direction import Better
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
 from evalsite.analysis.table import Table
 
 
@@ -59,14 +59,12 @@ class DecisionNumbers(ScoredNumbers):
         classic = compare_majorities(group=rows.group, system=rows.system, value=rows.value)
         return tests if classic is None else [*tests, classic]
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
         """Return yes (1) or no (0), half of each; `difference` is a difference in shares."""
-        spread = sqrt(sum(part**2 for part in vars(parts).values()))
-        apart = 2 * spread * NormalDist().inv_cdf((1 + difference) / 2)
-        return (draw_latent(rng, design, parts, apart, rows, systems) > 0).astype(np.float64)
+        spread = sqrt(sum(part**2 for part in vars(truth.parts).values()))
+        apart = 2 * spread * NormalDist().inv_cdf((1 + truth.difference) / 2)
+        latent = draw_latent(rng, design, replace(truth, difference=apart), rows)
+        return (latent > 0).astype(np.float64)
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         return agree_on_categories(table, table.rows.value, scale or [0.0, 1.0], unit="output")
@@ -75,7 +73,6 @@ class DecisionNumbers(ScoredNumbers):
 NUMBERS = DecisionNumbers()
 
 
-_ON_MAJORITIES = "on what most raters decided of each input"
 _HALF = 0.5
 
 
@@ -126,4 +123,4 @@ def _tabulate(
 
 
 def _describe(figure: Figure, name: str, n: dict[str, int]) -> Figure:
-    return replace(figure, name=name, method=f"{figure.method}, {_ON_MAJORITIES}", n=n)
+    return replace(figure, name=name, method=f"{figure.method}+majorities_of_inputs", n=n)

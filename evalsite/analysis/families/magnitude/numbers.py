@@ -19,12 +19,12 @@ from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.families.scored import Others, ScoredNumbers, write_rank
 from evalsite.analysis.figure import Figure, leave_open
 from evalsite.analysis.icc import icc
-from evalsite.analysis.magnitude import SLIP, describe_magnitudes, find_slips, log_ratio
+from evalsite.analysis.magnitude import describe_magnitudes, find_slips, log_ratio
 from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
 from evalsite.analysis.rank_tests import sign_test
 from evalsite.analysis.ranks import kendall_w_of_sets, pairwise_correlation
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
 from evalsite.analysis.table import Table
 
 _OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")
@@ -40,7 +40,7 @@ class MagnitudeNumbers(ScoredNumbers):
     equal = 1.0
     repeat_level: Level = "ratio"
     repetition_level: Level = "interval"
-    change = ("sd_log_change", "sd of log changes")
+    change = "sd_log_change"
 
     def compare_values(self, table: Table) -> Any:
         rows = table.rows
@@ -78,8 +78,8 @@ class MagnitudeNumbers(ScoredNumbers):
         checked = []
         for pair in pairs:
             check = sign_test((screens[pair.second] - screens[pair.first]).dropna())
-            order = "order of the two on a rater's page, pages taken as independent"
-            check = replace(check, method=f"{check.method}; {order}")
+            order = "order_on_page"
+            check = replace(check, method=f"{check.method}+{order}")
             check = leave_open(check, pair.difference)
             checked.append(replace(pair, checks=pair.checks | {"sign_within": check}))
         return checked
@@ -108,7 +108,7 @@ class MagnitudeNumbers(ScoredNumbers):
         draws = draw_agreement(kind="values", is_log=True, **known)
         first = alpha(level="interval", name="alpha_log", draws=draws, **in_logs)
         of_ranks = alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
-        transform = {"transform": "rank on a rater's page"}
+        transform = {"transform": "rank_on_page"}
         return [
             first,
             alpha(level="ratio", name="alpha_ratio", draws=draws, **known | {"value": rows.value}),
@@ -137,11 +137,10 @@ class MagnitudeNumbers(ScoredNumbers):
         slips = find_slips(page=page, logs=np.log(rows.value), rater=rows.participant)
         return Figure(
             name="slips",
-            method=f"scores over {SLIP:g} times above or below the median of a rater's page, or of "
-            "all their scores where a page has two or one",
+            method="possible_slips",
             value=float(slips.sum()),
             n={"ratings": len(rows)},
-            details={"interval": "none: a count"},
+            details={"interval": "count"},
         )
 
     def list_order(self, table: Table, better: Better, seed: int) -> list[dict[str, Any]]:
@@ -191,11 +190,8 @@ class MagnitudeNumbers(ScoredNumbers):
 
     # --- planned
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
-        return draw_latent(rng, design, parts, difference, rows, systems)
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
+        return draw_latent(rng, design, truth, rows)
 
 
 def _list_centred(of: dict[str, Figure]) -> list[Figure]:

@@ -19,7 +19,7 @@ from evalsite.analysis.gwet import gwet, percent_agreement
 from evalsite.analysis.icc import icc
 from evalsite.analysis.kappa import kappa_matrix
 from evalsite.analysis.ranks import pairwise_correlation
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
 from evalsite.analysis.table import Table
 
 _OTHERS = ("median", "first_quartile", "third_quartile", "share_at_low", "share_at_high",
@@ -35,7 +35,7 @@ class PointsNumbers(ScoredNumbers):
     """Points are equally far apart, so means and differences are compared."""
 
     family = POINTS
-    change = ("mean_abs_change", "Mean change")
+    change = "mean_abs_change"
 
     def find_ends(self, criterion: Mapping[str, Any]) -> Ends | None:
         """Return the first and last point, or the ends of a scale without labelled points."""
@@ -121,12 +121,9 @@ class PointsNumbers(ScoredNumbers):
         ends = self.find_ends(criterion)
         return min(scales) if scales else ends[0] if ends else 0.0
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
-        value = draw_latent(rng, design, parts, difference, rows, systems) + (points + 1) / 2
-        return np.clip(np.rint(value), 1, points)
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
+        value = draw_latent(rng, design, truth, rows) + (truth.points + 1) / 2
+        return np.clip(np.rint(value), 1, truth.points)
 
 
 NUMBERS = PointsNumbers()

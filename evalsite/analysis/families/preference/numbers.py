@@ -37,7 +37,7 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.simulated_ratings import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Truth
 from evalsite.analysis.standardised import share_variances
 from evalsite.analysis.table import Table
 
@@ -102,7 +102,7 @@ class PreferenceNumbers(Numbers):
             ],
             "kappas": None,
             "model": {**result.facts, **({"shares": shares} if shares else {})},
-            "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
+            "drawn": "clusters" if (rows.cluster != "").any() else "inputs",
             "cautions": result.cautions,
         }
 
@@ -179,15 +179,12 @@ class PreferenceNumbers(Numbers):
 
     # --- planned
 
-    def simulate(
-        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float, systems: int = 2,
-    ) -> Floats:  # fmt: skip
+    def simulate(self, rng: np.random.Generator, design: Design, truth: Truth, rows: int) -> Floats:
         """Return outcomes 1, 0, -1 by Davidson's model; strengths differ by item and rater."""
-        p, q = design.raters, design.items
-        theta = difference + rng.normal(0, parts.item_system, (rows, 1, q))
+        p, q, parts = design.raters, design.items, truth.parts
+        theta = truth.difference + rng.normal(0, parts.item_system, (rows, 1, q))
         theta = theta + rng.normal(0, parts.rater_system, (rows, p, 1))
-        nu = 2 * tie_share / (1 - tie_share)
+        nu = 2 * truth.tie_share / (1 - truth.tie_share)
         up, down = np.exp(theta / 2), np.exp(-theta / 2)
         total = up + down + nu
         chance = rng.random((rows, p, q))
@@ -267,7 +264,7 @@ def _beat_average(strength: Figure) -> Figure:
     return replace(
         strength,
         name="beats_average",
-        method=f"{strength.method}; chance to be preferred to the average system, of decided",
+        method=f"{strength.method}+against_average",
         value=chance(strength.value),
         low=chance(strength.low),
         high=chance(strength.high),
@@ -361,13 +358,11 @@ def _show_fit(result: PairsResult) -> dict[str, Any] | None:
 
 
 def _test_fit(result: PairsResult, fit: dict[str, Any]) -> Figure:
-    method = (
-        "Pearson's chi-square of observed and expected counts; p by a bootstrap of the residuals"
-    )
+    method = "fit_chi_square"
     n = {"answers": int(sum(sum(pair["observed"].values()) for pair in fit["pairs"]))}
     if fit["p"] is None:
         return undefined("davidson_fit", Reason.TOO_FEW, method=method, n=n)
-    details = {key: fit[key] for key in ("df", "p", "draws")} | {"interval": "none: a test"}
+    details = {key: fit[key] for key in ("df", "p", "draws")} | {"interval": "test"}
     return Figure(name="davidson_fit", method=method, value=fit["chi2"], n=n, details=details)
 
 
@@ -387,10 +382,9 @@ def _list_tests(result: PairsResult) -> list[Figure]:
             tests.append(
                 Figure(
                     name="kendall_zeta",
-                    method="Kendall's zeta of a rater's answers on an input: 1, no circle; 0, as "
-                    "many as there can be",
+                    method="kendall_zeta",
                     value=zeta,
-                    n={"inputs and raters": result.circles.details["complete_units"]},
+                    n={"inputs_and_raters": result.circles.details["complete_units"]},
                     details={"interval": result.circles.details["interval"]},
                 )
             )
@@ -415,10 +409,10 @@ def _describe_grades(rows: pd.DataFrame, first: str, second: str) -> dict[str, A
     steps = answers.value.fillna(0) * towards
     mean = Figure(
         name="mean_step",
-        method="mean of steps, a tie as 0",
+        method="mean_of_steps",
         value=float(steps.mean()),
         n={"answers": len(answers)},
-        details={"interval": "none: the test of the pair is of its net wins"},
+        details={"interval": "test_of_net_wins"},
     )
     return {"mean": mean, **{f"both_{name}": int((answers.both == name).sum()) for name in _BOTH}}
 

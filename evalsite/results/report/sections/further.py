@@ -30,6 +30,7 @@ from evalsite.results.document.figures import (
     write_p,
     write_value,
 )
+from evalsite.results.document.methods import explain_none, write_interval_method, write_method
 from evalsite.results.report.sections.questions import (
     has_many_questions,
     list_shown_pairs,
@@ -538,13 +539,13 @@ def list_computed(source: Source, criteria: Sequence[Criterion]) -> list[Table]:
         blocks = list_further(source, criterion)
         for figure in (figure for block in blocks for figure in list_figures_of_block(block)):
             if figure.method not in ("", "count"):
-                interval = str(figure.details.get("interval", ""))
-                ways.setdefault((figure.name, figure.method, interval))
+                how = str(figure.details.get("interval", ""))
+                ways.setdefault((figure.name, figure.method, how))
     if not ways:
         return []
     rows: list[list[Entry]] = [
-        [name_code(name), method, interval.removeprefix("none: ")]
-        for name, method, interval in ways
+        [name_code(name), write_method(method), write_interval_method(how) or explain_none(how)]
+        for name, method, how in ways
     ]
     heads = ("Figure", "Method", "Interval")
     columns = [Column(head, is_number=False) for head in heads]

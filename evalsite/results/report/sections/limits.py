@@ -108,6 +108,25 @@ def _warn_of_looks(source: Source) -> Warnings:
     yield _warn("looked", text)
 
 
+def _warn_of_sharing(source: Source) -> Warnings:
+    """Say where everybody’s answers, which only the team has, give another finding."""
+    if differing := source.content.get("sharing", {}).get("differing"):
+        pairs = [
+            f"{isolate(first)} and {isolate(second)} ({isolate(_find_label(source, key))})"
+            for key, first, second in differing
+        ]
+        yield _warn(
+            "finding_of_everybody",
+            "With the answers of people who don’t share them, the finding is another for "
+            f"{list_of(pairs)}.",
+        )
+
+
+def _find_label(source: Source, key: str) -> str:
+    criterion = source.find_criterion(key)
+    return criterion.label if criterion else key
+
+
 def _warn_of_raters_met(source: Source) -> Warnings:
     """Warn of people who rated in the study that this one repeats."""
     if met := (source.content.get("collection") or {}).get("met"):
@@ -285,7 +304,7 @@ def _warn_of_scope(source: Source) -> Warnings:
 
 
 _WARNINGS: list[Callable[[Source], Warnings]] = [
-    _warn_of_simulation, _warn_of_unfinished, _warn_of_looks,
+    _warn_of_simulation, _warn_of_unfinished, _warn_of_looks, _warn_of_sharing,
     _warn_of_raters_met, _warn_of_missing,
     _warn_of_few_people, _warn_of_exclusions, _warn_of_own_errors, _warn_of_order,
     _warn_of_ceilings, _warn_of_agreement, _warn_of_copies, _warn_of_no_plan, _warn_of_unclear,

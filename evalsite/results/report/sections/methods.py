@@ -5,22 +5,26 @@ from collections.abc import Iterator, Sequence
 from evalsite.analysis.figure import ALL_EQUAL, REML
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
+from evalsite.results.document.methods import write_method
 from evalsite.results.report.source import Criterion, Source
+from evalsite.results.report.study_facts import Facts
 
 _TERMS = {
     "rater": "people", "group": "inputs", "cluster": "clusters of inputs",
     "group:system": "inputs by system", "rater:system": "people by system",
     "rater:group": "people by input", "cluster:system": "clusters by system",
 }  # fmt: skip
+_SHOWN_AS = {
+    "text": "plain text", "markdown": "Markdown", "code": "code", "table": "a table",
+    "conversation": "a conversation", "dialogue": "a dialogue",
+}  # fmt: skip
 _TESTED_BY = {
-    "bootstrap over items and raters": "a bootstrap over inputs and people",
-    "bootstrap over items": "a bootstrap over inputs, which says nothing about other people",
-    "t test over items (generalises over items, not raters)": "a t test over inputs, which says "
-    "nothing about other people",
-    "t test over raters (generalises over raters, not items)": "a t test over people, which says "
-    "nothing about other inputs",
+    "bootstrap_of_items_and_raters": "a bootstrap over inputs and people",
+    "bootstrap_of_items": "a bootstrap over inputs, which says nothing about other people",
+    "t_over_items": "a t test over inputs, which says nothing about other people",
+    "t_over_raters": "a t test over people, which says nothing about other inputs",
 }
-_CITED = {"bootstrap over items and raters": ("owen2007",)}
+_CITED = {"bootstrap_of_items_and_raters": ("owen2007",)}
 _CITED_AGREEMENT = {
     "alpha": "krippendorff2004", "ac1": "gwet2008", "ac2": "gwet2008", "ICC": "shrout1979",
 }  # fmt: skip
@@ -38,6 +42,7 @@ _NAMES = {
 
 def make_methods(source: Source) -> Iterator[Block]:
     yield Heading("Methods", 2, "methods")
+    yield from _describe_changes(source.facts)
     modelled = [one for one in source.criteria if _has_model(one)]
     if modelled:
         yield _describe_model(modelled)
@@ -56,6 +61,24 @@ def make_methods(source: Source) -> Iterator[Block]:
         "software",
         f"We used {facts.software}, methods version {facts.methods}, seed {facts.seed}.",
     )
+
+
+def _describe_changes(facts: Facts) -> Iterator[Sentence]:
+    """Yield how pages of this study differ from those of its instrument."""
+    if changed := facts.departures:
+        changes = [f"the input {isolate(name)} was shown as well" for name in changed.inputs]
+        changes += [
+            f"outputs were shown as {_SHOWN_AS.get(kind, kind)}"
+            if name == "output"
+            else f"the input {isolate(name)} was shown as {_SHOWN_AS.get(kind, kind)}"
+            for name, kind in sorted(changed.kinds.items())
+        ]
+        changes += ["a box for comments was added"] if changed.note else []
+        yield Sentence("instrument_changed", f"We changed the instrument: {list_of(changes)}.")
+    if facts.own_examples is not None:
+        examples = count_of(facts.own_examples, "example")
+        text = f"People saw {examples} chosen for this study instead of the instrument’s own."
+        yield Sentence("own_examples", text)
 
 
 def _has_model(criterion: Criterion) -> bool:
@@ -85,7 +108,8 @@ def _describe_other_tests(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
         if method == ALL_EQUAL:
             yield Sentence("all_equal", f"On {list_of(named)}, all ratings are equal.")
         elif method != REML:
-            text = f"On {list_of(named)}, systems are compared by {_TESTED_BY.get(method, method)}."
+            test = _TESTED_BY.get(method) or write_method(method)
+            text = f"On {list_of(named)}, systems are compared by {test}."
             yield Sentence("other_test", text, cites=_CITED.get(method, ()))
 
 

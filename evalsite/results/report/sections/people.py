@@ -24,6 +24,40 @@ _WHY = {
     "accepted": "accepted, though a score is bad",
 }
 Link = Callable[[str], str]
+# figures of a person, as columns are headed
+_COLUMNS = {
+    "median_seconds": "Median seconds",
+    "speed_ratio": "Pace compared with others",
+    "share_under_floor": "Too fast to read",
+    "gold_share": "Checks answered right",
+    "spearman": "Order compared with others",
+    "offset": "Above others by",
+    "top_share": "Most used value",
+    "geo_mean": "Geometric mean",
+    "sd_log": "sd of logarithms",
+    "share_of_5s": "Multiples of 5",
+    "share_of_10s": "Multiples of 10",
+    "share_of_standard": "Equal to the standard",
+    "ratio": "Largest over smallest",
+    "tie_share": "Ties",
+    "first_share": "First place preferred",
+    "circular_share": "Triples in a circle",
+    "exact": "Same again",
+    "mean_abs_change": "Mean change",
+    "sd_log_change": "sd of log changes",
+    "reported": "Items reported",
+}
+# tables of a person's figures
+_PARTS = {
+    "scale": "Use of the scale",
+    "reserved": "Points meant to be rare",
+    "magnitude": "Magnitudes",
+    "preference": "Preferences",
+    "repeats": "The same items shown twice",
+    "problems": "Problems reported",
+}
+# parts whose caption names the question, if there are several
+_OF_ONE_QUESTION = ("magnitude",)
 
 
 def make_people(source: Source) -> Iterator[Block]:
@@ -63,7 +97,7 @@ def _tabulate_people(raters: Stored, link: Link) -> Table:
     shown = [column for column in raters["columns"] if not column.get("part")]
     columns = [Column("Person", is_number=False), Column("Ratings"),
                Column("Flags", is_number=False)]  # fmt: skip
-    columns += [Column(column["label"]) for column in shown]
+    columns += [Column(name_column(column)) for column in shown]
     rows: list[list[Entry]] = []
     for row in raters["rows"]:
         group = {"participant": str(row["participant"])}
@@ -74,15 +108,17 @@ def _tabulate_people(raters: Stored, link: Link) -> Table:
 
 
 def _tabulate_parts(raters: Stored, link: Link) -> Iterator[Table]:
-    parts = dict.fromkeys(column["part"] for column in raters["columns"] if column.get("part"))
-    for part in parts:
-        mine = [column for column in raters["columns"] if column.get("part") == part]
+    parts: dict[str, list[Stored]] = {}
+    for column in raters["columns"]:
+        if column["part"]:
+            parts.setdefault(_name_part(column), []).append(column)
+    for part, mine in parts.items():
         for number, start in enumerate(range(0, len(mine), _MOST_COLUMNS), start=1):
             shown = mine[start : start + _MOST_COLUMNS]
             keys = {column["key"] for column in shown}
             people = [row for row in raters["rows"] if keys & set(row["figures"])]
             columns = [Column("Person", is_number=False)]
-            columns += [Column(column["label"]) for column in shown]
+            columns += [Column(name_column(column)) for column in shown]
             rows: list[list[Entry]] = []
             for row in people:
                 group = {"participant": str(row["participant"])}
@@ -91,6 +127,22 @@ def _tabulate_parts(raters: Stored, link: Link) -> Iterator[Table]:
             ending = f"-{number}" if number > 1 else ""
             name = f"raters-{part.lower().replace(' ', '-')}{ending}"
             yield Table(name, part, columns, rows, place="page")
+
+
+def name_column(column: Stored) -> str:
+    """Return how a column is headed, with the question that it is of if there are several."""
+    criterion = str(column["criterion"])
+    if column["part"] == "reserved":
+        return criterion
+    label = _COLUMNS[column["name"]]
+    if not criterion or column["part"] in _OF_ONE_QUESTION:
+        return label
+    return f"{criterion}: {label.lower()}"
+
+
+def _name_part(column: Stored) -> str:
+    is_of_one = column["part"] in _OF_ONE_QUESTION and column["criterion"]
+    return _PARTS[column["part"]] + (f": {column['criterion']}" if is_of_one else "")
 
 
 def _write_figure(row: Stored, column: Stored, group: Mapping[str, str]) -> Entry:

@@ -70,7 +70,11 @@ def _describe_people(source: Source) -> Cell:
     if excluded > 0:
         parts.append(f"{excluded:,} excluded")
         figures.append(make_figure("people_excluded", excluded))
-    if kept_back := source.content.get("sharing", {}).get("not_sharing"):
+    sharing = source.content.get("sharing", {})
+    if left_out := sharing.get("left_out"):
+        parts.append(f"{count_of(left_out, *noun)} left out, whose answers aren’t shared")
+        figures.append(make_figure("people_not_sharing", left_out))
+    if kept_back := sharing.get("not_sharing"):
         parts.append(f"{count_of(kept_back, *noun)} don’t share their answers")
         figures.append(make_figure("people_not_sharing", kept_back))
     return Cell("; ".join(parts), tuple(figures))

@@ -1,0 +1,96 @@
+"""The page that makes a study's public page: what goes in, under whose names."""
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import start_packing
+from evalsite.exports.bundle.public import PageOptions, read_author
+from evalsite.exports.selection import count_not_sharing
+from evalsite.quality.frozen_plans import is_hidden
+from evalsite.studies.models import Study
+from evalsite.studies.staff_pages import StudyView
+
+_MOST_AUTHORS = 100
+_LONGEST_TITLE = 200
+_LICENCES = [
+    ("CC-BY-4.0", "CC BY 4.0: free to use, with your names"),
+    ("CC-BY-SA-4.0", "CC BY-SA 4.0: the same, and what is made of it stays free"),
+    ("CC0-1.0", "CC0: free to use"),
+    ("", "None yet"),
+]
+
+
+class PublicPageForm(forms.Form):
+    title = forms.CharField(label="Title", max_length=_LONGEST_TITLE)
+    authors = forms.CharField(
+        label="Authors",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "dir": "auto"}),
+        help_text="One per line, with an ORCID after the name if there is one: Jane Mori "
+        "0000-0002-1825-0097",
+    )
+    licence = forms.ChoiceField(label="Licence of the ratings", choices=_LICENCES, required=False)
+    has_outputs = forms.BooleanField(
+        label="Publish the outputs",
+        required=False,
+        help_text="Adds pages to read the items, items.csv with all columns of your files, and the "
+        "bundle. The licences of the outputs must allow it.",
+    )
+    has_comments = forms.BooleanField(
+        label="Publish comments",
+        required=False,
+        help_text="What people wrote in their own words. Read all of it first: people may name "
+        "themselves.",
+    )
+    is_indexed = forms.BooleanField(
+        label="Search engines may list the page", required=False, initial=True
+    )
+
+    def clean_authors(self) -> list[dict[str, str]]:
+        lines = [line for line in self.cleaned_data["authors"].splitlines() if line.strip()]
+        if len(lines) > _MOST_AUTHORS:
+            raise ValidationError(f"At most {_MOST_AUTHORS} authors fit.", code="too_many")
+        try:
+            return [read_author(line).model_dump() for line in lines]
+        except ValueError as error:
+            raise ValidationError(str(error), code="author") from None
+
+
+def edit_public_page(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Ask what the public page holds, and start making it."""
+    if is_hidden(study):
+        return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
+    is_post = request.method == "POST"
+    initial = {"title": study.title, "licence": "CC-BY-4.0", "is_indexed": True}
+    form = PublicPageForm(request.POST if is_post else None, initial=initial)
+    if is_post and study.has_ended and form.is_valid():
+        options = PageOptions(**form.cleaned_data)
+        contents = Contents(
+            has_free_text=options.has_comments,
+            has_entry_answers=False,
+            is_public=study.asks_to_share,
+        )
+        start_packing(study, contents, by=request.user, page=options)
+        return redirect("admin:export-bundle", study.pk)
+    context = {
+        "form": form,
+        "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
+    }
+    return TemplateResponse(request, "exports/public.html", context)
+
+
+public_views = [
+    StudyView(
+        path="files/public/",
+        name="export-public",
+        view=edit_public_page,
+        within="Files",
+        is_reading=True,
+    )
+]
