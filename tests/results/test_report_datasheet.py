@@ -268,7 +268,8 @@ def test_agreement_of_raters_with_themselves_is_told_or_said_to_be_unmeasured(
 ) -> None:
     without = write_markdown(fill_datasheet(study, report))
     report.content["kept"]["together"]["repeats"] = [
-        make_figure("Informativeness: mean abs change", 4.0, low=2.0, high=6.0)
+        make_figure("mean_abs_change", 4.0, low=2.0, high=6.0)
+        | {"group": {"criterion": "informativeness"}}
     ]
 
     told = write_markdown(fill_datasheet(study, report))
