@@ -41,8 +41,8 @@ from evalsite.imports.uploads import open_upload
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.instruments import adopt_instrument
-from evalsite.studies.models import Study
-from evalsite.studies.staff_pages import find_home, get_study, may_edit
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import find_home, get_study, may_edit, study_page
 
 INVALID, CONFLICT = 422, 409
 # inputs whose names read well in a sentence
@@ -223,6 +223,9 @@ def _find_shipped(entry: Entry | None) -> str:
     return next(alike, entry).value
 
 
+@study_page(
+    "items/instrument/", name="study-instrument", role=Membership.Role.EDITOR, within="Items"
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Choose another instrument for a draft: what no longer fits is listed before."""

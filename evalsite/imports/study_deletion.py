@@ -18,7 +18,7 @@ from evalsite.imports.models import Upload
 from evalsite.imports.uploads import forget_bytes
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
 
 
@@ -62,6 +62,7 @@ def delete_draft(*, study: Study, by: Any) -> None:
 # --- pages ----------------------------------------------------------------------------
 
 
+@study_page("delete/", name="study-delete-confirm", role=Membership.Role.OWNER)
 @require_safe
 def confirm_delete(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what would go, or why nothing can."""
@@ -74,6 +75,7 @@ def confirm_delete(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "studies/delete.html", context)
 
 
+@study_page("delete/now/", name="study-delete", role=Membership.Role.OWNER)
 @require_POST
 def delete(request: HttpRequest, study: Study) -> HttpResponseBase:
     title = study.title
@@ -84,14 +86,3 @@ def delete(request: HttpRequest, study: Study) -> HttpResponseBase:
         return redirect("admin:study-delete-confirm", study.pk)
     messages.success(request, f"Deleted: {title}.")
     return redirect("admin:index")
-
-
-deletion_views = [
-    StudyView(
-        path="delete/",
-        name="study-delete-confirm",
-        view=confirm_delete,
-        role=Membership.Role.OWNER,
-    ),
-    StudyView(path="delete/now/", name="study-delete", view=delete, role=Membership.Role.OWNER),
-]

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -11,15 +12,17 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from evalsite.imports.batches.views import item_views
-from evalsite.imports.metrics.views import metrics_views
-from evalsite.imports.ratings.views import ratings_views
-from evalsite.imports.study_deletion import deletion_views
-from evalsite.imports.views import upload_views
+from evalsite.imports import (  # noqa: F401 (pages that register themselves)
+    study_deletion,
+    views,
+)
+from evalsite.imports.batches import views as batch_views  # noqa: F401 (as above)
+from evalsite.imports.metrics import views as metrics_views  # noqa: F401 (as above)
+from evalsite.imports.ratings import views as ratings_views  # noqa: F401 (as above)
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import restart_job
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 # others, such as a launch, have their own conditions and button
 _KINDS = {
@@ -37,6 +40,19 @@ _KINDS = {
 }
 
 
+class BackForm(forms.Form):
+    """The page on which a job is started again."""
+
+    next = forms.CharField(required=False)
+
+    def clean_next(self) -> str:
+        back: str = self.cleaned_data["next"]
+        return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else ""
+
+
+@study_page(
+    "jobs/<uuid:job_id>/again/", name="job-restart", role=Membership.Role.EDITOR, is_reading=True
+)
 @require_POST
 def restart(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
     """Queue the job again; what it had already done isn't done twice."""
@@ -47,23 +63,6 @@ def restart(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBas
         restart_job(job, by=request.user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    back = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
-        back = reverse("admin:batch-list", args=[study.pk])
-    return redirect(back)
-
-
-study_views = [
-    *item_views,
-    *upload_views,
-    *ratings_views,
-    *metrics_views,
-    StudyView(
-        path="jobs/<uuid:job_id>/again/",
-        name="job-restart",
-        view=restart,
-        role=Membership.Role.EDITOR,
-        is_reading=True,
-    ),
-    *deletion_views,
-]
+    form = BackForm(request.POST)
+    back = form.cleaned_data["next"] if form.is_valid() else ""
+    return redirect(back or reverse("admin:batch-list", args=[study.pk]))

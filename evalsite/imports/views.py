@@ -46,7 +46,7 @@ from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 _EDITOR = Membership.Role.EDITOR
 INVALID = 422
@@ -82,6 +82,7 @@ KINDS: dict[str, UploadKind] = {}
 # --- sending --------------------------------------------------------------------------
 
 
+@study_page("uploads/", name="upload-new", role=_EDITOR, within="Items")
 @require_http_methods(["GET", "HEAD", "POST"])
 def start_upload(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Keep the files for a look at them; nothing in the study changes."""
@@ -131,6 +132,7 @@ def take_files(form: UploadForm, keep: Callable[..., Upload]) -> Upload | None:
 # --- one upload -----------------------------------------------------------------------
 
 
+@study_page("uploads/<uuid:upload_id>/", name="upload-preview", role=_EDITOR, within="Items")
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
     """Show what a file contains; a post changes how it is read. The study stays as it is."""
@@ -206,6 +208,7 @@ def _show(
     return keep_watching(response, job)
 
 
+@study_page("uploads/<uuid:upload_id>/correct/", name="upload-correct", role=_EDITOR)
 @require_POST
 def correct_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
     """Take a corrected file in place of one with faults; the other files of the upload stay."""
@@ -251,6 +254,7 @@ def correct_file(form: UploadForm, upload: Upload, keep: Callable[..., Upload]) 
     return corrected
 
 
+@study_page("uploads/<uuid:upload_id>/faults.csv", name="upload-faults", role=_EDITOR)
 @require_safe
 def show_faults(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
     """Send all faults, to work through them in a spreadsheet."""
@@ -265,6 +269,7 @@ def send_faults(upload: Upload) -> HttpResponseBase:
     return send_csv(list_faults(read_upload(upload).faults), "faults.csv")
 
 
+@study_page("uploads/<uuid:upload_id>/cancel/", name="upload-cancel", role=_EDITOR)
 @require_POST
 def cancel_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
     upload = _get_upload(study, upload_id)
@@ -275,6 +280,7 @@ def cancel_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
     return _to_list(study, upload)
 
 
+@study_page("uploads/<uuid:upload_id>/import/", name="upload-import", role=_EDITOR, within="Items")
 @require_POST
 def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
     """Import the file once, however often the button is pressed."""
@@ -354,19 +360,3 @@ def _to_upload(study: Study, upload: Upload) -> HttpResponseBase:
 
 def _to_list(study: Study, upload: Upload) -> HttpResponseBase:
     return redirect(f"admin:{KINDS[upload.purpose].list_name}", study.pk)
-
-
-def _page(path: str, name: str, view: Callable[..., HttpResponseBase], within: str) -> StudyView:
-    return StudyView(
-        path=f"uploads/{path}", name=f"upload-{name}", view=view, role=_EDITOR, within=within
-    )
-
-
-upload_views = [
-    _page("", "new", start_upload, "Items"),
-    _page("<uuid:upload_id>/", "preview", show_upload, "Items"),
-    _page("<uuid:upload_id>/import/", "import", import_upload, "Items"),
-    _page("<uuid:upload_id>/correct/", "correct", correct_upload, ""),
-    _page("<uuid:upload_id>/faults.csv", "faults", show_faults, ""),
-    _page("<uuid:upload_id>/cancel/", "cancel", cancel_upload, ""),
-]

@@ -27,7 +27,7 @@ from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.system_names import MOST_CHARACTERS, rename_system
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import LONGEST_REASON, Change, Item, Membership, Output, Study, System
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 
 INVALID = 422
 _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
@@ -74,6 +74,7 @@ class NameForm(forms.Form):
         use_our_words(self.fields.values())
 
 
+@study_page("overview/items/<int:item_id>/", name="study-item", within="Overview")
 @require_safe
 def show_item(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
     """Show an item with its texts, and what was changed in it."""
@@ -92,6 +93,9 @@ def show_item(request: HttpRequest, study: Study, item_id: int) -> HttpResponseB
     return TemplateResponse(request, "studies/item.html", context)
 
 
+@study_page(
+    "overview/items/<int:item_id>/withdraw/", name="item-withdraw", role=_EDITOR, within="Overview"
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def withdraw(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
     """Show what withdrawing this item does, and do it."""
@@ -110,6 +114,9 @@ def withdraw(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBa
     return TemplateResponse(request, "studies/item_withdraw.html", context, status=status)
 
 
+@study_page(
+    "overview/items/<int:item_id>/put-back/", name="item-put-back", role=_EDITOR, within="Overview"
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def put_back(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
     """Show what putting this item back does, and do it."""
@@ -128,6 +135,12 @@ def put_back(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBa
     return TemplateResponse(request, "studies/item_put_back.html", context, status=status)
 
 
+@study_page(
+    "overview/items/<int:item_id>/outputs/<int:number>/",
+    name="output-correct",
+    role=_OWNER,
+    within="Overview",
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def correct(request: HttpRequest, study: Study, item_id: int, number: int) -> HttpResponseBase:
     """Show what correcting this text does, and do it."""
@@ -154,6 +167,9 @@ def correct(request: HttpRequest, study: Study, item_id: int, number: int) -> Ht
     return TemplateResponse(request, "studies/output_correct.html", context, status=status)
 
 
+@study_page(
+    "overview/systems/<int:system_id>/", name="system-rename", role=_OWNER, within="Overview"
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def rename(request: HttpRequest, study: Study, system_id: int) -> HttpResponseBase:
     """Show what another name of this system does, and give it."""
@@ -204,38 +220,3 @@ def _list_inputs(study: Study, item: Item) -> list[tuple[str, str]]:
     """Return the label and the text of each input."""
     labels = {column.name: column.label for column in study.config.columns}
     return [(labels.get(name, name), str(text)) for name, text in item.inputs.items()]
-
-
-change_views = [
-    StudyView(
-        path="overview/items/<int:item_id>/", name="study-item", view=show_item, within="Overview"
-    ),
-    StudyView(
-        path="overview/items/<int:item_id>/withdraw/",
-        name="item-withdraw",
-        view=withdraw,
-        role=_EDITOR,
-        within="Overview",
-    ),
-    StudyView(
-        path="overview/items/<int:item_id>/put-back/",
-        name="item-put-back",
-        view=put_back,
-        role=_EDITOR,
-        within="Overview",
-    ),
-    StudyView(
-        path="overview/items/<int:item_id>/outputs/<int:number>/",
-        name="output-correct",
-        view=correct,
-        role=_OWNER,
-        within="Overview",
-    ),
-    StudyView(
-        path="overview/systems/<int:system_id>/",
-        name="system-rename",
-        view=rename,
-        role=_OWNER,
-        within="Overview",
-    ),
-]

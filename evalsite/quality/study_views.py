@@ -7,16 +7,17 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from evalsite.quality.change_views import change_views
+from evalsite.quality import change_views  # noqa: F401 (pages that register themselves)
 from evalsite.quality.pay_file_views import pay_file_views
 from evalsite.quality.pay_table import pay_table_views
 from evalsite.quality.pay_views import pay_views
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
 
 
+@study_page("top-up/", name="study-top-up", role=Membership.Role.EDITOR)
 @require_POST
 def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Hand out items that are short of answers to further people."""
@@ -30,10 +31,4 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-overview", study.pk)
 
 
-study_views = [
-    *change_views,
-    *pay_views,
-    *pay_file_views,
-    *pay_table_views,
-    StudyView(path="top-up/", name="study-top-up", view=add_places, role=Membership.Role.EDITOR),
-]
+study_views = [*pay_views, *pay_file_views, *pay_table_views]

@@ -13,9 +13,10 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
+from evalsite.studies.question_forms import ButtonForm
 from evalsite.studies.questions import CHECK, MOST_IN_CHECK
 from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 _LEAST, _MOST = 2, 6
 INVALID, CONFLICT = 422, 409
@@ -61,6 +62,12 @@ class CheckQuestionForm(forms.Form):
         return cleaned
 
 
+@study_page(
+    "questions/check/<int:number>/",
+    name="check-question",
+    role=Membership.Role.EDITOR,
+    within="What people read",
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_check_question(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     """One question of the check: a new one, or one to change or remove."""
@@ -79,8 +86,9 @@ def show_check_question(request: HttpRequest, study: Study, number: int) -> Http
     )
     rest = [*questions[: number - 1], *questions[number:]]
     status = 200
-    if request.POST.get("do") == "remove":
-        _remove(request, study, rest)
+    button = ButtonForm(request.POST).read()
+    if button["do"] == "remove":
+        _remove(request, study, rest, button["revision"])
         return redirect("admin:study-questions", study.pk)
     if form.is_bound:
         status = _save(request, study, questions, number, form)
@@ -100,9 +108,9 @@ def list_check(study: Study) -> list[dict[str, Any]]:
     return [question.to_data() for question in study.config.comprehension]
 
 
-def _remove(request: HttpRequest, study: Study, rest: list[dict[str, Any]]) -> None:
+def _remove(request: HttpRequest, study: Study, rest: list[dict[str, Any]], revision: str) -> None:
     try:
-        store_check(study, rest, request.POST.get("revision", ""), by=request.user)
+        store_check(study, rest, revision, by=request.user)
     except ValidationError as error:
         for problem in error.messages:
             messages.error(request, problem)
@@ -149,14 +157,3 @@ def store_check(
         revision=int(revision) if is_whole else -1,
         by=by,
     )
-
-
-instructions_check_views = [
-    StudyView(
-        path="questions/check/<int:number>/",
-        name="check-question",
-        view=show_check_question,
-        role=Membership.Role.EDITOR,
-        within="What people read",
-    ),
-]

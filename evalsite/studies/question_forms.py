@@ -31,6 +31,18 @@ _FAULTS = {
 }
 
 
+class ButtonForm(forms.Form):
+    """The button that was pressed on a page of questions, and what it is about."""
+
+    do = forms.CharField(required=False)
+    key = forms.CharField(required=False)
+    revision = forms.CharField(required=False)
+
+    def read(self) -> dict[str, str]:
+        """Return what was sent; empty texts for nothing, or what can't be read."""
+        return self.cleaned_data if self.is_valid() else dict.fromkeys(self.fields, "")
+
+
 # what most questions need; the rest is under More
 _IN_SIGHT = ("label", "choices", "rule", "answers")
 

@@ -13,7 +13,13 @@ from django.views.decorators.http import require_http_methods
 from evalsite.instruments.schema import Eligibility, EntryQuestion, NoneOf, NumberRange
 from evalsite.studies.instructions_check_views import list_check, store_check
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.question_forms import KIND_LABELS, QuestionForm, WordsForm, initial_of
+from evalsite.studies.question_forms import (
+    KIND_LABELS,
+    ButtonForm,
+    QuestionForm,
+    WordsForm,
+    initial_of,
+)
 from evalsite.studies.questions import (
     BACKGROUND,
     CHECK,
@@ -24,22 +30,26 @@ from evalsite.studies.questions import (
     list_background,
 )
 from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 INVALID, CONFLICT = 422, 409
 _EMPTY = {"questions": [], "rule": "", "refusal": "", "accept": {}}
 
 
+@study_page(
+    "questions/", name="study-questions", role=Membership.Role.EDITOR, within="What people read"
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
     """All questions before the work, and what people read about who may take part."""
     entry = find_entry(study.config)
+    button = ButtonForm(request.POST).read()
     form = WordsForm(
-        request.POST if request.POST.get("do") == "words" else None,
+        request.POST if button["do"] == "words" else None,
         initial={**entry, "revision": study.revision},
     )
     if request.method == "POST":
-        response = _change(request, study, entry, form)
+        response = _change(request, study, entry, button, form)
         if response is not None:
             return response
     eligibility = study.config.eligibility
@@ -65,16 +75,19 @@ def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _change(
-    request: HttpRequest, study: Study, entry: dict[str, Any], form: WordsForm
+    request: HttpRequest,
+    study: Study,
+    entry: dict[str, Any],
+    button: dict[str, str],
+    form: WordsForm,
 ) -> HttpResponseBase | None:
     """Do what a button of the page asks for; None: its form is shown again."""
-    done = request.POST.get("do")
+    done, revision = button["do"], button["revision"]
     if done not in ("words", "remove", "reset", "reset-check"):
         raise Http404
     if done == "words":
         return _save_words(request, study, entry, form)
-    changed = _without(entry, request.POST.get("key", "")) if done == "remove" else None
-    revision = request.POST.get("revision", "")
+    changed = _without(entry, button["key"]) if done == "remove" else None
     try:
         if done == "reset-check":
             store_check(study, None, revision, by=request.user)
@@ -104,6 +117,12 @@ def _save_words(
     return redirect("admin:study-questions", study.pk)
 
 
+@study_page(
+    "questions/<slug:key>/",
+    name="study-question",
+    role=Membership.Role.EDITOR,
+    within="What people read",
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
     """One question: a new one, or one to change."""
@@ -251,6 +270,12 @@ def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[
 # --- after the work -----------------------------------------------------------------------
 
 
+@study_page(
+    "questions/after/<slug:key>/",
+    name="background-question",
+    role=Membership.Role.EDITOR,
+    within="What people read",
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_background_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
     """One question after the work: a new one, or one to change or remove."""
@@ -272,8 +297,9 @@ def show_background_question(request: HttpRequest, study: Study, key: str) -> Ht
         initial={**initial, "revision": study.revision},
     )
     rest = [question for question in questions if question["key"] != key]
-    if request.POST.get("do") == "remove":
-        _remove_background(request, study, rest)
+    button = ButtonForm(request.POST).read()
+    if button["do"] == "remove":
+        _remove_background(request, study, rest, button["revision"])
         return redirect("admin:study-questions", study.pk)
     status = 200
     if form.is_bound:
@@ -289,9 +315,9 @@ def show_background_question(request: HttpRequest, study: Study, key: str) -> Ht
     return TemplateResponse(request, "studies/question.html", context, status=status)
 
 
-def _remove_background(request: HttpRequest, study: Study, rest: list[Any]) -> None:
+def _remove_background(request: HttpRequest, study: Study, rest: list[Any], revision: str) -> None:
     try:
-        _store_own(request, study, BACKGROUND, rest or None, request.POST.get("revision", ""))
+        _store_own(request, study, BACKGROUND, rest or None, revision)
     except ValidationError as error:
         for problem in error.messages:
             messages.error(request, problem)
@@ -323,28 +349,3 @@ def _save_background(
         return CONFLICT if isinstance(error, ChangedMeanwhile) else INVALID
     messages.success(request, "Saved.")
     return 200
-
-
-question_views = [
-    StudyView(
-        path="questions/",
-        name="study-questions",
-        view=show_questions,
-        role=Membership.Role.EDITOR,
-        within="What people read",
-    ),
-    StudyView(
-        path="questions/after/<slug:key>/",
-        name="background-question",
-        view=show_background_question,
-        role=Membership.Role.EDITOR,
-        within="What people read",
-    ),
-    StudyView(
-        path="questions/<slug:key>/",
-        name="study-question",
-        view=show_question,
-        role=Membership.Role.EDITOR,
-        within="What people read",
-    ),
-]

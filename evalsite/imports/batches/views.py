@@ -55,7 +55,7 @@ from evalsite.quality.system_names import rename_system
 from evalsite.studies.models import Batch, Membership, Study, System
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.setup_forms import make_options_form
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.summary_lines import count_of
 
 
@@ -206,6 +206,12 @@ KINDS[Upload.Purpose.ITEMS] = UploadKind(
 )
 
 
+@study_page(
+    "batches/<uuid:batch_id>/undo/confirm/",
+    name="batch-undo-confirm",
+    role=Membership.Role.EDITOR,
+    within="Items",
+)
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
     batch = get_object_or_404(Batch, study=study, pk=batch_id)
@@ -218,16 +224,19 @@ def confirm_undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResp
     return TemplateResponse(request, "imports/undo.html", context)
 
 
+@study_page("batches/<uuid:batch_id>/undo/", name="batch-undo", role=Membership.Role.EDITOR)
 @require_POST
 def undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
     return undo_import(request, ITEMS, study, batch_id, "The items of {} are gone.")
 
 
+@study_page("set-up/items/", name="batch-list", place="Set up", tab="Items", order=20)
 @require_safe
 def list_batches(request: HttpRequest, study: Study) -> HttpResponseBase:
     return _show_items(request, study)
 
 
+@study_page("items/template.csv", name="batch-template")
 @require_safe
 def download_template(request: HttpRequest, study: Study) -> HttpResponseBase:
     template = TEMPLATES.get(request.GET.get("form", "long"))
@@ -257,18 +266,23 @@ class SystemsForm(forms.Form):
     def get_field(self, system: System) -> Any:
         return self[f"system-{system.pk}"]
 
+    def list_changed(self) -> list[tuple[System, str]]:
+        """Return the systems whose names were changed, with their new names."""
+        changed = self.changed_data if self.is_valid() else []
+        # a page from before a system was added has no box for it
+        sent = [name for name in changed if name in self.data]
+        return [(self.systems[name], self.cleaned_data[name]) for name in sent]
 
+
+@study_page("set-up/items/systems/", name="systems-rename", role=Membership.Role.EDITOR)
 @require_POST
 def rename_systems(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save the names of the systems; all of them, or none if one can't be used."""
     form = SystemsForm(request.POST, systems=study.systems.order_by("pk"))
     try:
         with transaction.atomic():
-            for field in form.changed_data if form.is_valid() else ():
-                name = form.cleaned_data[field]
-                # a page from before a system was added has no box for it
-                if field in request.POST:
-                    rename_system(study, form.systems[field], name, request.user)
+            for system, name in form.list_changed():
+                rename_system(study, system, name, request.user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
@@ -276,6 +290,9 @@ def rename_systems(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:batch-list", study.pk)
 
 
+@study_page(
+    "set-up/items/options/", name="options-change", role=Membership.Role.EDITOR, within="Items"
+)
 @require_POST
 def change_options(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save the protocol's own options; all of them, or none if one can't be used."""
@@ -392,45 +409,6 @@ def _name_optional_columns(config: Instrument) -> list[str]:
         *(f"gold_{criterion.key}" for criterion in config.criteria),
         "gold_why",
     ]
-
-
-item_views = [
-    StudyView(
-        path="set-up/items/",
-        name="batch-list",
-        view=list_batches,
-        place="Set up",
-        tab="Items",
-        order=20,
-    ),
-    StudyView(
-        path="set-up/items/systems/",
-        name="systems-rename",
-        view=rename_systems,
-        role=Membership.Role.EDITOR,
-    ),
-    StudyView(
-        path="set-up/items/options/",
-        name="options-change",
-        view=change_options,
-        role=Membership.Role.EDITOR,
-        within="Items",
-    ),
-    StudyView(path="items/template.csv", name="batch-template", view=download_template),
-    StudyView(
-        path="batches/<uuid:batch_id>/undo/confirm/",
-        name="batch-undo-confirm",
-        view=confirm_undo,
-        role=Membership.Role.EDITOR,
-        within="Items",
-    ),
-    StudyView(
-        path="batches/<uuid:batch_id>/undo/",
-        name="batch-undo",
-        view=undo,
-        role=Membership.Role.EDITOR,
-    ),
-]
 
 
 # --- previews ---------------------------------------------------------------------------

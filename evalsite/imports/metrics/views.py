@@ -28,7 +28,7 @@ from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, spli
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Membership, Output, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.summary_lines import count_of, name_start
 
 
@@ -57,6 +57,12 @@ KINDS[Upload.Purpose.METRICS] = UploadKind(
 )
 
 
+@study_page(
+    "metrics/<uuid:file_id>/undo/confirm/",
+    name="metrics-undo-confirm",
+    role=Membership.Role.EDITOR,
+    within="Automatic metrics",
+)
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
     file = get_object_or_404(MetricFile, study=study, pk=file_id)
@@ -64,6 +70,7 @@ def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpRespo
     return TemplateResponse(request, "imports/metrics_undo.html", context)
 
 
+@study_page("metrics/<uuid:file_id>/undo/", name="metrics-undo", role=Membership.Role.EDITOR)
 @require_POST
 def undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
     return undo_import(request, METRICS, study, file_id, "{} is gone.")
@@ -82,6 +89,7 @@ class Coverage:
         return max(self.of - self.outputs, 0)
 
 
+@study_page("metrics/", name="metrics-list", place="Results", tab="Automatic metrics", order=78)
 @require_safe
 def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show every file with what it covers, those that wait, and the way to add another."""
@@ -121,6 +129,7 @@ class KeptScoresForm(forms.Form):
         )
 
 
+@study_page("metrics/kept/", name="metrics-take", role=Membership.Role.EDITOR)
 @require_POST
 def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Make metrics of scores that came with the items; a faulty one is shown as any file is."""
@@ -155,6 +164,7 @@ def _list_outputs(study: Study) -> QuerySet[Output]:
     return Output.objects.stored().filter(item__study=study, item__kind=Item.Kind.MAIN)
 
 
+@study_page("metrics/template.csv", name="metrics-template")
 @require_safe
 def download_metrics_template(request: HttpRequest, study: Study) -> HttpResponse:
     """Send a file to fill in: a row for each output of the study."""
@@ -162,6 +172,7 @@ def download_metrics_template(request: HttpRequest, study: Study) -> HttpRespons
     return _send(rows, f"{name_start(study)}-metrics.csv")
 
 
+@study_page("metrics/missing.csv", name="metrics-missing")
 @require_safe
 def download_missing_metrics(request: HttpRequest, study: Study) -> HttpResponse:
     """Send a file to fill in: a row for each score that is missing."""
@@ -185,18 +196,3 @@ def _name_outputs(study: Study) -> Iterator[tuple[int, str, str]]:
     outputs = _list_outputs(study).order_by("item_id", "position")
     rows = outputs.values_list("pk", "item__key", "system__name").iterator()
     return ((pk, key, system or "") for pk, key, system in rows)
-
-
-metrics_views = [
-    StudyView(path="metrics/", name="metrics-list", view=list_metrics,
-              place="Results", tab="Automatic metrics", order=78),
-    StudyView(path="metrics/template.csv", name="metrics-template",
-              view=download_metrics_template),
-    StudyView(path="metrics/kept/", name="metrics-take", view=take_kept_scores,
-              role=Membership.Role.EDITOR),
-    StudyView(path="metrics/missing.csv", name="metrics-missing", view=download_missing_metrics),
-    StudyView(path="metrics/<uuid:file_id>/undo/confirm/", name="metrics-undo-confirm",
-              view=confirm_undo, role=Membership.Role.EDITOR, within="Automatic metrics"),
-    StudyView(path="metrics/<uuid:file_id>/undo/", name="metrics-undo", view=undo,
-              role=Membership.Role.EDITOR),
-]  # fmt: skip

@@ -29,7 +29,7 @@ from evalsite.imports.waiting import (
 )
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.summary_lines import count_of
 
 _SAY_WHO = "Say whether each participant of this file is one person."
@@ -116,6 +116,12 @@ KINDS[Upload.Purpose.RATINGS] = UploadKind(
 )
 
 
+@study_page(
+    "ratings/<uuid:file_id>/undo/confirm/",
+    name="ratings-undo-confirm",
+    role=Membership.Role.EDITOR,
+    within="Items",
+)
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
     file = get_object_or_404(RatingsFile, study=study, pk=file_id)
@@ -123,11 +129,13 @@ def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpRespo
     return TemplateResponse(request, "imports/ratings_undo.html", context)
 
 
+@study_page("ratings/<uuid:file_id>/undo/", name="ratings-undo", role=Membership.Role.EDITOR)
 @require_POST
 def undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
     return undo_import(request, RATINGS, study, file_id, "The answers of {} are gone.")
 
 
+@study_page("ratings/", name="ratings-list", within="Items")
 @require_safe
 def list_ratings(request: HttpRequest, study: Study) -> HttpResponseBase:
     return _show_files(request, study)
@@ -161,21 +169,3 @@ def _show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
     response = TemplateResponse(request, "imports/ratings.html", context)
     # an editor may be pasting ratings into the form
     return response if may_edit else keep_watching(response, *jobs.values())
-
-
-ratings_views = [
-    StudyView(path="ratings/", name="ratings-list", view=list_ratings, within="Items"),
-    StudyView(
-        path="ratings/<uuid:file_id>/undo/confirm/",
-        name="ratings-undo-confirm",
-        view=confirm_undo,
-        role=Membership.Role.EDITOR,
-        within="Items",
-    ),
-    StudyView(
-        path="ratings/<uuid:file_id>/undo/",
-        name="ratings-undo",
-        view=undo,
-        role=Membership.Role.EDITOR,
-    ),
-]
