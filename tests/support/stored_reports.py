@@ -92,7 +92,7 @@ def list_rated() -> dict[str, Rated]:
         "five-points": Rated(instrument=two, worth=THREE),
         "five-preferences": Rated(instrument=PAIRED, worth=THREE, items=9),
         "five-decisions": Rated(
-            instrument=decision, worth={"A": 0.0, "B": 0.8, "C": -0.6}, plan={"baseline": "B"},
+            instrument=decision, worth={"A": 0.0, "B": 0.8, "C": -0.6},
         ),
         "five-magnitudes": Rated(instrument="magnitude", worth=THREE),
         "five-margins": Rated(
