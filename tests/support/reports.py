@@ -107,7 +107,8 @@ def make_facts(**known: Any) -> Facts:
     return Facts(
         **{
             "title": "Replies", "organisation": "Language Lab", "protocol": "Quality", "origin": "",
-            "departures": None, "language": "en", "version": "1", "criteria": (), "data": {},
+            "departures": None, "language": "en", "version": "version 1", "criteria": (),
+            "data": {},
             "settings": {"k": 3, "set_size": 10}, "texts": {}, "has_practice": False,
             "has_sheet": False, "offers_sheet": False, "own_examples": None, "exclusions": (),
             "sharing": {}, "changes": (), "import_notes": (), "plan": {}, "software": "Evalsite 1",
