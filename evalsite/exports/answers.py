@@ -15,6 +15,7 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Rating, Revision
+from evalsite.exports.comment_rows import make_comment_rows
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
 from evalsite.exports.kind_columns import comment_column
 from evalsite.exports.rows import (
@@ -389,6 +390,12 @@ class AnswerReader:
                         ratings, self._criteria, extra[answer.item_id], of_output=of_output
                     ),
                 )
+
+    def read_comments(self) -> Iterator[Group]:
+        """Rows of comments.csv: by annotation, then criterion; what is of the item is last."""
+        for answers in self.read_pages(with_outputs=True):
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                yield answer, [*make_comment_rows(answer, ratings, self.study.config)]
 
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""

@@ -37,6 +37,7 @@ from evalsite.exports.column import (
     write_text,
     yes_no,
 )  # fmt: skip
+from evalsite.exports.comment_rows import COMMENTS
 from evalsite.exports.kind_columns import (
     MORE_OF_RATINGS,
     TURN,
@@ -433,7 +434,10 @@ def list_downloads(
 ) -> dict[str, tuple[Column, ...]]:
     """List the files that a researcher can download: the data files, and one for a quick look."""
     files = list_files(config, asks_to_share=asks_to_share)
-    return {"ratings_simple": list_simple_columns(config), **files}
+    share = (MAY_SHARE,) if asks_to_share else ()
+    return {
+        "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files
+    }  # fmt: skip
 
 
 def list_files_of(study: Study) -> dict[str, tuple[Column, ...]]:

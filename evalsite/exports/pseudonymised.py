@@ -5,7 +5,10 @@ from itertools import count
 from random import SystemRandom
 from typing import Any
 
+from django.db.models import IntegerField, Q, Value
+
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.exports.comment_rows import list_written
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows
@@ -14,6 +17,8 @@ from evalsite.studies.models import Item, Study
 FILES = {
     "ratings": "One row for each rating: participant, random item and output numbers, criterion, "
     "value and time.",
+    "comments": "One row for each text: participant, random item and output numbers, criterion and "
+    "text. Read it first: people may name what they recognised.",
     "annotations": "One row for each answer: participant, random item and input numbers, position, "
     "times and status.",
 }
@@ -22,6 +27,10 @@ _HEADS = {
     "ratings": [
         "participant", "item_number", "output_number", "criterion", "value", "kind",
         "status", "excluded", "submitted_at",
+    ],
+    "comments": [
+        "participant", "item_number", "output_number", "criterion", "text", "kind", "status",
+        "excluded", "submitted_at",
     ],
     "annotations": [
         "participant", "item_number", "input_number", "set", "place", "outcome", "kind", "status",
@@ -47,13 +56,20 @@ def count_pseudonymised(study: Study) -> dict[str, int]:
     """Count the rows of each file."""
     answers = _find_answers(study)
     ratings = Rating.objects.without_marks().filter(annotation__in=answers.order_by().values("pk"))
-    return count_together(annotations=answers, ratings=ratings)
+    texts, notes = _find_texts(study)
+    counts = count_together(annotations=answers, ratings=ratings, texts=texts, notes=notes)
+    return {
+        "annotations": counts["annotations"], "ratings": counts["ratings"],
+        "comments": counts["texts"] + counts["notes"],
+    }  # fmt: skip
 
 
 def write_pseudonymised(study: Study, name: str) -> Iterator[str]:
     """Write the file in blocks; its rows come in the order of random numbers."""
     rows = sorted(
-        _list_ratings(study) if name == "ratings" else _list_annotations(study),
+        {"ratings": _list_ratings, "comments": _list_comments, "annotations": _list_annotations}[
+            name
+        ](study),
         key=lambda row: (row[1], row[0], str(row[2])),
     )
     yield write_rows([_HEADS[name]])
@@ -101,6 +117,40 @@ def _list_ratings(study: Study) -> list[list[Any]]:
             row[10].isoformat(timespec="seconds"),
         ]
         for row in found
+    ]  # fmt: skip
+
+
+def _find_texts(study: Study) -> tuple[Any, Any]:
+    """Return the ratings that are texts, and the answers with a note."""
+    answers = _find_answers(study).order_by()
+    is_written = Q(part=COMMENT) | Q(criterion__in=list_written(study.config))
+    ratings = Rating.objects.without_marks().filter(is_written, annotation__in=answers.values("pk"))
+    return ratings.exclude(text="").order_by(), answers.exclude(note="")
+
+
+def _list_comments(study: Study) -> list[list[Any]]:
+    people, answers = _find_excluded(study)
+    texts, notes = _find_texts(study)
+    met = [
+        *texts.order_by("pk").values_list(
+            "annotation__participant__pseudonym", "annotation__item", "output", "criterion", "text",
+            "annotation__item__kind", "annotation__status", "annotation__participant",
+            "annotation", "annotation__submitted_at",
+        ),
+        *notes.order_by("pk").values_list(
+            "participant__pseudonym", "item", Value(None, IntegerField()), Value(""), "note",
+            "item__kind", "status", "participant", "pk", "submitted_at",
+        ),
+    ]  # fmt: skip
+    items = Numbers(row[1] for row in met)
+    outputs = Numbers(row[2] for row in met if row[2] is not None)
+    return [
+        [
+            row[0], items[row[1]], outputs[row[2]], *row[3:7],
+            "yes" if row[7] in people or row[8] in answers else "no",
+            row[9].isoformat(timespec="seconds"),
+        ]
+        for row in met
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, Subquery, TextField, Value
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce, Concat
 from django.utils.formats import date_format
 
@@ -17,11 +17,13 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports.answers import AnswerReader
 from evalsite.exports.blocks import write_blocks
 from evalsite.exports.columns import list_downloads_of
+from evalsite.exports.comment_rows import list_written
 from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
 from evalsite.exports.selection import Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import MetricScore
+from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
@@ -164,6 +166,7 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
         "ratings_wide": reader.read_wide,
         "annotations": reader.read_annotations,
         "highlights": reader.read_highlights,
+        "comments": reader.read_comments,
     }[choice.file]()
 
 
@@ -207,6 +210,10 @@ def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
             return choice.find_annotations(study).filter(origin=origin).exists()
         case "highlights":
             rows = _find_ratings(study, choice).marks()
+        case "comments":
+            texts, notes = _find_comments(study, choice)
+            is_of_origin = texts.filter(annotation__origin=origin).exists()
+            return is_of_origin or notes.filter(origin=origin).exists()
         case _:
             rows = _find_ratings(study, choice).without_marks()
     return rows.filter(annotation__origin=origin).exists()
@@ -285,6 +292,8 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
             yield choice.find_annotations(study)
         case "highlights":
             yield _find_ratings(study, choice).marks()
+        case "comments":
+            yield from _find_comments(study, choice)
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
         case _:
@@ -294,6 +303,13 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
 def _find_ratings(study: Study, choice: Choice) -> RatingQuerySet:
     annotations = choice.selection.find_annotations(study).order_by()
     return Rating.objects.filter(annotation__in=annotations.values("id")).order_by()
+
+
+def _find_comments(study: Study, choice: Choice) -> tuple[QuerySet[Any], QuerySet[Any]]:
+    """Return the ratings that are texts, and the annotations with a note."""
+    is_written = Q(part=COMMENT) | Q(criterion__in=list_written(study.config))
+    texts = _find_ratings(study, choice).without_marks().filter(is_written).exclude(text="")
+    return texts, choice.selection.find_annotations(study).order_by().exclude(note="")
 
 
 def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:

@@ -76,11 +76,11 @@ def _write_cells(rows: Sequence["RatingRow"], criteria: Mapping[str, Criterion])
     for key, parts in answers.items():
         # a criterion that the protocol no longer has is only in ratings.csv
         if criterion := criteria.get(key):
-            cells.update(_write_answer(criterion, parts))
+            cells.update(write_answer(criterion, parts))
     return cells
 
 
-def _write_answer(
+def write_answer(
     criterion: Criterion, rows: Sequence["RatingRow"]
 ) -> Iterator[tuple[tuple[str, str], str]]:
     key, row = criterion.key, rows[0]

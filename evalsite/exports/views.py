@@ -75,6 +75,7 @@ _PURPOSES = {
     "ratings_simple": "For a quick look: one row for each output and participant (for preferences, "
     "each comparison), with a column for each criterion, reasons and comments. Only counted "
     "answers to main items; excluded ones are marked.",
+    "comments": "One row for each text that a participant wrote, beside the answer.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
     "ratings_wide": "One row for each output that was rated (for preferences, each "
     "comparison), and one column for each criterion.",

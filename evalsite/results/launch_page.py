@@ -88,7 +88,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         "expected": expected,
         "people": people,
         "names": [
-            person.describe(with_address=True)
+            person.describe(with_address=is_owner)
             for person in people[:_MOST_NAMES]
             if may_see_identities(request, study)
         ],

@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import random
-import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report import make_reports
+from evalsite.results.document.figures import CODES
 from tests.analysis.test_degenerate_reports import find_figures
 
 Ends = tuple[float, float]
@@ -57,7 +57,7 @@ POSSIBLE: dict[str, Ends] = {
     **dict.fromkeys(
         [
             "percent_agreement", "within_1", "share", "share_wilson", "superiority", "top_share",
-            "bottom_box", "top_box", "mode_share", "model_share", "Dawid-Skene share", "kendall_w",
+            "bottom_box", "top_box", "mode_share", "model_share", "dawid_skene_share", "kendall_w",
             "share_best", "share_of_5s", "share_of_10s", "share_of_cells_filled", "tie_share",
             "share_of_raters", "share_of_rest", "share_of_units", "win_share", "share_under_floor",
             "share_of_first_place", "circular_share", "share_of_standard",
@@ -68,13 +68,13 @@ POSSIBLE: dict[str, Ends] = {
     ),
     **dict.fromkeys(
         [
-            "ac1", "ac2", "alpha of ln(1 + x)", "alpha of raw scores, interval",
-            "alpha of raw scores, ordinal", "alpha_interval", "alpha_log", "alpha_nominal",
+            "ac1", "ac2", "alpha_of_log1p", "alpha_of_raw_scores", "alpha_interval",
+            "alpha_log", "alpha_nominal",
             "alpha_ordinal", "alpha_ranks", "alpha_ratio", "cliffs_delta", "fleiss", "linear_kappa",
             "loo_spearman", "pairwise_pearson", "pairwise_spearman", "pairwise_tau_b",
             "rank_biserial", "risk_difference", "net_share", "ICC(1,1)", "ICC(A,1)", "ICC(C,1)",
             "weighted_kappa", "pairwise_kappa", "mean_kappa", "net_win_share", "kendall_zeta",
-            "alpha of the first ratings of each output",
+            "alpha_of_first_ratings",
         ],
         SIGNED,
     ),
@@ -91,7 +91,7 @@ POSSIBLE: dict[str, Ends] = {
     **dict.fromkeys(
         [
             "dz", "gz", "mean_z", "mean_log_z", "order_strength", "strength", "penalised_strength",
-            "sign_flip", "sign_within", "wilcoxon", "mean of ln", "mean of ln(1 + x)",
+            "sign_flip", "sign_within", "wilcoxon", "mean_of_log", "mean_of_log1p",
             "position_effect",
         ],
         ANY,
@@ -99,7 +99,7 @@ POSSIBLE: dict[str, Ends] = {
 }  # fmt: skip
 # in units of the scale: a value on it, and how far apart two can be
 ON_SCALE = {
-    "mean", "median", "trimmed_mean", "model_mean", "mean of raw scores", "first_quartile",
+    "mean", "median", "trimmed_mean", "model_mean", "mean_of_raw_scores", "first_quartile",
     "third_quartile",
 }  # fmt: skip
 APART = {"difference", "from_average", "own_error", "loo_bias"}
@@ -107,8 +107,6 @@ APART = {"difference", "from_average", "own_error", "loo_bias"}
 
 def find_possible(name: str, kind: str) -> Ends | None:
     """What a figure of this name can be; None: nobody has said."""
-    name = name.split(", ")[0] if name not in POSSIBLE else name
-    name = re.sub(r"first \d+ ratings", "first ratings", name)
     if name == "mean_step":
         return -2.0, 2.0
     low, high = (min(KINDS[kind][1]), max(KINDS[kind][1])) if kind in BOUNDED else ANY
@@ -238,6 +236,8 @@ def find_faults(report: dict[str, Any], kind: str) -> Iterator[str]:
         name, value = figure["name"], figure["value"]
         low, high = figure["low"], figure["high"]
         where = f"{name} {value} ({low} to {high})"
+        if name not in CODES:
+            yield f"{where} has no name and no unit"
         if value is None:
             if not figure["reason"]:
                 yield f"{where} has no reason"

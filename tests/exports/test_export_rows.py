@@ -187,10 +187,12 @@ def test_pilots_are_left_out_unless_asked_for_and_surplus_stays_marked(
     assert [row["status"] for row in with_pilot[::3]] == ["counted", "surplus", "pilot"]
     fixed = {"items": Output.objects.count(), "metrics": 0}
     assert count_rows(study) == fixed | {
-        "ratings_simple": 3, "ratings": 6, "ratings_wide": 6, "annotations": 2, "participants": 2,
+        "ratings_simple": 3, "comments": 0, "ratings": 6, "ratings_wide": 6, "annotations": 2,
+        "participants": 2,
     }  # fmt: skip
     assert count_rows(study, Selection(with_pilot=True)) == fixed | {
-        "ratings_simple": 3, "ratings": 9, "ratings_wide": 9, "annotations": 3, "participants": 3,
+        "ratings_simple": 3, "comments": 0, "ratings": 9, "ratings_wide": 9, "annotations": 3,
+        "participants": 3,
     }  # fmt: skip
 
 

@@ -139,7 +139,7 @@ def test_ethics_application_tells_of_warnings_and_of_names_of_experts() -> None:
 
     page = write_html(make_ethics(study))
 
-    for words in ("first page: Insults.", "skip an item", "names and e-mail addresses of invited"):
+    for words in ("first page: Insults.", "skip an item", "names and e-mail addresses of people"):
         assert words in page
         assert words not in bare
 

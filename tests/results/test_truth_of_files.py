@@ -112,7 +112,8 @@ def settle(study: Study) -> None:
 
 def read_words(document: str) -> str:
     """The words of a document in one line, without the signs of its format."""
-    named = re.sub(r"</dt>|</th>", ": ", document)
+    named = re.sub(r"</?bdi>", "", document)
+    named = re.sub(r"</dt>|</th>", ": ", named)
     plain = unescape(re.sub(r"<[^>]+>", " ", named)).replace("**", "").replace("`", "")
     return " ".join(plain.split())
 

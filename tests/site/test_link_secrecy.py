@@ -100,6 +100,24 @@ def test_links_and_addresses_are_shown_to_those_who_may_see_them_and_each_look_i
         } <= holders
 
 
+@pytest.mark.parametrize(("kind", "is_shown"), [("owner", True), ("editor-with-identities", False)])
+def test_launch_shows_owners_only_the_address_of_whoever_has_no_name(kind, is_shown):
+    study = make_study(items=2)
+    people = [Named("Ana Ruiz", EXPERT), Named(NAMELESS, NAMELESS)]
+    invite_people(
+        study=study,
+        people=people,
+        terms=Terms(),
+        site_address="https://eval.example.org/",
+        by=make_user(),
+    )
+
+    page = client_of(kind, study).get(reverse("admin:study-launch", args=[study.pk])).text
+
+    assert "Ana Ruiz" in page
+    assert (NAMELESS in page) == is_shown
+
+
 def test_an_editor_refused_the_links_is_told_so(study):
     client = client_of("editor", study)
     sent = {"renew": f"{study.experts.first().pk}-1"}

@@ -173,7 +173,12 @@ def keep_report(study: Study, *, everything: Any = None, **known: Any) -> Report
         study=study,
         fingerprint=take_fingerprint(study),
         sha256="5" * 64,
-        content={"kept": make_content(**known), "all": everything},
+        content={
+            "kept": make_content(**known),
+            "all": everything,
+            "plan": {},
+            "collection": {"done": 0, "target": 0},
+        },
     )
     write_charts(study, report)
     return report

@@ -34,6 +34,7 @@ from evalsite.analysis.report.answer_parts import (
     describe_missing,
     split_parts,
 )
+from evalsite.analysis.report.comments import count_comments, list_reasons, read_remarks
 from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
@@ -112,6 +113,7 @@ def make_reports(
     if "items" in paths:
         files["words"] = count_words(paths["items"])
         files["texts"] = read_texts(paths["items"])
+    files["remarks"] = read_remarks(paths)
     sliced = {margin.slices for margin in plan.margins if margin.slices}
     if sliced and "items" in paths:
         files["slices"] = read_item_slices(paths["items"], sliced)
@@ -127,9 +129,12 @@ def make_reports(
 
     def report(ratings: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
         missing = _count_missing(unsplit, instrument, with_excluded=ratings is everything)
+        remarks = files["remarks"]
+        if ratings is not everything:
+            remarks = remarks[~remarks.is_excluded]
         return make_report(
-            ratings, table, files, instrument=criteria, missing=missing, seed=seed, plan=plan,
-            limits=limits, step=step, keep_outputs=keep_outputs,
+            ratings, table, files | {"remarks": remarks}, instrument=criteria, missing=missing,
+            seed=seed, plan=plan, limits=limits, step=step, keep_outputs=keep_outputs,
         )  # fmt: skip
 
     return {
@@ -191,6 +196,11 @@ def make_report(
             result["undropped"] = _report_undropped(
                 whole, len(part), asked[key], seed, plan, family
             )
+            if "remarks" in files and asked[key].get("reasons"):
+                result["reasons"] = {
+                    "labels": {option["key"]: option["label"] for option in asked[key]["reasons"]},
+                    "shares": [*list_reasons(files["remarks"], asked[key], seed=seed)],
+                }
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]
@@ -232,6 +242,8 @@ def make_report(
         "raters": report_raters(whole, files, instrument, limits, with_repeats=everything),
         "copied": copied,
     }
+    if "remarks" in files:
+        report["comments"] = count_comments(files["remarks"])
     step()
     plain: dict[str, Any] = to_plain(report)
     return plain

@@ -212,6 +212,10 @@ class Scale(Part):
         """List key and label of the options that an analysis looks at one by one."""
         return ()
 
+    def list_reasons(self) -> list[dict[str, str]]:
+        """List key and label of the reasons that can be ticked."""
+        return []
+
     def reserved_values(self) -> tuple[float, ...]:
         """List the values that the document reserves for difficult cases."""
         return ()

@@ -250,6 +250,11 @@ class Preference(Scale):
         """Return the entry of a step, or of both_good or both_bad."""
         return next(entry for entry, value in self.entries.items() if value == grade)
 
+    def list_reasons(self) -> list[dict[str, str]]:
+        if self.tags is None:
+            return []
+        return [{"key": tag.key, "label": tag.label} for tag in self.tags.options]
+
     @property
     def places(self) -> tuple[int, ...]:
         """Return the places of the outputs that reasons are about; 0: both together."""

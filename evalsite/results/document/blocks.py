@@ -126,20 +126,6 @@ class Document:
     def codes(self) -> list[str]:
         return [block.code for block in self.blocks if isinstance(block, Sentence)]
 
-    def find_section(self, anchor: str) -> "Document":
-        """Return the heading with this anchor, and what follows up to the next of its level."""
-        kept: list[Block] = []
-        for block in self.blocks:
-            if isinstance(block, Heading):
-                if kept and block.level <= kept[0].level:  # type: ignore[attr-defined]
-                    break
-                if not kept and block.anchor != anchor:
-                    continue
-                kept.append(block)
-            elif kept:
-                kept.append(block)
-        return replace(self, blocks=kept)
-
     def find_table(self, name: str) -> Table | None:
         tables = (block for block in self.blocks if isinstance(block, Table))
         return next((table for table in tables if table.name == name), None)

@@ -350,14 +350,6 @@ def write_figure(figure: Figure) -> str:
     return f"{write_value(figure)} ({interval})" if interval else write_value(figure)
 
 
-def write_signed(value: float, unit: Unit | None) -> str:
-    """ "+0.32", "−12", or "×1.19" of ratios."""
-    text = write_number(value, unit)
-    if unit == "ratio":
-        return f"×{text}"
-    return text if text.startswith("−") else f"+{text}"
-
-
 # why a figure has no value, or no interval
 REASONS = {
     "no_data": "no data",

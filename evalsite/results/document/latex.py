@@ -144,12 +144,6 @@ _MOST_FLOATS = 12
 _SECTIONS = ("section", "subsection", "subsubsection")
 
 
-def render_latex(document: Document) -> str:
-    """Return the document as a fragment with its tables in it, as a paper inputs it."""
-    text = "\n\n".join(part for part in _write_parts(document, write_table) if part) + "\n"
-    return add_other_script(text)
-
-
 def list_latex_files(document: Document, name: str) -> dict[str, str]:
     """Return the fragment under this name, and each table as a file that it inputs."""
     files: dict[str, str] = {}

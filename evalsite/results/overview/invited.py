@@ -39,7 +39,9 @@ class Invited:
         return self.done + self.left
 
 
-def list_invited(study: Study, moment: datetime, *, sees_identities: bool) -> list[Invited]:
+def list_invited(
+    study: Study, moment: datetime, *, sees_identities: bool, is_owner: bool
+) -> list[Invited]:
     """Return the people invited by name, in one query."""
     mine = {"participant": OuterRef("link__participant")}
     slots = Slot.objects.filter(study=study, **mine).order_by().values("participant")
@@ -61,7 +63,12 @@ def list_invited(study: Study, moment: datetime, *, sees_identities: bool) -> li
     )
     launched_at = study.launched_at or moment
     return [
-        _describe(expert, launched_at, moment, sees_identities=sees_identities)
+        _describe(
+            expert,
+            expert.describe(with_address=is_owner) if sees_identities else "",
+            launched_at,
+            moment,
+        )
         for expert in experts[:MOST_PEOPLE]
     ]
 
@@ -70,13 +77,11 @@ def _count(rows: Any) -> Coalesce:
     return Coalesce(Subquery(rows.values("rows")), 0, output_field=IntegerField())
 
 
-def _describe(
-    expert: Any, launched_at: datetime, moment: datetime, *, sees_identities: bool
-) -> Invited:
+def _describe(expert: Any, name: str, launched_at: datetime, moment: datetime) -> Invited:
     pseudonym = expert.link.participant.pseudonym
     return Invited(
         expert=expert,
-        name=expert.describe(with_address=True) if sees_identities else pseudonym,
+        name=name or pseudonym,
         pseudonym=pseudonym,
         done=expert.done,
         left=expert.left,

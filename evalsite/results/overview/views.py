@@ -80,7 +80,9 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
     latest = read_latest(study) if collected else []
     seconds = median_seconds(latest)
     people = (
-        list_invited(study, moment, sees_identities=reader.sees_identities)
+        list_invited(
+            study, moment, sees_identities=reader.sees_identities, is_owner=reader.is_owner
+        )
         if activity.has_invited and study.is_launched
         else []
     )

@@ -28,7 +28,7 @@ def find_report(study: Study, sha256: str) -> BundleReport | None:
     report = find_current(study)
     if report is None:
         return None
-    look = report.content["collection"].get("look")
+    look = (report.content.get("collection") or {}).get("look")
     basis = {"made_at": report.made_at.isoformat(), "ratings_sha256": sha256}
     return _write_report(study, report.content, basis | ({"look": look} if look else {}))
 

@@ -417,6 +417,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "maximum": scale.maximum,
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": _list_options(scale)} if scale.list_options() else {}),
+        **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
         **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }

@@ -1,6 +1,5 @@
 """When results were first computed: tests assume that nobody goes on because of what they saw."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -30,10 +29,6 @@ class Look:
 
     def to_data(self) -> dict[str, Any]:
         return {**vars(self), "at": self.at.isoformat()}
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> "Look":
-        return cls(**{**data, "at": datetime.fromisoformat(data["at"])})
 
 
 def find_first_look(study: Study) -> Look | None:

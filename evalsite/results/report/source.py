@@ -233,10 +233,14 @@ class Criterion:
 
     # --- agreement and other figures of all of it
 
+    @property
+    def coefficients(self) -> list[Stored]:
+        """Return the stored figures of agreement on all outputs, without those of single pairs."""
+        return [one for one in self.stored["agreement"] if not one.get("group")]
+
     def find_agreement(self, *names: str) -> Stored | None:
         """Return the first stored figure of agreement with one of these names."""
-        figures = self.stored["agreement"]
-        return next((figure for figure in figures if figure["name"] in names), None)
+        return next((figure for figure in self.coefficients if figure["name"] in names), None)
 
     @property
     def alpha(self) -> Figure | None:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Value
+
 import evalsite
 from evalsite.analysis.families import get_family
-from evalsite.annotation.models import RatingsFile
-from evalsite.imports.models import MetricFile
 from evalsite.instruments.schema import BasedOn, Criterion, Instrument
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
-from evalsite.studies.models import Batch, Study, StudyVersion
+from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import EXAMPLES
 from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
@@ -164,14 +164,17 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
     """List what researchers confirmed at the imports that the report has data of."""
-    files: list[Batch | RatingsFile | MetricFile] = [*study.batches.order_by("uploaded_at")]
-    files += study.ratings_files.order_by("uploaded_at")
-    files += study.metric_files.order_by("uploaded_at")
+    kinds = (study.batches, study.ratings_files, study.metric_files)
+    first, *further = (
+        files.filter(uploaded_at__lte=report.made_at)
+        .order_by()
+        .values_list(Value(place), "uploaded_at", "file_name", "import_notes")
+        for place, files in enumerate(kinds)
+    )
     return tuple(
-        f"{file.file_name}: {note['text']}"
-        for file in files
-        if file.uploaded_at <= report.made_at
-        for note in file.import_notes
+        f"{name}: {note['text']}"
+        for _, _, name, notes in sorted(first.union(*further, all=True), key=lambda row: row[:2])
+        for note in notes
     )
 
 

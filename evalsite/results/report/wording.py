@@ -5,7 +5,6 @@ from typing import Any
 from evalsite.analysis.families import find_family
 from evalsite.results.document.figures import CODES, REASONS, hold_together, let_go
 from evalsite.results.document.figures import write_number as write_by_unit
-from evalsite.results.document.methods import explain_none
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import list_of
 
@@ -50,14 +49,6 @@ def write_interval(figure: dict[str, Any]) -> str:
     if low is None:
         return "" if high is None else f"{high} or less"
     return f"{low} or more" if high is None else f"{low} to {high}"
-
-
-def describe_interval(figure: dict[str, Any]) -> str:
-    """The interval or, of a figure that has a value and none, why: "none: too few values"."""
-    if interval := write_interval(figure):
-        return interval
-    why = explain_none(str(figure["details"].get("interval", "")))
-    return f"none: {why}" if why and figure["value"] is not None else ""
 
 
 def write_p(p: float | None) -> str:

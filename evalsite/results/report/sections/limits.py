@@ -212,7 +212,7 @@ def _warn_of_order(source: Source) -> Warnings:
 
 def _warn_of_ceilings(source: Source) -> Warnings:
     for criterion in source.criteria:
-        known = {one["name"]: one["value"] for one in criterion.stored["agreement"]}
+        known = {one["name"]: one["value"] for one in criterion.coefficients}
         alpha, ac2 = known.get("alpha_ordinal"), known.get("ac2")
         answer, share = find_most_given(criterion)
         if share < _CEILING or alpha is None or ac2 is None or ac2 - alpha <= _APART:

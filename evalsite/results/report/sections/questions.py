@@ -27,6 +27,7 @@ from evalsite.results.document.figures import (
     write_p,
     write_value,
 )
+from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import describe_finding
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
@@ -60,6 +61,8 @@ def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     if joint := _write_joint(criterion):
         yield joint
     yield from _write_agreement(criterion)
+    if reasons := tabulate_reasons(criterion):
+        yield reasons
 
 
 # --- what was found -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from evalsite.results.report.source import Source
 def make_repeat(source: Source) -> Iterator[Block]:
     yield Heading("Check and repeat", 2, "repeat")
     facts = source.facts
-    version = f" The study’s texts and settings are those of version {facts.version}."
+    version = f" The study’s texts and settings are those of {facts.version}."
     yield Sentence(
         "data_hash",
         f"SHA-256 of ratings.csv: {facts.sha256}.{version if facts.version else ''}",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from evalsite.analysis.figure import Figure
-from evalsite.lib.words import count_of, list_of
+from evalsite.lib.words import list_of
 from evalsite.results.document.blocks import isolate, start_sentence
 from evalsite.results.document.figures import write_interval, write_number, write_p
 from evalsite.results.report.source import Criterion, Pair
@@ -80,10 +80,6 @@ def name_label(criterion: Criterion) -> str:
     first = label.partition(" ")[0]
     # "BLEU" and names keep their capitals
     return label[:1].lower() + label[1:] if first[1:].islower() or len(first) == 1 else label
-
-
-def count_questions(number: int) -> str:
-    return count_of(number, "question")
 
 
 def join_sentences(sentences: Iterable[str]) -> str:
