@@ -13,7 +13,6 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint
-from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Study
 from tests.support.factories import make_participant, make_study
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
@@ -52,13 +51,14 @@ def test_findings_and_tables_are_printed(study: Study) -> None:
     printed = run(study)
     kept = Report.objects.get().content["kept"]
 
-    assert "simulated, so they show nothing about real systems" in printed
-    for pair in kept["criteria"][0]["pairs"]:
-        assert write_sentence(pair["finding"]) in printed
+    assert "are simulated. They show nothing about real systems" in printed
+    assert "No clear difference between the systems" in printed
+    # Markdown marks each of its signs
+    plain = printed.replace("\\", "")
     for name in HOSTILE:
-        assert name in printed
+        assert name.replace("\\", "") in plain
     assert "Krippendorff" in printed
-    assert f"Seed of the analysis    {kept['seed']}" in printed
+    assert str(kept["seed"]) in printed
 
 
 def test_json_has_every_digit(study: Study) -> None:
