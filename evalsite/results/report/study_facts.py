@@ -165,16 +165,17 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
     """List what researchers confirmed at the imports that the report has data of."""
     kinds = (study.batches, study.ratings_files, study.metric_files)
-    first, *others = (
-        files.annotate(kind_no=Value(number))
-        .filter(uploaded_at__lte=report.made_at)
-        .values_list("kind_no", "uploaded_at", "file_name", "import_notes")
+    first, *further = (
+        files.filter(uploaded_at__lte=report.made_at)
         .order_by()
-        for number, files in enumerate(kinds)
+        .values_list(Value(place), "uploaded_at", "file_name", "import_notes")
+        for place, files in enumerate(kinds)
     )
-    # one query for all three
-    found = first.union(*others, all=True).order_by("kind_no", "uploaded_at")
-    return tuple(f"{name}: {note['text']}" for *_, name, notes in found for note in notes)
+    return tuple(
+        f"{name}: {note['text']}"
+        for _, _, name, notes in sorted(first.union(*further, all=True), key=lambda row: row[:2])
+        for note in notes
+    )
 
 
 # --- in words -----------------------------------------------------------------------------
