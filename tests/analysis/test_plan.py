@@ -51,7 +51,7 @@ def test_gate_ends_with_what_the_ratings_were_made_to_show(system, other, status
         (["--gate", "a", "--against", "b"], "needs the names of two systems"),
         (["--gate", "a", "--against", "a", "--margin", "1"], "two different systems"),
         (["--gate", "x", "--against", "a", "--margin", "1"], "There are: a, b, c"),
-        (["--gate", "a", "--against", "b", "--margin", "1"], "--primary: clarity, style"),
+        (["--gate", "a", "--against", "b", "--margin", "1"], "decides: clarity, style"),
         (["--gate", "a", "--against", "b", "--margin", "-1"], "above 0"),
         (["--gate", "a", "--against", "b", "--margin", "nan"], "above 0"),
         (

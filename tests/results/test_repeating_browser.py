@@ -29,7 +29,7 @@ def walk(page, live_server):
     page.wait_for_selector(".ex-job")
     yield "at work"
     run_job(Job.objects.get(kind=KIND))
-    page.wait_for_selector("#informativeness-scores")
+    page.wait_for_selector("caption:has-text('scores of systems')")
     yield "compared"
 
 

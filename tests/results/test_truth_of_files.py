@@ -172,7 +172,7 @@ def test_readme_report_datasheet_and_names_agree(has_simulated_people: bool) -> 
         return
     assert origins == {"own", "simulated"}
     assert has_word == set(documents)
-    assert named == names.keys() - {"items", "metrics"}
+    assert named == names.keys() - {"items", "metrics", "comments"}
     assert "3 of 15 annotations are simulated" in words["README"]
     assert find_number(r"([\d,]+) simulated, which", words["datasheet"]) == 9
     assert find_number(r"([\d,]+) of [\d,]+ ratings are simulated", words["report"]) == 9

@@ -60,6 +60,9 @@ def test_it_is_written_as_a_page_as_latex_and_as_a_datasheet(report):
     document = read_document(report.study, report)
 
     assert document.find_table(f"{KEY}-pairs") is not None
+    # without labels there are no points to count, but bins
+    counts = document.find_table(f"{KEY}-counts")
+    assert [column.label for column in counts.columns][-1] == "90 to 100"
     assert "Effort" in write_page(report.study, report)
     assert b"Effort" in list_files(report.study, report)["report.tex"]
     assert fill_datasheet(report.study, report).title == report.study.title

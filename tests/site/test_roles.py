@@ -48,6 +48,7 @@ READ = {
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
+        "export-public",
         "export-instrument",
         "study-results-report", "study-results-outputs",
         "study-results-table", "study-results-page",
@@ -81,7 +82,8 @@ READ = {
 POST = {
     ALL: [
         "study-design-count", "export-file", "export-workbook", "export-ready",
-        "export-bundle-make", "export-bundle-file", "export-anonymous-make", "member-remove",
+        "export-bundle-make", "export-bundle-file", "export-anonymous-make", "export-public",
+        "member-remove",
     ],
     EDITORS: [
         "study-places-take-back", "export-identities", "study-panel", "study-panel-again",

@@ -1,6 +1,7 @@
 """A study beside the one that it repeats, as blocks made from the plain data of a comparison."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalsite.analysis.figure import Figure
@@ -75,7 +76,8 @@ def show_criterion(criterion: Stored) -> Iterator[Block]:
     yield _tabulate_scores(criterion)
     figures = [criterion["upheld"], *criterion["correlations"], *criterion["agreement"]]
     name, caption = f"{criterion['key']}-together", f"{criterion['label']}: both studies together"
-    yield list_figures(name, caption, figures, criterion=criterion["key"])
+    together = list_figures(name, caption, figures, criterion=criterion["key"])
+    yield replace(together, place="main")
     if len(criterion["systems"]) < _FEW_SYSTEMS:
         yield Sentence("few_systems", "With so few systems, their correlation says little.")
     if criterion["pairs"]:
