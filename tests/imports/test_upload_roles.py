@@ -8,8 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evalsite.exports import study_views as exports
-from evalsite.imports import study_views as imports
+from evalsite.admin import collect_study_views
 from evalsite.imports.models import Upload
 from evalsite.imports.uploads import keep_upload
 from evalsite.studies.models import Batch, Membership, Study
@@ -17,7 +16,11 @@ from tests.imports.test_upload_pages import address
 from tests.support.factories import make_user
 from tests.support.uploads import GOOD
 
-study_views = [*imports.study_views, *exports.study_views]
+study_views = [
+    page
+    for page in collect_study_views()
+    if page.view.__module__.startswith(("evalsite.imports.", "evalsite.exports."))
+]
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
@@ -63,7 +66,7 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
         "batch-list", "batch-template", "study-export", "export-codebook", "export-codebook-csv",
         "export-script", "export-instrument",
         "export-file", "export-workbook", "export-ready", "export-bundle", "export-bundle-make",
-        "export-anonymous", "export-anonymous-make",
+        "export-anonymous", "export-anonymous-make", "export-public",
         "export-bundle-file", "ratings-list", "metrics-list", "metrics-template", "metrics-missing",
     }  # fmt: skip
     assert Upload.objects.count() == Batch.objects.count() == 1
