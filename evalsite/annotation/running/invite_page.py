@@ -238,14 +238,14 @@ def _describe_people(
 
 
 def name_person(person: Expert, *, sees_names: bool, is_owner: bool) -> str:
-    """Return the name of somebody who was invited; the pseudonym for who may not see names."""
+    """Return an invited person's name, or the pseudonym for readers who may not see names."""
     if sees_names:
         return person.describe(with_address=is_owner)
     return str(person.link.participant or f"Person {person.link.number}")
 
 
 def name_state(row: Progress, study: Study) -> str:
-    """Return the key of how far somebody is who was invited."""
+    """Return the key of how far an invited person is."""
     participant = row.expert.link.participant
     if participant is None or participant.withdrawn_at:
         return "withdrew"
