@@ -38,3 +38,20 @@ def open_fold_by_keyboard(page):
     page.keyboard.press("Enter")
 
     assert fold.get_attribute("open") is not None
+
+
+def test_words_of_a_table_stay_whole_on_a_phone(page, live_server):
+    user = make_user(is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_study(items=2, by=user)
+    keep_report(study, criteria=[make_points(make_pair("baseline", "tuned", "higher"))])
+    page.set_viewport_size({"width": 360, "height": 740})
+
+    page.goto(f"{live_server}{reverse('admin:study-results', args=[study.pk])}?part=fluency")
+
+    heights = page.eval_on_selector_all(
+        ".document tbody th", "cells => cells.map((cell) => cell.getBoundingClientRect().height)"
+    )
+    assert heights
+    # three lines at most, where a letter a line would make many
+    assert max(heights) < 110
