@@ -163,7 +163,6 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
     return {
         SIMPLE: reader.read_simple,
         "ratings": reader.read_ratings,
-        "ratings_wide": reader.read_wide,
         "annotations": reader.read_annotations,
         "highlights": reader.read_highlights,
         "comments": reader.read_comments,
@@ -297,7 +296,7 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
         case _:
-            yield from _find_wide(study, choice)
+            yield from _find_simple(study, choice)
 
 
 def _find_ratings(study: Study, choice: Choice) -> RatingQuerySet:
@@ -312,10 +311,10 @@ def _find_comments(study: Study, choice: Choice) -> tuple[QuerySet[Any], QuerySe
     return texts, choice.selection.find_annotations(study).order_by().exclude(note="")
 
 
-def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
-    """Return a row for each output that is rated, and one for what is said of an item.
+def _find_simple(study: Study, choice: Choice) -> Iterator[Any]:
+    """Return a row for each output that is rated, or for each item where no output is.
 
-    For a quick look what is said of an item is in the rows of its outputs, if it has some.
+    What is said of an item is in the rows of its outputs, if it has some.
     """
     ratings = _find_ratings(study, choice).without_marks()
     of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
@@ -323,5 +322,5 @@ def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
     parts = ["annotation", Value("/"), "output"]
     parts += [Value("/"), "turn"] if study.config.asks_turns else []
     yield of_outputs, Concat(*parts, output_field=TextField())
-    if of_item and (choice.file != SIMPLE or len(of_item) == len(study.config.criteria)):
+    if of_item and len(of_item) == len(study.config.criteria):
         yield ratings.filter(criterion__in=of_item), "annotation"

@@ -77,8 +77,6 @@ _PURPOSES = {
     "answers to main items; excluded ones are marked.",
     "comments": "One row for each text that a participant wrote, beside the answer.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
-    "ratings_wide": "One row for each output that was rated (for preferences, each "
-    "comparison), and one column for each criterion.",
     "annotations": "One row for each item that was answered, ignored or reported, with notes.",
     "items": "One row for each output with its text, inputs and gold. Can be imported again.",
     "highlights": "One row for each passage that was marked.",

@@ -247,7 +247,7 @@ def test_simulated_pilot_is_named_only_where_its_rows_are_in_the_file(
             "restaurant-descriptions-"
         )
 
-    files = ("ratings", "ratings_simple", "ratings_wide", "annotations", "participants", "items")
+    files = ("ratings", "ratings_simple", "annotations", "participants", "items")
     assert [name(file) for file in files] == [f"{file}.csv" for file in files]
     assert name("ratings", with_pilot=True) == "simulated-ratings.csv"
     assert name("participants", with_pilot=True) == "simulated-participants.csv"

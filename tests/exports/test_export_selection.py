@@ -83,7 +83,7 @@ def test_files_hold_the_rows_that_are_chosen_and_their_counts_agree(
     names = {str(one.key): name for name, one in answers.items()}
     counts = count_rows(study, Selection(**chosen))
 
-    for file in ("ratings", "ratings_wide", "annotations"):
+    for file in ("ratings", "annotations"):
         rows = read(export(study, file, **chosen))
         assert {names[row["annotation"]] for row in rows} == wanted, file
         assert counts[file] == len(rows), file
