@@ -27,10 +27,10 @@ from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
-from evalsite.studies.summary_lines import count_of, name_start
+from evalsite.studies.summary_lines import count_of, name_of_file
 
 SIMPLE = "ratings_simple"
-# origins that names of files tell
+# origins that the page tells
 _NAMED = (Origin.SIMULATED, Origin.IMPORTED)
 # what the file for a quick look holds: what results count, and beside it, marked, what is excluded
 _RESULTS: dict[str, Any] = {
@@ -187,19 +187,16 @@ def record_export(
 
 
 def name_file(study: Study, choice: Choice) -> str:
-    """Return a name for the download: study, “simulated”, “imported”, file and choice.
-
-    The two words are in it only if a row of this very file is simulated or imported.
-    """
-    parts = [name_start(study)]
-    parts += [origin for origin in _NAMED if _has_rows_of(origin, study, choice)]
-    parts += [choice.file, *choice.name_parts()]
+    """Return a name for the download: study, “simulated” if a row is, file and choice."""
+    parts = [choice.file, *choice.name_parts()]
     # an exact CSV and a guarded one differ, and must not be taken for each other
     parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
-    return f"{'-'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    file = f"{'_'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    return name_of_file(study, file, is_simulated=_has_simulated_rows(study, choice))
 
 
-def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
+def _has_simulated_rows(study: Study, choice: Choice) -> bool:
+    origin = Origin.SIMULATED
     match choice.file:
         case "items" | "metrics":
             return False

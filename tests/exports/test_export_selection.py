@@ -125,8 +125,8 @@ def test_name_of_the_file_says_what_is_chosen(study: Study) -> None:
     )  # fmt: skip
 
     assert name_file(study, choice) == (
-        "restaurant-descriptions-ratings-counted-own-main-without-excluded-"
-        "from-2026-11-01-until-2026-11-30.xlsx"
+        "restaurant-descriptions_ratings_counted_own_main_without-excluded_"
+        "from-2026-11-01_until-2026-11-30.xlsx"
     )
 
 
