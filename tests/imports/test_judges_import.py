@@ -1,7 +1,9 @@
 """Labels of judges from a file: matched by name, kept apart from people, all or nothing."""
 
 import io
+import json
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,16 +20,22 @@ from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Study
 from tests.support.checking import check_labels
 from tests.support.factories import make_study
-from tests.support.real_batches import make_study_of
+from tests.support.instruments import make_built_study
 
 pytestmark = pytest.mark.django_db
 
+ROOT = Path(__file__).resolve().parents[2]
 HEAD = "item,system,criterion,judge,value\n"
 
 
 @pytest.fixture
 def study(db: None) -> Study:
     return make_study(items=2, protocol="rrgen")
+
+
+def make_arena() -> Study:
+    path = ROOT / "fixtures" / "instruments" / "arena_preference.json"
+    return make_built_study(json.loads(path.read_bytes()), is_practice_on=False)
 
 
 def check(study: Study, text: str, **options: Any) -> CheckedLabels:
@@ -174,7 +182,7 @@ def test_runs_and_reasons_are_kept(study):
     ],
 )
 def test_preferences_are_stored_for_the_second_system_in_alphabetical_order(db, row, stored):
-    study = make_study_of("arena_preference")
+    study = make_arena()
     key = next(c.key for c in study.config.criteria if c.scale.compares)
     head = "item,criterion,judge,system_1,system_2,preferred,order,value\n"
     store(study, f"{head}x1,{key},judge-a,{row}\n")
@@ -194,7 +202,7 @@ def test_preferences_are_stored_for_the_second_system_in_alphabetical_order(db, 
     ],
 )
 def test_faulty_preferences_are_refused(db, row, code):
-    study = make_study_of("arena_preference")
+    study = make_arena()
     key = next(c.key for c in study.config.criteria if c.scale.compares)
     head = "item,criterion,judge,system_1,system_2,preferred,order,value\n"
     assert list_codes(check(study, f"{head}x1,{key},judge-a,{row}\n")) == [code]
@@ -204,11 +212,14 @@ def test_a_file_is_stored_once_and_taken_back_whole(study):
     key = study.config.criteria[0].key
     text = f"{HEAD}item-001,neural,{key},judge-a,4\n"
     file = store(study, text)
-    assert store_labels(
-        checked=CheckedLabels(),
-        source=Source(study=study, file_name="again.csv", sha256=file.sha256),
-        by=None,
-    ) == file
+    assert (
+        store_labels(
+            checked=CheckedLabels(),
+            source=Source(study=study, file_name="again.csv", sha256=file.sha256),
+            by=None,
+        )
+        == file
+    )
 
     JUDGES.undo(file, by=None)
     assert not JudgeLabel.objects.exists()
