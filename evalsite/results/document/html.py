@@ -248,7 +248,7 @@ def _write_key(table: Table, chart: Chart | None) -> SafeString:
         parts = [figure.group[-1][1] for figure in stacked]
         shades = dict(zip(parts, list_shades(parts), strict=True))
         keys.append(list_key([parts[0], parts[-1]], shades))
-    return format_html('<ul class="key">{}</ul>', _join(keys)) if keys else SafeString()
+    return format_html('<ul class="key">{}</ul>', _join(keys)) if keys else _join([])
 
 
 class _Marks:
