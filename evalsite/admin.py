@@ -224,12 +224,10 @@ class EvalsiteAdminSite(AdminSite):
         """Return the page as a view: 404 for an invisible study, 403 for a role that is too low."""
         from evalsite.participants.names import name_people  # noqa: PLC0415 (needs the models)
         from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415
-        from evalsite.results.progress import count_edge  # noqa: PLC0415
 
         def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
-            rank = held_rank(request, study)
-            if not is_enough(rank, page.role):
+            if not is_enough(held_rank(request, study), page.role):
                 raise PermissionDenied
             if study.state == Study.State.ARCHIVED and not (page.is_reading or is_safe(request)):
                 messages.error(request, ARCHIVED)
@@ -244,7 +242,7 @@ class EvalsiteAdminSite(AdminSite):
                     "study": study,
                     "zone": name_zone(zone),
                     "people_names": SimpleLazyObject(partial(name_people, request, study)),
-                    "frame": build_frame(request.user, study, page, rank, count_edge(study)),
+                    "frame": build_frame(request, study, page, captured),
                     **(response.context_data or {}),
                 }
                 with timezone.override(zone):
@@ -280,13 +278,19 @@ class Frame:
     is_sided: bool
     places: list[Link]
     tabs: list[Link]
+    groups: list[Any]  # of Results: its navigation
     setup: Any = None  # how far a draft is, for editors
 
 
-def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
+def build_frame(
+    request: HttpRequest, study: Study, current: StudyView, captured: dict[str, Any]
+) -> Frame:
     """Return the frame of a page, with only the pages that this person may open."""
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
+    from evalsite.results.navigation import list_groups  # noqa: PLC0415
+    from evalsite.results.progress import count_edge  # noqa: PLC0415
 
+    rank, edge = held_rank(request, study), count_edge(study)
     views = collect_study_views()
     can_edit = is_enough(rank, Membership.Role.EDITOR)
     is_draft = study.version_id is None
@@ -309,7 +313,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
     return Frame(
-        facts=describe_study(study, items=edge.records, systems=edge.systems, reader=reader),
+        facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),
         done=edge.done,
         target=edge.target,
@@ -328,6 +332,11 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
             for page in shown
             if find_place(page) == place
         ],
+        groups=list_groups(
+            study, edge, page=entry.name, key=captured.get("key") or request.GET.get("part", "")
+        )
+        if place == "Results"
+        else [],
         setup=setup if is_draft and study.state == Study.State.DRAFT else None,
     )
 

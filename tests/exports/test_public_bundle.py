@@ -35,7 +35,7 @@ from tests.support.factories import make_annotator, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FILES = ("participants", "ratings", "ratings_wide", "annotations")
+FILES = ("participants", "ratings", "annotations")
 
 
 @cache
