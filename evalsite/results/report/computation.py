@@ -44,7 +44,7 @@ from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sections.findings import find_headline
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
