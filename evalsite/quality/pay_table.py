@@ -12,7 +12,7 @@ from evalsite.lib.csv_writer import write_guarded
 from evalsite.quality.pay import PaySet, describe_sets, list_payable, with_answer_counts
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
-from evalsite.studies.summary_lines import name_start
+from evalsite.studies.summary_lines import name_of_file
 
 _AT_ONCE = 500
 COLUMNS = (
@@ -32,7 +32,7 @@ def download_table(request: HttpRequest, study: Study) -> HttpResponseBase:
         for pay_set in describe_sets(study, sets[start : start + _AT_ONCE])
     )
     text = write_guarded([COLUMNS, *rows])
-    return send_csv(text, f"{name_start(study)}-pay.csv", is_personal=True)
+    return send_csv(text, name_of_file(study, "pay.csv"), is_personal=True)
 
 
 def _write_row(study: Study, pay_set: PaySet) -> list[Any]:

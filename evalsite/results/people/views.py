@@ -55,74 +55,97 @@ from evalsite.studies.summary_lines import count_of, format_money
 PAGE = 50
 
 
+@study_page("people/", name="study-people", place="People", tab="Quality", order=65)
 @require_safe
 def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show who took part, with their codes, so that a researcher can check them and their work."""
-    search = clean_search(request.GET.get("q", ""))
-    sees_receipts = may_see_identities(request, study)
+    """Show who took part and how they work, flagged people first."""
+    search, sort = clean_search(request.GET.get("q", "")), request.GET.get("sort", "")
+    sees_receipts, names = may_see_identities(request, study), name_people(request, study)
     work = read_work(study)
-    counts = count_people(work)
     shown = request.GET.get("show", "")
     shown = shown if shown in SHOWN and not search else ""
-    found = show_only(find_people(study, search, by_receipt=sees_receipts), shown, work)
-    pages = Paginator(put_first(found, work.to_review), PAGE)
-    if not search:
-        pages.count = next(size for key, _, size in counts if key == shown)
-    rows = pages.get_page(request.GET.get("page"))
-    people = describe_people(study, list(rows), with_figures=False, limits=work.limits)
-    ids = [one.participant.pk for one in people]
-    known = describe_work(work, ids)
+    listed = list_people(work, shown)
+    if search:
+        named = find_people(study, search, names=names, by_receipt=sees_receipts)
+        known = set(named.values_list("pk", flat=True))
+        listed = [pk for pk in listed if pk in known]
+    rows = Paginator(sort_people(work, listed, sort), PAGE).get_page(request.GET.get("page"))
+    ids = list(rows)
+    by_id = with_answers(study.participants.filter(pk__in=ids)).in_bulk()
+    people = describe_people(study, [by_id[pk] for pk in ids if pk in by_id], limits=work.limits)
+    figures = describe_work(work, ids)
     pays = sees_receipts and is_paid(study)
-    pay = describe_pay(study, ids) if pays else {}
-    report = newest_report(study)
-    return TemplateResponse(
-        request,
-        "results/people.html",
-        {
-            "search": search,
-            "shown": shown,
-            "shown_label": SHOWN[shown],
-            "most_at_once": MOST_AT_ONCE,
-            "counts": counts,
-            "total": work.total,
-            "started": work.started,
-            "rows": rows,
-            "found": count_of(rows.paginator.count, "person", "people"),
-            "people": people,
-            "people_and_work": [
-                (one, known.get(one.participant.pk), pay.get(one.participant.pk, ""))
-                for one in people
-            ],
-            "has_attention": any(one.attention for one in known.values()),
-            "has_gold": any(one.gold for one in known.values()),
-            "has_agreement": any(one.agreement for one in known.values()),
-            "has_pay": bool(pay),
-            "pays": pays,
-            "measured_at": work.figures.measured_at if work.figures else None,
-            "others": describe_others(work),
-            "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
-            "rules": list_rules(work.limits),
-            "shared_codes": _find_codes(read_rounds(study).shared_codes, search),
-            "bonus": promises_bonus(study),
-            "often": _describe_often(study, work.limits),
-            "report": report,
-            "raised": list_raised(report),
-            "copies": list_copies(report),
-            "unseen": describe_unseen(report),
-            "flagged": work.to_review,
-            "scatter": draw_scatter(
-                work.people.values(),
-                flagged=work.name(work.to_review),
-                excluded=work.name(work.excluded),
-            ),
-            "sees_receipts": sees_receipts,
-            "can_exclude": may_edit(request, study),
-        },
-    )
+    pay = describe_pay(study, ids) if pays and not work.is_invited else {}
+    context = {
+        "people_names": names,
+        "search": search,
+        "shown": shown,
+        "shown_label": SHOWN[shown],
+        "sorts": _describe_sorts(sort),
+        "sorted": sort.removeprefix("-") in SORTS,
+        "most_at_once": MOST_AT_ONCE,
+        "counts": count_people(work),
+        "started": work.started,
+        "rows": rows,
+        "people": people,
+        "table": [
+            (person, figures.get(person.participant.pk), pay.get(person.participant.pk, ""))
+            for person in people
+        ],
+        "has_attention": any(row["attention"] for row in figures.values()),
+        "has_gold": any(row["gold"] for row in figures.values()),
+        "has_agreement": any(row["agreement"] for row in figures.values()),
+        "pays": pays,
+        "measured_at": work.figures.measured_at if work.figures else None,
+        "range": find_range(work),
+        "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
+        "flagged": len(work.to_review),
+        "shared_codes": sorted(
+            code
+            for code in read_rounds(study).shared_codes
+            if search and search.casefold() in code.casefold()
+        ),
+        "bonus": promises_bonus(study),
+        "often": _describe_often(study, work.limits),
+        "scatter": draw_scatter(
+            work.people.values(),
+            flagged=work.name(work.to_review),
+            excluded=work.name(work.excluded),
+        ),
+        "sees_receipts": sees_receipts,
+        "can_edit": may_edit(request, study),
+    }
+    if work.is_invited:
+        context |= _describe_invited(study, people, figures)
+    return TemplateResponse(request, "results/people.html", context)
 
 
-def _find_codes(codes: Iterable[str], search: str) -> list[str]:
-    return sorted(code for code in codes if search.casefold() in code.casefold())
+def _describe_sorts(sort: str) -> dict[str, dict[str, str]]:
+    """Return for each column by which the list can be sorted what its heading says and leads to."""
+    sorts = {}
+    for key in SORTS:
+        aria = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
+        sorts[key] = {"aria": aria, "leads_to": key if aria == "descending" else f"-{key}"}
+    return sorts
+
+
+def _describe_invited(
+    study: Study, people: Sequence[Person], figures: Mapping[int, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return how far people are who were invited by name, and how many comments they wrote."""
+    ids = [person.participant.pk for person in people]
+    comments = count_comments(study, ids)
+    progress = {
+        row.pseudonym: row
+        for row in list_invited(study, now(), sees_identities=False, is_owner=False, people=ids)
+    }
+    return {
+        "invited": [
+            (person, figures.get(pk), progress.get(person.participant.pseudonym), comments[pk])
+            for pk, person in zip(ids, people, strict=True)
+        ],
+        "comments": comments.total(),
+    }
 
 
 def _describe_often(study: Study, limits: Thresholds) -> dict[str, str] | None:

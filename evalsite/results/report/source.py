@@ -15,9 +15,7 @@ from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Unit
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
-from evalsite.results.models import Report
-from evalsite.results.report.study_facts import Facts, collect_facts
-from evalsite.studies.models import Study
+from evalsite.results.report.facts import Facts
 
 Stored = Mapping[str, Any]
 _MODEL_MEANS = ("model_mean", "model_share")
@@ -67,16 +65,6 @@ class Source:
         """List the options of a choice, which are a criterion each."""
         start = name_option(key, "")
         return [one for one in self.criteria if one.key.startswith(start)]
-
-
-def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> Source:
-    return Source(
-        facts=collect_facts(study, report),
-        content=report.content,
-        is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
-        is_everyone=is_everyone and report.content["all"] is not None,
-        study_id=str(study.pk),
-    )
 
 
 class Criterion:
