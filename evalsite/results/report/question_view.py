@@ -27,8 +27,8 @@ from evalsite.results.report.computation import newest_analysis, newest_report
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
-from evalsite.results.report.source import Source, make_source
-from evalsite.results.report.study_facts import describe_asked
+from evalsite.results.report.source import Source
+from evalsite.results.report.study_facts import describe_asked, make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page, study_url
 from evalsite.studies.summary_lines import name_start
