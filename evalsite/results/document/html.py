@@ -52,13 +52,14 @@ Charts = Mapping[str, Chart]
 def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
     """Return the blocks as HTML; `is_folded`: each further analysis is closed at first, and the
     line that opens it states its result."""
-    charts = {block.name: block for block in document.blocks if isinstance(block, Chart)}
     tables = {block.name for block in document.blocks if isinstance(block, Table)}
-    blocks = [
-        block
+    charts = {
+        block.name: block
         for block in document.blocks
-        if not (isinstance(block, Chart) and block.name in tables)
-    ]
+        if isinstance(block, Chart) and block.kind == "intervals" and block.name in tables
+    }
+    joined = list(charts.values())
+    blocks = [block for block in document.blocks if block not in joined]
     parts = []
     for heading, run in groupby(_find_folds(blocks), key=itemgetter(0)):
         held = [block for _, block in run]

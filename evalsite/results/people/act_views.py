@@ -198,6 +198,8 @@ def _answer(
             who = count_of(left_out, "person was", "people were")
             done = f"{done} {who} left out, because nothing changes for them any more."
         messages.success(request, done)
+        if len(rows) == 1:
+            return redirect("admin:study-person", study.pk, people[0].pseudonym)
         return redirect("admin:study-people", study.pk)
     name = "stop" if isinstance(form, StopForm) else "note"
     context = {"do": name, "form": form, **sum_rows(rows)}
@@ -223,9 +225,7 @@ def stop_people(request: HttpRequest, study: Study) -> HttpResponseBase:
         person = row["person"]
         is_here = person.stopped_at is None and person.withdrawn_at is None
         # somebody who is chosen alone may be kept from further sets
-        row["changes"] = (
-            is_here and not person.is_pilot and (row["is_working"] or len(people) == 1)
-        )
+        row["changes"] = is_here and not person.is_pilot and (row["is_working"] or len(people) == 1)
     return _answer(request, study, form, rows, _stop)
 
 

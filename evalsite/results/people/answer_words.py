@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models.functions import Left
 
@@ -49,7 +50,7 @@ def describe_ratings(
     systems are hidden, outputs are called what the page called them.
     """
     rated = Rating.objects.without_marks().filter(annotation__in=list(pages)).group_rows()
-    outputs: dict[int, list[Output]] = defaultdict(list)
+    outputs: dict[int, list[Any]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
     shown = Output.objects.filter(item__in=items).select_related("system")
     shown = shown.only("item", "position", "system__name").annotate(start=Left("text", BEGINNING))

@@ -8,16 +8,16 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from evalsite.annotation.models import Annotation, Rating, Revision
+from evalsite.annotation.models import Annotation, Revision
 from evalsite.annotation.pages.held_items import reason_in_words
 from evalsite.annotation.pages.ignored_items import reason_of
-from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Instrument
 from evalsite.participants.models import Origin, Participant
 from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import may_be_excluded
 from evalsite.quality.frozen_plans import ItemNames, is_hidden
 from evalsite.quality.models import Exclusion
+from evalsite.results.navigation import list_notes, list_words
 from evalsite.results.people.answer_words import Line, describe_ratings
 from evalsite.studies.models import Item, Study
 
@@ -50,25 +50,16 @@ def answers_of(participant: Participant) -> QuerySet[Annotation]:
 
 def with_words(study: Study, annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
     """Return those of these answers in which something was written."""
-    words = _list_words(study).filter(annotation=OuterRef("pk"))
+    words = list_words(study).filter(annotation=OuterRef("pk"))
     return annotations.filter(~Q(note="") | Exists(words))
-
-
-def _list_words(study: Study) -> QuerySet[Rating]:
-    """Return comments on questions, and answers in a person's own words."""
-    free = [criterion.key for criterion in study.config.criteria if criterion.scale.family == "text"]
-    return Rating.objects.filter(Q(part=COMMENT) | Q(criterion__in=free)).exclude(text="")
 
 
 def count_comments(study: Study, participants: Collection[int]) -> Counter[int]:
     """Count what each of these people wrote, on questions and items, in two queries."""
-    answers = Annotation.objects.given().filter(participant__in=participants)
-    words = _list_words(study).filter(annotation__in=answers.values("pk")).order_by()
+    notes = list_notes().filter(participant__in=participants).order_by()
+    words = list_words(study).filter(annotation__participant__in=participants).order_by()
     counts: Counter[int] = Counter()
-    for rows, person in (
-        (answers.exclude(note="").order_by(), "participant"),
-        (words, "annotation__participant"),
-    ):
+    for rows, person in ((notes, "participant"), (words, "annotation__participant")):
         counts.update(dict(rows.values_list(person).annotate(n=Count("pk"))))
     return counts
 
