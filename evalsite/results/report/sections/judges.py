@@ -84,6 +84,11 @@ def make_judge(judge: Judge) -> Iterator[Block]:
         yield from _say_corrected(judge, criterion, stored)
     if table := _tabulate_corrected(judge):
         yield table
+        yield Sentence(
+            "judge_samples",
+            "All intervals count people and inputs as samples. People’s own result stays the "
+            "result; the other holds if the inputs that only the judge saw are of the same kind.",
+        )
     yield from _make_further(judge)
 
 
@@ -329,13 +334,13 @@ def _say_stands_in(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
             figures=(main,),
         )
         return
-    others = list_of([
+    more = list_of([
         f"{write_value(rate)} at ε = {epsilon}"
         for epsilon, rate in sorted(rates.items())
         if epsilon != _CROWD
     ])  # fmt: skip
     wins = round(main.value * people)
-    passes = "it passes" if main.value >= 0.5 else "it doesn’t pass"
+    passes = "passes" if main.value >= 0.5 else "doesn’t pass"
     few = " Fewer than 3 people are a weak basis." if people < 3 else ""
     left = (
         f" {count_of(left_out, 'person', 'people')} with fewer answers are left out."
@@ -344,8 +349,9 @@ def _say_stands_in(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
     )
     yield Sentence(
         "stands_in",
-        f"{start} At least as good as {wins} of {count_of(people, 'person', 'people')} with 30 "
-        f"answers at ε = {_CROWD}: {passes} from half of them on ({others}).{few}{left}",
+        f"{start} At ε = {_CROWD} it is at least as good as {wins} of "
+        f"{count_of(people, 'person', 'people')} with 30 answers and {passes}, which takes half of "
+        f"them ({more}).{few}{left}",
         figures=tuple(figures),
     )
 
@@ -388,14 +394,13 @@ def _say_corrected(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
         )
         return
     pairs = [pair for pair in _list_pairs(judge, criterion, stored) if pair[1].value is not None]
-    for people, judged in pairs[:_MOST_SAID]:
+    for people, judged in pairs if len(pairs) == 1 else ():
         second, first = _name_pair(judged)
         yield Sentence(
             "judged_difference",
             f"{criterion.label}, {second} minus {first}: people alone "
             f"{write_difference(people, criterion)}; with the judge on "
-            f"{count_of(stored['further'], 'more input')} {write_difference(judged, criterion)}. "
-            "Both intervals count people and inputs as samples.",
+            f"{count_of(stored['further'], 'more input')} {write_difference(judged, criterion)}.",
             figures=(people, judged),
         )
     if stored["people"] <= _FEW_PEOPLE:
