@@ -28,6 +28,7 @@ from evalsite.analysis.judges import (
     read_beside,
 )
 from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.report.answer_parts import split_parts
 from evalsite.analysis.table import Table, read_texts
 from evalsite.lib.rating_columns import name_option
 
@@ -169,7 +170,7 @@ class _Part:
         self.judge = self.judge[self.judge[sides].isin(systems).all(axis=1)]
         outputs = self.people.merge(self.judge[self.keys], on=self.keys)
         people = int(self.people.rater.nunique())
-        corrected = self._correct()
+        corrected = self.correct()
         return {
             "people": people,
             "labels": len(self.each),
@@ -322,7 +323,7 @@ class _Part:
             "spread": Figure(name="spread_of_runs", method="sd_of_runs", value=spread, n=n),
         }
 
-    def _correct(self) -> Corrected:
+    def correct(self) -> Corrected:
         made = find_corrected_preferences if self.compares else find_corrected
         return made(people=self.people, judge=self.judge)
 
@@ -362,3 +363,31 @@ class _Part:
                 "is_kinder": bool(sign * (row["value"] - row["mean"]) > 0),
                 "reason": str(reasons.get(key, "")),
             }
+
+
+def describe_audit(
+    table: Table, criterion: Mapping[str, Any], key: str, labels: pd.DataFrame
+) -> dict[str, Any]:
+    """Return how a judge goes with people on fresh items: `r`, `inputs`, `people` and `answers` to
+    each output.
+
+    With several systems r is that of differences; with one system, that of outputs.
+    """
+    split, criteria = split_parts(table, [criterion])
+    asked = next((part for part in criteria if str(part["key"]) == key), criterion)
+    known = labels[labels.criterion.isin(["", str(criterion["key"])])]
+    part = _Part.make(split.of(key), asked, known, None)
+    if part is None:
+        return {"r": None, "inputs": 0, "people": 0, "answers": 0.0}
+    part.each = part.each[part.each["item"].isin(set(part.people["item"]))]
+    part.judge = part.judge[part.judge["item"].isin(set(part.people["item"]))]
+    result = part.correct()
+    inputs, answers, r = result.labelled, result.answers, result.r
+    if not part.compares and part.people["system"].nunique() == 1:
+        mean = part.people.groupby(part.keys)["value"].agg(["mean", "size"])
+        both = part.judge.set_index(part.keys).join(mean, how="inner")
+        inputs, answers = len(both), float(both["size"].mean()) if len(both) else 0.0
+        varies = len(both) > 1 and both["value"].nunique() > 1 and both["mean"].nunique() > 1
+        r = float(both["value"].corr(both["mean"])) if varies else None
+    people = int(part.people["rater"].nunique())
+    return {"r": r, "inputs": inputs, "people": people, "answers": answers}
