@@ -1,48 +1,14 @@
 """A judge in the report: what its labels are worth, and that they change nothing of people's."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.judges import EPSILONS
-from tests.analysis.vectors import read_data, read_vector
-
-POINTS = {
-    "key": "quality", "label": "Quality", "kind": "likert", "family": "points", "better": "higher",
-    "answers": [{"value": value, "label": ""} for value in range(1, 6)], "reserved": [],
-    "minimum": 1, "maximum": 5,
-}  # fmt: skip
-PREFERENCE = {
-    "key": "better", "label": "Better", "kind": "preference", "family": "preference",
-    "better": "none", "answers": [], "reserved": [], "minimum": 0, "maximum": 1,
-}  # fmt: skip
-
-
-def write_points(folder: Path, name: str) -> tuple[dict[str, Path], Any]:
-    """The files of a study whose answers and labels are those of a vector."""
-    people, expected, _tolerance = read_vector(f"v3_crossed_ppi__{name}")
-    ratings = people.rename(columns={"rater": "participant"}).assign(criterion="quality")
-    ratings["output"] = ratings["item"] + "#" + ratings["system"]
-    ratings["group"] = ratings["item"]
-    labels = read_data(f"v3_{name}_judge.csv").assign(criterion="quality", judge="judge-a")
-    return write(folder, ratings, labels), expected
-
-
-def write(folder: Path, ratings: pd.DataFrame, labels: pd.DataFrame) -> dict[str, Path]:
-    paths = {name: folder / f"{name}.csv" for name in ("ratings", "judge_labels")}
-    ratings.to_csv(paths["ratings"], index=False)
-    labels.to_csv(paths["judge_labels"], index=False)
-    return paths
-
-
-def report(paths: dict[str, Path], *instrument: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = make_reports(paths, instrument=instrument, seed=1)["kept"]
-    return kept
+from tests.support.judges import POINTS, PREFERENCE, report, write_points, write_preferences
 
 
 def drop_judges(content: dict[str, Any]) -> str:
@@ -89,19 +55,8 @@ def test_two_people_get_no_corrected_figure(tmp_path):
 
 
 def test_preferences_are_corrected_as_their_vector(tmp_path):
-    people, expected, _tolerance = read_vector("v3_crossed_ppi__ppi_prefs")
-    names = {-1: "A", 0: "tie", 1: "B"}
-    ratings = pd.DataFrame({
-        "participant": people.rater, "item": people["item"], "group": people["item"],
-        "criterion": "better", "preferred": people.value.map(names), "system_1": "A",
-        "system_2": "B",
-    })  # fmt: skip
-    judge = read_data("v3_ppi_prefs_judge.csv")
-    labels = pd.DataFrame({
-        "item": judge["item"], "criterion": "better", "judge": "judge-a", "system_1": "A",
-        "system_2": "B", "preferred": judge.value.map(names), "order": judge.order,
-    })  # fmt: skip
-    [part] = report(write(tmp_path, ratings, labels), PREFERENCE)["criteria"][0]["judges"]
+    paths, expected = write_preferences(tmp_path)
+    [part] = report(paths, PREFERENCE)["criteria"][0]["judges"]
 
     [pair] = part["corrected"]["pairs"]
     assert pair["value"] == pytest.approx(expected["estimate"], abs=0.003)
@@ -114,14 +69,10 @@ def test_preferences_are_corrected_as_their_vector(tmp_path):
 
 
 def test_one_order_says_that_a_side_cannot_be_seen(tmp_path):
-    people, _expected, _tolerance = read_vector("v3_crossed_ppi__ppi_prefs")
-    ratings = pd.DataFrame({
-        "participant": people.rater, "item": people["item"], "group": people["item"],
-        "criterion": "better", "preferred": people.value.map({-1: "A", 0: "tie", 1: "B"}),
-        "system_1": "A", "system_2": "B",
-    })  # fmt: skip
-    labels = ratings.drop_duplicates("item").assign(judge="judge-a", order=1)
-    part = report(write(tmp_path, ratings, labels), PREFERENCE)["criteria"][0]["judges"][0]
+    paths, _expected = write_preferences(tmp_path)
+    labels = pd.read_csv(paths["judge_labels"])
+    labels[labels["order"] == 1].to_csv(paths["judge_labels"], index=False)
+    [part] = report(paths, PREFERENCE)["criteria"][0]["judges"]
     assert part["orders"] == {"is_one_order": True}
 
 

@@ -245,7 +245,7 @@ def make_report(
         "criteria": criteria,
         "together": {
             **together,
-            "repeats": report_repeats(everything, instrument, seed),
+            "repeats": report_repeats(everything, instrument),
         },
         # how people rate or ignore shows in all of their answers
         "raters": report_raters(whole, files, instrument, limits, with_repeats=everything),

@@ -1,6 +1,7 @@
 """The part of a report on judges: what each judge's labels are worth beside people's answers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from evalsite.analysis.judges import (
     list_points,
     read_beside,
 )
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import Table, read_texts
 from evalsite.lib.rating_columns import name_option
 
@@ -203,9 +205,11 @@ class _Part:
         figures = find_agreement(beside)
         if len(beside.value):
             of_people = alpha(
-                unit=beside.output, value=beside.value, rater=beside.rater,
-                input=beside.group[beside.output], name="people_agreement",
-                level="nominal" if self.is_nominal else "interval",
+                Ratings(
+                    value=beside.value, unit=beside.output, rater=beside.rater,
+                    block=beside.group[beside.output],
+                ),
+                "nominal" if self.is_nominal else "interval", name="people_agreement",
             )  # fmt: skip
             figures["people_agreement"] = of_people
         rates = find_rates(beside) if self.is_decision and len(beside.value) else {}
@@ -226,10 +230,10 @@ class _Part:
             return None
         mean = self.people.groupby(self.keys)["value"].mean()
         both = self.judge.set_index(self.keys).join(mean.rename("people"), how="inner")
-        return correlate(
-            x=both["value"], y=both["people"], kind="spearman",
-            block=both.index.get_level_values("item"), name="judge_correlation",
-        )  # fmt: skip
+        figure = correlate(
+            both["value"], both["people"], "spearman", block=both.index.get_level_values("item")
+        )
+        return replace(figure, name="judge_correlation")
 
     def _test_as_person(self) -> list[Figure]:
         """Return the winning rate of the alternative annotator test at each epsilon, and the
