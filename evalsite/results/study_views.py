@@ -14,6 +14,7 @@ from evalsite.results.people.views import people_views
 from evalsite.results.power.views import planner_views
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
+from evalsite.results.report.summary_view import show_summary  # noqa: F401 (a page by itself)
 from evalsite.results.report.views import report_views, result_views
 
 study_views = [
