@@ -39,7 +39,8 @@ from evalsite.results.report.sections.summary import (
     list_cards,
     list_findings,
 )
-from evalsite.results.report.source import Source, list_decisions, make_source
+from evalsite.results.report.source import Source, list_decisions
+from evalsite.results.report.study_facts import make_source
 from evalsite.results.report.views import show_results_part
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page
