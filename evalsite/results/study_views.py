@@ -15,6 +15,7 @@ from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by 
 from evalsite.results.raters.views import show_raters  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
 from evalsite.results.report.question_view import show_question  # noqa: F401 (a page by itself)
+from evalsite.results.report.summary_view import show_summary  # noqa: F401 (a page by itself)
 from evalsite.results.report.views import report_views, result_views
 
 study_views = [

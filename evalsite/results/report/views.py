@@ -3,55 +3,37 @@
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from evalsite.annotation.models import Annotation
-from evalsite.jobs.live_page import keep_watching
-from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.document.blocks import Table
 from evalsite.results.document.html import render_html
-from evalsite.results.document.latex import write_table
-from evalsite.results.document.text import render_text, write_markdown_table, write_table_csv
+from evalsite.results.document.text import render_text, write_table_csv
 from evalsite.results.documents.datasheet import make_datasheet
-from evalsite.results.hidden.views import show_hidden
 from evalsite.results.models import Report
-from evalsite.results.report.computation import (
-    newest_analysis,
-    newest_report,
-    start_analysis,
-    take_fingerprint,
-)
 from evalsite.results.report.files import write_archive, write_page
-from evalsite.results.report.parts import DETAILS, SUMMARY, list_parts, show_part
+from evalsite.results.report.newest import Newest
+from evalsite.results.report.parts import SUMMARY, list_parts, show_part
 from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import name_start
 
 
-@require_safe
-def show_results(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show the newest report of the study, one part at a time, and whether it is out of date."""
-    if is_hidden(study):
-        return show_hidden(request, study)
-    report, job = newest_report(study), newest_analysis(study)
-    context: dict[str, Any] = {
+def show_results_part(request: HttpRequest, study: Study, newest: Newest) -> TemplateResponse:
+    """Show a part of the newest report that has no page of its own yet."""
+    report = newest.report
+    assert report is not None
+    context = {
+        "newest": newest,
         "report": report,
-        "job": job,
-        "is_computing": job is not None and job.is_open and not job.is_stale,
-        "has_answers": Annotation.objects.filter(study=study).counted().exists(),
-        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "can_compute": has_role(request, study, Membership.Role.EDITOR),
+        **_describe(request, study, report),
     }
-    if report is not None:
-        context |= _describe(request, study, report)
-    response = TemplateResponse(request, "results/results.html", context)
-    return keep_watching(response, job)
+    return TemplateResponse(request, "results/results.html", context)
 
 
 def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, Any]:
@@ -63,11 +45,7 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, A
     key = key if key in dict(parts) else ""
     document = show_part(source, key)
     whole = report.content["all"]
-    paper = document.find_table("paper")
     return {
-        "is_current": report.fingerprint == take_fingerprint(study),
-        "criteria": source.criteria,
-        "details": [part for part in parts if part[0] in DETAILS],
         "part_key": key,
         "everyone": source.is_everyone,
         "used": report.content["kept"]["data"]["annotations"],
@@ -76,20 +54,7 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, A
         "title": document.title,
         "body": render_html(document, is_folded=True),
         "tables": [block for block in document.blocks if isinstance(block, Table)],
-        "paper": paper
-        and [("LaTeX", write_table(paper)), ("Markdown", write_markdown_table(paper))],
-        "has_outputs": report.outputs.exists(),
     }
-
-
-@require_POST
-def compute_results(request: HttpRequest, study: Study) -> HttpResponseBase:
-    try:
-        start_analysis(study=study, by=request.user)
-    except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
-    is_from_power = request.POST.get("back") == "power"
-    return redirect("admin:study-planner" if is_from_power else "admin:study-results", study.pk)
 
 
 @require_safe
@@ -137,22 +102,6 @@ def send_report(request: HttpRequest, study: Study, report_id: UUID) -> HttpResp
 
 
 result_views = [
-    StudyView(
-        path="results/",
-        name="study-results",
-        view=show_results,
-        place="Results",
-        tab="Summary",
-        order=68,
-    ),
-    StudyView(
-        path="results/compute/",
-        name="study-results-compute",
-        view=compute_results,
-        role=Membership.Role.EDITOR,
-        within="Summary",
-        is_reading=True,
-    ),
     StudyView(
         path="results/<uuid:report_id>/report.json",
         name="study-results-report",
