@@ -83,6 +83,7 @@ _PURPOSES = {
     "participants": "One row for each participant, with the sets they finished.",
     "metrics": "One row for each score of an automatic metric that was uploaded. Can be uploaded "
     "again.",
+    "judge_labels": "One row for each label of a judge, a model that rates. Can be uploaded again.",
 }
 _EXCLUDED = {"out": "without excluded ones", "only": "excluded ones only"}
 

@@ -13,6 +13,7 @@ from evalsite.results.people.views import show_people  # noqa: F401 (a page by i
 from evalsite.results.power.views import planner_views
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
+from evalsite.results.report.question_view import show_question  # noqa: F401 (a page by itself)
 from evalsite.results.report.views import report_views, result_views
 
 study_views = [

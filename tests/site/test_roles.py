@@ -53,7 +53,7 @@ READ = {
         "study-results-report", "study-results-outputs",
         "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
-        "study-results-datasheet-data", "study-document",
+        "study-document",
         "study-disagreement", "study-plan-data", "study-repeat-report",
         "study-repeat-table",
     ],

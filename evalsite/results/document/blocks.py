@@ -34,13 +34,13 @@ class Sentence(Block):
     """A sentence or a few; neighbours of one kind are written as one paragraph or one list.
 
     `code` says the same without words. `question`, `answer`: of a headline, what the plan
-    asks and its answer. `link`: the anchor of the heading where more is said. `cites`: keys of
-    references.bib.
+    asks and its answer; of a fact, its name. `link`: the anchor of the heading where more is
+    said. `cites`: keys of references.bib.
     """
 
     code: str
     text: str
-    kind: Literal["plain", "headline", "warning", "note"] = "plain"
+    kind: Literal["plain", "headline", "warning", "note", "fact"] = "plain"
     figures: tuple[Figure, ...] = ()
     question: str = ""
     answer: str = ""
@@ -117,6 +117,14 @@ class Code(Block):
 
 
 @dataclass(frozen=True)
+class Quote(Block):
+    """A text as people read it, line by line: plain, or Markdown that is shown as they saw it."""
+
+    text: str
+    is_markdown: bool = False
+
+
+@dataclass(frozen=True)
 class Document:
     title: str
     blocks: Sequence[Block] = ()
@@ -124,6 +132,12 @@ class Document:
     def keep(self, *places: Place) -> "Document":
         """Return the document with the blocks of these places only."""
         return replace(self, blocks=[block for block in self.blocks if block.place in places])
+
+    def with_title(self) -> "Document":
+        """Return the document with its title above all blocks, if no block is a headline."""
+        if any(isinstance(block, Heading) and block.level == 1 for block in self.blocks):
+            return self
+        return replace(self, blocks=[Heading(self.title), *self.blocks])
 
     @property
     def figures(self) -> list[Figure]:
@@ -167,7 +181,7 @@ def write_entry(entry: Entry) -> str:
     return entry
 
 
-Run = tuple[Literal["paragraph", "findings", "notes", "block"], list[Block]]
+Run = tuple[Literal["paragraph", "findings", "notes", "facts", "block"], list[Block]]
 
 
 def join_neighbours(blocks: Iterable[Block]) -> Iterator[Run]:
@@ -176,6 +190,8 @@ def join_neighbours(blocks: Iterable[Block]) -> Iterator[Run]:
     def name_run(block: Block) -> str:
         if not isinstance(block, Sentence) or block.kind == "headline":
             return "block"
+        if block.kind == "fact":
+            return "facts"
         if block.kind != "plain":
             return "notes"
         return "findings" if block.link else "paragraph"

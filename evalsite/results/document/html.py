@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evalsite.analysis.figure import Figure
+from evalsite.lib.markdown import render_markdown
 from evalsite.results.document.axis import Axis
 from evalsite.results.document.blocks import (
     Block,
@@ -21,6 +22,7 @@ from evalsite.results.document.blocks import (
     Document,
     Entry,
     Heading,
+    Quote,
     Sentence,
     Table,
     join_neighbours,
@@ -50,13 +52,14 @@ Charts = Mapping[str, Chart]
 def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
     """Return the blocks as HTML; `is_folded`: each further analysis is closed at first, and the
     line that opens it states its result."""
-    charts = {block.name: block for block in document.blocks if isinstance(block, Chart)}
     tables = {block.name for block in document.blocks if isinstance(block, Table)}
-    blocks = [
-        block
+    charts = {
+        block.name: block
         for block in document.blocks
-        if not (isinstance(block, Chart) and block.name in tables)
-    ]
+        if isinstance(block, Chart) and block.kind == "intervals" and block.name in tables
+    }
+    joined = list(charts.values())
+    blocks = [block for block in document.blocks if block not in joined]
     parts = []
     for heading, run in groupby(_find_folds(blocks), key=itemgetter(0)):
         held = [block for _, block in run]
@@ -101,7 +104,7 @@ def _write_blocks(blocks: Iterable[Block], charts: Charts) -> SafeString:
 def render_page(document: Document) -> str:
     """Return the document as a page that needs no other file."""
     style = f"data:text/css;base64,{b64encode(STYLE.read_bytes()).decode()}"
-    context = {"title": document.title, "style": style, "body": render_html(document)}
+    context = {"title": document.title, "style": style, "body": render_html(document.with_title())}
     return render_to_string("results/document.html", context)
 
 
@@ -140,7 +143,21 @@ def _write_notes(sentences: Sequence[Sentence]) -> SafeString:
     return format_html('<ul class="todo notes">\n{}\n</ul>', rows)
 
 
-_RUNS = {"paragraph": _write_paragraph, "findings": _write_findings, "notes": _write_notes}
+def _write_facts(sentences: Sequence[Sentence]) -> SafeString:
+    rows = format_html_join(
+        "\n",
+        '<dt dir="auto">{}</dt><dd dir="auto">{}</dd>',
+        ((fact.question, hold_together(fact.text)) for fact in sentences),
+    )
+    return format_html('<dl class="pairs">\n{}\n</dl>', rows)
+
+
+_RUNS = {
+    "paragraph": _write_paragraph,
+    "findings": _write_findings,
+    "notes": _write_notes,
+    "facts": _write_facts,
+}
 
 
 # --- other blocks -------------------------------------------------------------------------------
@@ -163,6 +180,10 @@ def _write_block(block: Block, charts: Charts) -> SafeString:
                 '<pre tabindex="0" role="region" aria-label="{}">{}</pre>',
                 block.language or "Commands", block.text,
             )  # fmt: skip
+        case Quote():
+            text = render_markdown(block.text) if block.is_markdown else block.text
+            lines = "quoted" if block.is_markdown else "quoted lines"
+            return format_html('<blockquote class="{}" dir="auto">{}</blockquote>', lines, text)
     raise TypeError(f"{type(block).__name__} is no block that can be written.")
 
 
@@ -248,7 +269,7 @@ def _write_key(table: Table, chart: Chart | None) -> SafeString:
         parts = [figure.group[-1][1] for figure in stacked]
         shades = dict(zip(parts, list_shades(parts), strict=True))
         keys.append(list_key([parts[0], parts[-1]], shades))
-    return format_html('<ul class="key">{}</ul>', _join(keys)) if keys else SafeString()
+    return format_html('<ul class="key">{}</ul>', _join(keys)) if keys else _join([])
 
 
 class _Marks:

@@ -156,12 +156,14 @@ def list_stacks(chart: Chart) -> list[tuple[str, list[tuple[str, float]]]]:
 
 
 def list_shades(parts: Sequence[str]) -> list[str]:
-    """Return the class of each part of a bar; what is good or bad of both has one of its own."""
+    """Return the class of each part of a bar: of points the last is the best, of preferences the
+    first; what is good or bad of both has one of its own."""
     middle = {"both_good": "bothgood", "both_bad": "bothbad", "tie": "bothgood"}
     sides = [part for part in parts if part not in middle]
     last = max(len(sides) - 1, 1)
+    scale = _SHADES if len(sides) == len(parts) else _SHADES[::-1]
     shades = {
-        part: _SHADES[round(place * (len(_SHADES) - 1) / last)] for place, part in enumerate(sides)
+        part: scale[round(place * (len(scale) - 1) / last)] for place, part in enumerate(sides)
     }
     return [middle.get(part) or shades[part] for part in parts]
 
@@ -170,21 +172,30 @@ def _draw_stacked(chart: Chart) -> SafeString:
     stacks = list_stacks(chart)
     parts = list(dict.fromkeys(name for _, shares in stacks for name, _ in shares))
     shades = dict(zip(parts, list_shades(parts), strict=True))
+    bars = [
+        format_html(
+            '<svg class="parts" role="img" aria-label="{}">{}</svg>',
+            ", ".join(f"{name_part(part)} {share:.0%}" for part, share in shares),
+            _draw_parts(shares, shades),
+        )
+        for _, shares in stacks
+    ]  # fmt: skip
+    key = format_html('<ul class="key">{}</ul>', list_key(parts, shades))
+    if len(stacks) == 1:
+        return format_html('<p class="small quiet">{}</p>{}{}', chart.caption, bars[0], key)
     rows = format_html_join(
         "\n",
-        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig"><svg class="parts" role="img" '
-        'aria-label="{}">{}</svg></td></tr>',
-        (
-            (name, ", ".join(f"{part} {share:.0%}" for part, share in shares),
-             _draw_parts(shares, shades))
-            for name, shares in stacks
-        ),
-    )  # fmt: skip
+        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig">{}</td></tr>',
+        ((name, bar) for (name, _), bar in zip(stacks, bars, strict=True)),
+    )
     return format_html(
-        '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody></table>'
-        '<ul class="key">{}</ul>',
-        chart.caption, rows, list_key(parts, shades),
+        '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody></table>{}',
+        chart.caption, rows, key,
     )  # fmt: skip
+
+
+def name_part(part: str) -> str:
+    return {"both_good": "both good", "both_bad": "both bad"}.get(part, isolate(part))
 
 
 def list_key(parts: Sequence[str], shades: Mapping[str, str]) -> SafeString:
@@ -193,7 +204,7 @@ def list_key(parts: Sequence[str], shades: Mapping[str, str]) -> SafeString:
         "",
         '<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="{}" width="10" height="10"/>'
         "</svg>{}</li>",
-        ((shades[part], isolate(part)) for part in parts),
+        ((shades[part], name_part(part)) for part in parts),
     )
 
 
@@ -202,7 +213,7 @@ def draw_bar(name: str, figures: Sequence[Figure]) -> SafeString:
     shares = [(figure.group[-1][1], figure.value or 0.0) for figure in figures]
     parts = [part for part, _ in shares]
     shades = dict(zip(parts, list_shades(parts), strict=True))
-    label = ", ".join(f"{isolate(part)} {share:.0%}" for part, share in shares)
+    label = ", ".join(f"{name_part(part)} {share:.0%}" for part, share in shares)
     return format_html(
         '<svg class="parts" role="img" aria-label="{}">{}</svg>',
         f"{name}: {label}", _draw_parts(shares, shades, is_short=True),
@@ -217,7 +228,7 @@ def _draw_parts(
     for name, share in shares:
         drawn.append(
             format_html(
-                '<rect class="{}" x="{}%" width="{}%" height="100%"/>',
+                '<rect class="{}" x="{}%" y="20%" width="{}%" height="60%"/>',
                 shades[name], f"{start * 100:.1f}", f"{share * 100:.1f}",
             )
         )  # fmt: skip
