@@ -39,7 +39,7 @@ from evalsite.exports.comment_rows import COMMENTS
 from evalsite.exports.kind_columns import (
     MORE_OF_RATINGS,
 )
-from evalsite.exports.people_columns import METRICS, PARTICIPANTS
+from evalsite.exports.people_columns import JUDGE_LABELS, METRICS, PARTICIPANTS
 from evalsite.exports.simple_columns import list_simple_columns
 from evalsite.instruments.scales import installed_scales
 from evalsite.instruments.schema import Instrument
@@ -389,7 +389,8 @@ def list_downloads(
     files = list_files(config, asks_to_share=asks_to_share)
     share = (MAY_SHARE,) if asks_to_share else ()
     return {
-        "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files
+        "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
+        "judge_labels": JUDGE_LABELS,
     }  # fmt: skip
 
 

@@ -18,11 +18,17 @@ from evalsite.exports.answers import AnswerReader
 from evalsite.exports.blocks import write_blocks
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.comment_rows import list_written
-from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
+from evalsite.exports.rows import (
+    Group,
+    read_items,
+    read_judge_labels,
+    read_metrics,
+    read_participants,
+)
 from evalsite.exports.selection import Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
-from evalsite.imports.models import MetricScore
+from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.participants.models import Origin
@@ -159,6 +165,8 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
             return read_participants(study, choice)
         case "metrics":
             return read_metrics(study)
+        case "judge_labels":
+            return read_judge_labels(study)
     reader = AnswerReader(study, choice.selection)
     return {
         SIMPLE: reader.read_simple,
@@ -217,7 +225,7 @@ def name_file(study: Study, choice: Choice) -> str:
 def _has_simulated_rows(study: Study, choice: Choice) -> bool:
     origin = Origin.SIMULATED
     match choice.file:
-        case "items" | "metrics":
+        case "items" | "metrics" | "judge_labels":
             return False
         case "participants":
             return choice.find_participants(study).filter(origin=origin).exists()
@@ -303,6 +311,8 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
             yield choice.find_participants(study)
         case "metrics":
             yield MetricScore.objects.filter(file__study=study)
+        case "judge_labels":
+            yield JudgeLabel.objects.filter(file__study=study)
         case "annotations":
             yield choice.find_annotations(study)
         case "highlights":

@@ -64,6 +64,7 @@ _PURPOSES = {
     "highlights": "One row for each passage that was marked.",
     "participants": "One row for each person: sets, times, exclusion and its reason.",
     "metrics": "One row for each score of an automatic metric. Can be uploaded again.",
+    "judge_labels": "One row for each label of a judge. Can be uploaded again.",
 }
 # of studies in which people compare outputs
 _OF_PAIRS = (

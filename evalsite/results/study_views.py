@@ -4,18 +4,18 @@ from evalsite.results.analysis_plan.views import show_plan  # noqa: F401 (a page
 from evalsite.results.design.views import design_views
 from evalsite.results.disagreement.views import disagreement_views
 from evalsite.results.documents import views  # noqa: F401 (a page by itself)
-from evalsite.results.exclusions.rule_views import rule_views
-from evalsite.results.exclusions.views import exclusion_views
+from evalsite.results.exclusions.rule_views import show_rules  # noqa: F401 (a page by itself)
+from evalsite.results.exclusions.views import show_exclusions  # noqa: F401 (a page by itself)
 from evalsite.results.files_page import show_files  # noqa: F401 (a page by itself)
 from evalsite.results.hidden.views import hidden_views
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
-from evalsite.results.people.act_views import act_views
-from evalsite.results.people.views import people_views
+from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)
 from evalsite.results.power.views import planner_views
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
 from evalsite.results.report import downloads  # noqa: F401 (a page by itself)
+from evalsite.results.report.question_view import show_question  # noqa: F401 (a page by itself)
 from evalsite.results.report.views import result_views
 
 study_views = [
@@ -25,8 +25,4 @@ study_views = [
     *disagreement_views,
     *planner_views,
     *repeating_views,
-    *act_views,
-    *people_views,
-    *rule_views,
-    *exclusion_views,
 ]

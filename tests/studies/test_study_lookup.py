@@ -26,6 +26,7 @@ COMMANDS: dict[str, list[str]] = {
     "export_bundle": [],
     "fsck": [],
     "import_batch": ["no-file.csv"],
+    "import_judges": ["no-file.csv"],
     "import_metrics": ["no-file.csv"],
     "import_ratings": ["no-file.csv", "--persons", "yes"],
     "simulate": ["--participants", "1"],

@@ -48,7 +48,7 @@ def _describe_import(study: Study, record: MetricFile) -> str:
 
 KINDS[Upload.Purpose.METRICS] = UploadKind(
     list_name="metrics-list",
-    title="Automatic metrics",
+    title="Judges & metrics",
     noun="scores",
     describe_new=_describe_new,
     describe=_describe,
@@ -61,7 +61,7 @@ KINDS[Upload.Purpose.METRICS] = UploadKind(
     "metrics/<uuid:file_id>/undo/confirm/",
     name="metrics-undo-confirm",
     role=Membership.Role.EDITOR,
-    within="Automatic metrics",
+    within="Judges & metrics",
 )
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
@@ -89,7 +89,9 @@ class Coverage:
         return max(self.of - self.outputs, 0)
 
 
-@study_page("metrics/", name="metrics-list", place="Results", tab="Automatic metrics", order=78)
+@study_page(
+    "results/judges/", name="metrics-list", place="Results", tab="Judges & metrics", order=78
+)
 @require_safe
 def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show every file with what it covers, those that wait, and the way to add another."""

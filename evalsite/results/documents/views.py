@@ -6,8 +6,11 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from evalsite.results.documents.contents import make_appendix, make_ethics
-from evalsite.results.documents.document import Document, write_html, write_latex
+from evalsite.results.document.blocks import Document
+from evalsite.results.document.html import render_page
+from evalsite.results.document.latex import render_latex
+from evalsite.results.documents.appendix import make_appendix
+from evalsite.results.documents.ethics import make_ethics
 from evalsite.results.report.downloads import send_file
 from evalsite.studies.models import Study
 from evalsite.studies.staff_pages import study_page
@@ -17,7 +20,7 @@ _DOCUMENTS: dict[str, Callable[[Study], Document]] = {
     "appendix": make_appendix,
     "ethics": make_ethics,
 }
-_WRITERS = {"html": write_html, "tex": write_latex}
+_WRITERS = {"html": render_page, "tex": render_latex}
 
 
 @study_page("files/documents/<slug:name>.<slug:kind>", name="study-document")

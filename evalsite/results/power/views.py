@@ -1,5 +1,6 @@
 """The staff page that plans a study: how many inputs, participants and ratings it needs."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -60,6 +61,7 @@ def _answer(
     is_planning = job is not None and job.is_open and not job.is_stale and not has_errors
     computing = newest_analysis(study)
     is_computing = computing is not None and computing.is_open and not computing.is_stale
+    kept = describe_kept(study)
     context: dict[str, Any] = {
         **_describe_own(request, study, report, computing),
         "is_computing": is_computing,
@@ -70,7 +72,8 @@ def _answer(
         "job": job,
         "is_planning": is_planning,
         "plan": show_plan(study, job) if job is not None and job.state == Job.State.DONE else None,
-        "kept": describe_kept(study),
+        "kept": kept,
+        "kept_at": datetime.fromisoformat(kept["at"]) if kept else None,
     }
     response = TemplateResponse(
         request, "results/planner.html", context, status=422 if has_errors else 200

@@ -8,9 +8,9 @@ from django.views.decorators.http import require_safe
 
 from evalsite.results.document.blocks import Table
 from evalsite.results.document.text import render_text, write_table_csv
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import newest_report
-from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from evalsite.results.report.files import (
     pack_files,
     read_document,
@@ -47,7 +47,7 @@ FILES: dict[str, Callable[[Study, Report], str | bytes]] = {
     "further.html": lambda study, report: write_page(study, report, is_further=True),
     "figures.zip": write_figures,
     "tables.zip": _write_tables,
-    "datasheet.md": lambda study, report: write_markdown(fill_datasheet(study, report)),
+    "datasheet.md": lambda study, report: render_text(make_datasheet(study, report)),
     "outputs.csv": lambda study, report: report.outputs.read_bytes(),
 }
 

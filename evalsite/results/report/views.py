@@ -28,7 +28,7 @@ from evalsite.results.report.computation import (
 )
 from evalsite.results.report.downloads import name_report_file, send_file
 from evalsite.results.report.parts import DETAILS, SUMMARY, list_parts, show_part
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 
