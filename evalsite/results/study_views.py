@@ -3,7 +3,7 @@
 from evalsite.results.analysis_plan.views import show_plan  # noqa: F401 (a page by itself)
 from evalsite.results.design.views import design_views
 from evalsite.results.disagreement.views import disagreement_views
-from evalsite.results.documents import views
+from evalsite.results.documents import views as document_views  # noqa: F401 (its pages)
 from evalsite.results.exclusions.rule_views import show_rules  # noqa: F401 (a page by itself)
 from evalsite.results.exclusions.views import show_exclusions  # noqa: F401 (a page by itself)
 from evalsite.results.files_page import show_files  # noqa: F401 (a page by itself)
