@@ -26,6 +26,7 @@ from evalsite.analysis.judges import (
     find_rates,
     list_points,
     read_beside,
+    turn_pairs,
 )
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.answer_parts import split_parts
@@ -138,6 +139,7 @@ class _Part:
                 "order": pd.to_numeric(labels.order, errors="coerce"), "run": labels.run,
                 "reason": labels.reason,
             })  # fmt: skip
+            people, each = turn_pairs(people), turn_pairs(each)
         elif family.name in ("points", "magnitude", "decision"):
             measured = pd.Series(get_numbers(family).measure(table), index=rows.index)
             people = pd.DataFrame({

@@ -40,6 +40,7 @@ from evalsite.exports.bundle.format import (
     FORMAT,
     FORMAT_VERSION,
     ITEM_ROWS,
+    JUDGE_ROWS,
     LEFT_OUT_COUNTS,
     OWN_FILES,
     PLAN,
@@ -291,8 +292,9 @@ def _write_rows(
             if name == EXCLUSION_ROWS:
                 records = exclusions = list(records)
             folder.write_rows(name, records)
-    if not folder.files[CHANGE_ROWS][0]:
-        del folder.files[CHANGE_ROWS]
+    for name in (CHANGE_ROWS, JUDGE_ROWS):
+        if name in folder.files and not folder.files[name][0]:
+            del folder.files[name]
     folder.write_table(PLAN, PLAN_COLUMNS, read_places(writer))
     if contents.has_data:
         folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(exclusions))
