@@ -6,7 +6,6 @@ from evalsite.results.disagreement.views import disagreement_views
 from evalsite.results.documents.views import document_views
 from evalsite.results.exclusions.rule_views import show_rules  # noqa: F401 (a page by itself)
 from evalsite.results.exclusions.views import show_exclusions  # noqa: F401 (a page by itself)
-from evalsite.results.hidden.views import hidden_views
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
 from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)
@@ -20,7 +19,6 @@ from evalsite.results.report.views import report_views, result_views
 study_views = [
     *design_views,
     *result_views,
-    *hidden_views,
     *disagreement_views,
     *planner_views,
     *report_views,
