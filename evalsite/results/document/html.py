@@ -76,7 +76,7 @@ def _find_folds(blocks: Iterable[Block]) -> Iterator[tuple[Heading | None, Block
     heading: Heading | None = None
     for block in blocks:
         if isinstance(block, Heading):
-            heading = block if block.level == _FOLDED and block.place == "further" else None
+            heading = block if block.level == _FOLDED and block.place != "main" else None
         yield heading, block
 
 

@@ -86,8 +86,11 @@ def _count_flagged(
     return flagged.exclude(Exists(excluded)).count()
 
 
-def read_work(study: Study) -> Work:
-    """Return the stored figures, less those of people who withdrew since, with flags."""
+def read_work(study: Study, plan: AnalysisPlan | None = None) -> Work:
+    """Return the stored figures, less those of people who withdrew since, with flags.
+
+    `plan`: the study's, where it is at hand.
+    """
     figures = find_figures(study)
     states = {state.pk: state for state in _read_states(study)}
     people = {
@@ -95,7 +98,7 @@ def read_work(study: Study) -> Work:
         for pk, person in read_people(figures).items()
         if pk in states and states[pk].withdrawn_at is None
     }
-    limits = make_thresholds(own_thresholds(study, plan_of(study)))
+    limits = make_thresholds(own_thresholds(study, plan or plan_of(study)))
     return Work(
         figures=figures,
         people=people,

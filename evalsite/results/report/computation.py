@@ -114,7 +114,11 @@ def _count_sharing(study: Study) -> dict[str, int]:
 
 
 def newest_report(study: Study) -> Report | None:
-    return Report.objects.filter(study=study).first()
+    """Return the newest report; none once results are shown, until there is one with systems."""
+    report = Report.objects.filter(study=study).first()
+    if report is not None and report.content.get("is_hidden") and not is_hidden(study):
+        return None
+    return report
 
 
 def newest_analysis(study: Study) -> Job | None:

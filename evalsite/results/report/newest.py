@@ -12,7 +12,6 @@ from typing import Any
 from evalsite.annotation.models import Annotation
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
-from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import (
@@ -69,8 +68,6 @@ class Newest:
 def open_results(study: Study, reader: Any) -> Newest:
     """Return the newest results; compute them again if data, decisions or the plan have changed."""
     report, job, edge = newest_report(study), newest_analysis(study), count_edge(study)
-    if report is not None and report.content.get("is_hidden") and not is_hidden(study):
-        report = None  # it has no systems
     is_current = report is not None and report.fingerprint == take_fingerprint(study)
     if not is_current and edge.done >= FEW_ANSWERS and _may_start(job):
         job = start_analysis(study=study, by=reader)
