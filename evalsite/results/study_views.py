@@ -7,7 +7,6 @@ from evalsite.results.documents import views as document_views  # noqa: F401 (it
 from evalsite.results.exclusions.rule_views import show_rules  # noqa: F401 (a page by itself)
 from evalsite.results.exclusions.views import show_exclusions  # noqa: F401 (a page by itself)
 from evalsite.results.files_page import show_files  # noqa: F401 (a page by itself)
-from evalsite.results.hidden.views import hidden_views
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
 from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)
@@ -21,7 +20,6 @@ from evalsite.results.report.summary_view import show_summary  # noqa: F401 (a p
 
 study_views = [
     *design_views,
-    *hidden_views,
     *disagreement_views,
     *planner_views,
     *repeating_views,
