@@ -51,7 +51,7 @@ READ = {
         "export-public",
         "export-instrument",
         "study-results-report", "study-results-outputs",
-        "study-results-table", "study-results-page",
+        "results-question", "results-question-table", "results-raters", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
         "study-document",
         "study-disagreement", "study-plan-data", "study-repeat-report",
