@@ -10,6 +10,7 @@ from django.urls import NoReverseMatch, reverse
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.imports.models import MetricScore
 from evalsite.instruments.scales.base import COMMENT
+from evalsite.lib.rating_columns import name_option
 from evalsite.participants.models import Participant
 from evalsite.quality.frozen_plans import list_hidden
 from evalsite.results.progress import Edge, count_for
@@ -95,17 +96,16 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
     summary = reverse("admin:study-results", args=[study.pk])
     if is_hidden:
         return f"{summary}#reveal"
-    try:
-        return reverse("admin:results-question", args=[study.pk, key])
-    except NoReverseMatch:
-        return f"{summary}?part={key}"
+    if key not in {criterion.key for criterion in study.config.criteria}:
+        # an option of a choice
+        key = key.partition(name_option("", ""))[0]
+    return reverse("admin:results-question", args=[study.pk, key])
 
 
 # pages of today, until those of these names are there
 _TODAY = {
     "results-comments": ("study-overview", ""),
     "results-items": ("study-disagreement", ""),
-    "results-raters": ("study-results", "?part=raters"),
     "results-design": ("study-design", ""),
 }
 
