@@ -1,12 +1,13 @@
 """Staff pages of results, people and progress."""
 
 from evalsite.results.analysis_plan.views import show_plan  # noqa: F401 (a page by itself)
+from evalsite.results.comments.views import show_comments  # noqa: F401 (a page by itself)
 from evalsite.results.design.views import design_views
-from evalsite.results.disagreement.views import disagreement_views
 from evalsite.results.documents.views import document_views
 from evalsite.results.exclusions.rule_views import rule_views
 from evalsite.results.exclusions.views import exclusion_views
 from evalsite.results.hidden.views import hidden_views
+from evalsite.results.items.views import show_items  # noqa: F401 (a page by itself)
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
 from evalsite.results.people.act_views import act_views
@@ -20,7 +21,6 @@ study_views = [
     *design_views,
     *result_views,
     *hidden_views,
-    *disagreement_views,
     *planner_views,
     *report_views,
     *document_views,

@@ -54,7 +54,7 @@ READ = {
         "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
         "study-results-datasheet-data", "study-document",
-        "study-disagreement", "study-plan-data", "study-repeat-report",
+        "results-items", "study-plan-data", "study-repeat-report",
         "study-repeat-table",
     ],
     EDITORS: [
