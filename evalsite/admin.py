@@ -1,7 +1,7 @@
 """The admin site: the composition root of staff pages."""
 
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from importlib import import_module
 from typing import Any
@@ -18,6 +18,7 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
@@ -221,7 +222,8 @@ class EvalsiteAdminSite(AdminSite):
 
     def _serve(self, page: StudyView) -> Any:
         """Return the page as a view: 404 for an invisible study, 403 for a role that is too low."""
-        from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415 (needs the models)
+        from evalsite.participants.names import name_people  # noqa: PLC0415 (needs the models)
+        from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415
 
         def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
@@ -239,6 +241,7 @@ class EvalsiteAdminSite(AdminSite):
                     **self._name(),
                     "study": study,
                     "zone": name_zone(zone),
+                    "people_names": SimpleLazyObject(partial(name_people, request, study)),
                     "frame": build_frame(request, study, page, captured),
                     **(response.context_data or {}),
                 }

@@ -64,7 +64,7 @@ from evalsite.quality.frozen_plans import is_hidden
 from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_see_identities
-from evalsite.studies.summary_lines import name_start
+from evalsite.studies.summary_lines import name_of_file
 
 _SHOWN = 10
 # the newest jobs, some of which ended without a file
@@ -77,14 +77,13 @@ _PURPOSES = {
     "answers to main items; excluded ones are marked.",
     "comments": "One row for each text that a participant wrote, beside the answer.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
-    "ratings_wide": "One row for each output that was rated (for preferences, each "
-    "comparison), and one column for each criterion.",
     "annotations": "One row for each item that was answered, ignored or reported, with notes.",
     "items": "One row for each output with its text, inputs and gold. Can be imported again.",
     "highlights": "One row for each passage that was marked.",
     "participants": "One row for each participant, with the sets they finished.",
     "metrics": "One row for each score of an automatic metric that was uploaded. Can be uploaded "
     "again.",
+    "judge_labels": "One row for each label of a judge, a model that rates. Can be uploaded again.",
 }
 _EXCLUDED = {"out": "without excluded ones", "only": "excluded ones only"}
 
@@ -151,10 +150,10 @@ def _send_hidden(request: HttpRequest, study: Study, file: str, **how: Any) -> H
     if file not in PSEUDONYMISED or how.get("is_workbook"):
         return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
     text = "".join(write_pseudonymised(study, file))
-    name = f"{file}-without-systems.csv"
+    name = f"{file}_hidden.csv"
     written = Written(text.count("\n") - 1, sha256(text.encode()).hexdigest())
     record_export(study, {"file": name}, written, is_whole=True, by=request.user)
-    return send_csv(text, f"{name_start(study)}-{name}")
+    return send_csv(text, name_of_file(study, name))
 
 
 def _describe_identities(request: HttpRequest, study: Study) -> dict[str, Any] | None:
@@ -189,7 +188,7 @@ def _send_personal(
     for_spreadsheets = request.POST.get("for") == "spreadsheets"
     text = write(study, by=request.user, for_spreadsheets=for_spreadsheets)
     mark = BYTE_ORDER_MARK if for_spreadsheets else ""
-    response = send_csv(f"{mark}{text}", f"{name_start(study)}-{name}")
+    response = send_csv(f"{mark}{text}", name_of_file(study, name))
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -273,7 +272,7 @@ def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
             asks_to_share=study.asks_to_share,
             misread=describe_misread(list_misread(study)),
         ),
-        f"{name_start(study)}-codebook.csv",
+        name_of_file(study, "codebook.csv"),
     )
 
 

@@ -4,17 +4,17 @@ from evalsite.results.analysis_plan.views import show_plan  # noqa: F401 (a page
 from evalsite.results.comments.views import show_comments  # noqa: F401 (a page by itself)
 from evalsite.results.design.views import design_views
 from evalsite.results.documents.views import document_views
-from evalsite.results.exclusions.rule_views import rule_views
-from evalsite.results.exclusions.views import exclusion_views
+from evalsite.results.exclusions.rule_views import show_rules  # noqa: F401 (a page by itself)
+from evalsite.results.exclusions.views import show_exclusions  # noqa: F401 (a page by itself)
 from evalsite.results.hidden.views import hidden_views
 from evalsite.results.items.views import show_items  # noqa: F401 (a page by itself)
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
-from evalsite.results.people.act_views import act_views
-from evalsite.results.people.views import people_views
+from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)
 from evalsite.results.power.views import planner_views
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
+from evalsite.results.report.question_view import show_question  # noqa: F401 (a page by itself)
 from evalsite.results.report.views import report_views, result_views
 
 study_views = [
@@ -25,8 +25,4 @@ study_views = [
     *report_views,
     *document_views,
     *repeating_views,
-    *act_views,
-    *people_views,
-    *rule_views,
-    *exclusion_views,
 ]

@@ -198,7 +198,7 @@ def test_page_offers_what_was_found_and_lists_what_was_replaced_before_the_downl
     assert "<bdi>Jane Mori</bdi>: <bdi>Researcher</bdi>" in listed
     assert "<bdi>Nobody Known</bdi>: not found" in listed
     assert "None of them is left in any file." in listed
-    assert "study-simulated-anonymous.zip" in response["Content-Disposition"]
+    assert "study_simulated_bundle_anonymous.zip" in response["Content-Disposition"]
     assert "README.md" in read_files(b"".join(response.streaming_content))
 
 

@@ -67,7 +67,7 @@ def test_export_is_made_by_a_job_and_taken_away_with_its_hash_in_the_log(staff_c
     bundle = b"".join(response.streaming_content)
     assert bundle == pack(study)
     assert response["Content-Disposition"] == (
-        'attachment; filename="restaurant-descriptions-data.zip"'
+        'attachment; filename="restaurant-descriptions_bundle.zip"'
     )
     entry = AuditEntry.objects.filter(action="data exported").get()
     assert (entry.actor_name, entry.detail["rows"]) == ("jane", 3)

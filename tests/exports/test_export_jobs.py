@@ -74,7 +74,7 @@ def test_bad_70_large_file_is_written_by_a_job_and_then_offered_with_its_checksu
     assert sha256(data).hexdigest() in ready
     assert 'ratings.csv, status counted</th><td data-label="Rows">3</td>' in ready
     assert sent["Content-Disposition"] == (
-        'attachment; filename="restaurant-descriptions-ratings-counted.csv"'
+        'attachment; filename="restaurant-descriptions_ratings_counted.csv"'
     )
     entry = AuditEntry.objects.filter(action="data exported", actor_name="jane").get()
     assert entry.detail["sha256"] == sha256(data).hexdigest()

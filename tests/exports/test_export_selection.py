@@ -83,7 +83,7 @@ def test_files_hold_the_rows_that_are_chosen_and_their_counts_agree(
     names = {str(one.key): name for name, one in answers.items()}
     counts = count_rows(study, Selection(**chosen))
 
-    for file in ("ratings", "ratings_wide", "annotations"):
+    for file in ("ratings", "annotations"):
         rows = read(export(study, file, **chosen))
         assert {names[row["annotation"]] for row in rows} == wanted, file
         assert counts[file] == len(rows), file
@@ -125,8 +125,8 @@ def test_name_of_the_file_says_what_is_chosen(study: Study) -> None:
     )  # fmt: skip
 
     assert name_file(study, choice) == (
-        "restaurant-descriptions-ratings-counted-own-main-without-excluded-"
-        "from-2026-11-01-until-2026-11-30.xlsx"
+        "restaurant-descriptions_ratings_counted_own_main_without-excluded_"
+        "from-2026-11-01_until-2026-11-30.xlsx"
     )
 
 

@@ -421,4 +421,4 @@ def test_file_is_offered_first_and_named_without_choices_that_it_ignores(
     files = page.partition('id="files"')[2]
     assert files.index("ratings_simple") < files.index(">ratings<")
     choice = Choice(file="ratings_simple", status="surplus", kind="gold", origin="own")
-    assert name_file(study, choice) == "restaurant-descriptions-ratings_simple-own.csv"
+    assert name_file(study, choice) == "restaurant-descriptions_ratings_simple_own.csv"

@@ -144,7 +144,7 @@ def test_workbook_is_sent_under_its_name_and_logged(
 
     assert response["Content-Type"].endswith("spreadsheetml.sheet")
     assert response["Content-Disposition"] == (
-        'attachment; filename="restaurant-descriptions-ratings.xlsx"'
+        'attachment; filename="restaurant-descriptions_ratings.xlsx"'
     )
     assert len(read_sheet(data)) == 4
     entry = AuditEntry.objects.get(action="data exported")

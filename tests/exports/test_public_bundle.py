@@ -19,9 +19,10 @@ from evalsite.exports.bundle.format import REPORT, STUDY, Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.participants.models import Participant
+from evalsite.results.document.text import render_text
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.report.bundled import compute_report as compute_bundled
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from tests.support.bundles import (
     change,
     close,
@@ -35,7 +36,7 @@ from tests.support.factories import make_annotator, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FILES = ("participants", "ratings", "ratings_wide", "annotations")
+FILES = ("participants", "ratings", "annotations")
 
 
 @cache
@@ -73,7 +74,7 @@ def pack_shared() -> SimpleNamespace:
             asked=study.participants.filter(may_share__isnull=False, is_pilot=False).count(),
             answers=Annotation.objects.agreed().filter(participant=person).count(),
             sharing=report.content["sharing"],
-            sheet=" ".join(write_markdown(fill_datasheet(study, report)).split()),
+            sheet=" ".join(render_text(make_datasheet(study, report)).split()),
             team=pack(study),
             public=pack(study, is_public=True, has_entry_answers=False),
         )

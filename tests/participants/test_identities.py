@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("checks_here")]
 WITHOUT = [TeamRole.VIEWER, TeamRole.EDITOR]
 WITH = [TeamRole.EDITOR_WITH_IDENTITIES, TeamRole.OWNER]
 LANGUAGE, WORKER = "a rare dialect", "5f0c0ffee5f0c0ff"
-FILES = ("ratings", "ratings_wide", "annotations", "items", "participants", "metrics")
+FILES = ("ratings", "ratings_simple", "annotations", "items", "participants", "metrics")
 
 
 @pytest.fixture(autouse=True)

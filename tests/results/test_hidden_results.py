@@ -34,7 +34,7 @@ from tests.support.planned import ONE_POINT, SCORES, add_person, make_planned_st
 from tests.support.reports import keep_report
 
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
-FILES = ("items", "participants", "ratings", "ratings_simple", "ratings_wide", "annotations",
+FILES = ("items", "participants", "ratings", "ratings_simple", "annotations", "comments",
          "metrics")  # fmt: skip
 # pages that only a post opens, and that send or show something
 SENT = ("export-file", "export-workbook", "export-ready", "export-bundle-file")

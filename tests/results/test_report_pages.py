@@ -26,7 +26,6 @@ TYPES = {
     "study-results-further": "text/html; charset=utf-8",
     "study-results-latex": "application/zip",
     "study-results-datasheet": "text/markdown; charset=utf-8",
-    "study-results-datasheet-data": "application/json; charset=utf-8",
 }
 
 

@@ -25,7 +25,7 @@ from evalsite.results.models import Report
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.parts import list_parts, show_part
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched

@@ -53,8 +53,9 @@ READ = {
         "study-results-report", "study-results-outputs",
         "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
-        "study-results-datasheet-data", "study-document",
-        "results-items", "study-plan-data", "study-repeat-report",
+        "study-document",
+        "results-items", "results-item", "results-comments", "study-plan-data",
+        "study-repeat-report",
         "study-repeat-table",
     ],
     EDITORS: [

@@ -29,7 +29,7 @@ from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import has_role, study_page
-from evalsite.studies.summary_lines import count_of, name_start
+from evalsite.studies.summary_lines import count_of, name_of_file
 
 
 def _describe_new(study: Study) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _list_outputs(study: Study) -> QuerySet[Output]:
 def download_metrics_template(request: HttpRequest, study: Study) -> HttpResponse:
     """Send a file to fill in: a row for each output of the study."""
     rows = ((item, system, "", "") for _, item, system in _name_outputs(study))
-    return _send(rows, f"{name_start(study)}-metrics.csv")
+    return _send(rows, name_of_file(study, "metrics.csv"))
 
 
 @study_page("metrics/missing.csv", name="metrics-missing")
@@ -187,7 +187,7 @@ def download_missing_metrics(request: HttpRequest, study: Study) -> HttpResponse
         for metric in metrics
         if (pk, metric) not in known
     )
-    return _send(rows, f"{name_start(study)}-metrics-missing.csv")
+    return _send(rows, name_of_file(study, "metrics_missing.csv"))
 
 
 def _send(rows: Iterator[tuple[str, ...]], name: str) -> HttpResponse:

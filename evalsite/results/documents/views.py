@@ -6,8 +6,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from evalsite.results.documents.contents import make_appendix, make_ethics
-from evalsite.results.documents.document import Document, write_html, write_latex
+from evalsite.results.document.blocks import Document
+from evalsite.results.document.html import render_page
+from evalsite.results.document.latex import render_latex
+from evalsite.results.documents.appendix import make_appendix
+from evalsite.results.documents.ethics import make_ethics
 from evalsite.studies.models import Study
 from evalsite.studies.staff_pages import StudyView
 from evalsite.studies.summary_lines import name_start
@@ -16,7 +19,7 @@ _DOCUMENTS: dict[str, Callable[[Study], Document]] = {
     "appendix": make_appendix,
     "ethics-application": make_ethics,
 }
-_FORMATS = {"html": (write_html, "text/html"), "tex": (write_latex, "application/x-tex")}
+_FORMATS = {"html": (render_page, "text/html"), "tex": (render_latex, "application/x-tex")}
 
 
 @require_safe

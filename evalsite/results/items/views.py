@@ -18,7 +18,6 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.annotation.pages.view_models import ItemView, view_item
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Criterion
-from evalsite.participants.names import name_people
 from evalsite.quality.models import LONGEST_NOTE
 from evalsite.quality.notes import add_notes, read_notes_of
 from evalsite.results.items.answers import list_answers
@@ -263,7 +262,6 @@ def show_item(request: HttpRequest, study: Study, item_id: int) -> HttpResponseB
                 for name in ("q", "question", "answers", "people")
                 if (value := choice.form.read(name))
             ],
-            "people_names": name_people(request, study),
             "inputs": _view(study, first, outputs[first.pk]).inputs,
             "outputs": _view_outputs(study, items, outputs, names, answers),
             "rows": Paginator(answers, MOST_ANSWERS).get_page(request.GET.get("page")),

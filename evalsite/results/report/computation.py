@@ -20,7 +20,7 @@ from evalsite.analysis.figure import METHODS_VERSION, make_note
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
-from evalsite.imports.models import MetricFile
+from evalsite.imports.models import JudgeFile, MetricFile
 from evalsite.instruments.scales import Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.jobs.models import Job
@@ -44,7 +44,7 @@ from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sections.findings import find_headline
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
@@ -72,6 +72,7 @@ def take_fingerprint(study: Study) -> str:
         standing=decisions.active(),
         imported=RatingsFile.objects.filter(study=study),
         metrics=files,
+        judges=JudgeFile.objects.filter(study=study),
         versions=study.plan_versions.all(),
         events=study.plan_events.all(),
         changes=study.changes.all(),
@@ -87,6 +88,9 @@ def take_fingerprint(study: Study) -> str:
             "options": study.config.default_options | study.options,
             # a batch may take some scores along
             "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},
+            "judges": [str(pk) for pk in study.judge_files.values_list("pk", flat=True)]
+            if counts["judges"]
+            else [],
             "plan": find_state(study, counts),
             "version": study.version_id,
             "methods": METHODS_VERSION,
@@ -189,6 +193,8 @@ def _write_files(study: Study, folder: Path) -> dict[str, Path]:
     names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
     if study.metric_files.exists():
         names.append("metrics")
+    if study.judge_files.exists():
+        names.append("judge_labels")
     paths = {name: folder / f"{name}.csv" for name in names}
     for name, path in paths.items():
         with path.open("wb") as file:

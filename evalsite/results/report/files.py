@@ -8,31 +8,29 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from evalsite.results.document.blocks import Chart, Document, Sentence
 from evalsite.results.document.html import render_page
-from evalsite.results.document.latex import key_of, list_latex_files, write_comment
+from evalsite.results.document.latex import (
+    ENGINES,
+    key_of,
+    list_latex_files,
+    write_comment,
+    write_whole_file,
+)
 from evalsite.results.document.pdf import draw_pdf
 from evalsite.results.models import Report
 from evalsite.results.report.sections import make_document
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 
 # the sources of the methods that a report may use
 _REFERENCES = Path(__file__).with_name("references.bib")
 # a date that every archive can hold: equal reports make equal files
 _DATE = (1980, 1, 1, 0, 0, 0)
-_PREVIEW = r"""% Shows the fragments alone. Run pdflatex, bibtex, and pdflatex twice on it.
-\documentclass{article}
-\usepackage[utf8]{inputenc}
-\usepackage[T1]{fontenc}
-\usepackage{booktabs,graphicx,natbib}
-\begin{document}
-\input{report}
+_PREVIEW = r"""\input{report}
 \clearpage
 \section*{Further analyses}
 \input{further}
 \bibliographystyle{plainnat}
-\bibliography{references}
-\end{document}
-"""
+\bibliography{references}"""
 
 
 def read_document(study: Study, report: Report, *, is_everyone: bool = False) -> Document:
@@ -60,7 +58,7 @@ def list_files(study: Study, report: Report) -> dict[str, bytes]:
         for name, text in files.items()
     }
     cited = {key for block in document.blocks if isinstance(block, Sentence) for key in block.cites}
-    files |= {"references.bib": write_references(cited), "preview.tex": _PREVIEW}
+    files |= {"references.bib": write_references(cited), "preview.tex": write_whole_file(_PREVIEW)}
     return {name: text.encode() for name, text in files.items()} | _read_charts(document, report)
 
 
@@ -69,7 +67,7 @@ def _write_head(study: Study, report: Report) -> str:
         f"Results of: {study.title}",
         f"SHA-256 of ratings.csv: {report.sha256}",
         r"Needs \usepackage{booktabs,graphicx,natbib} and \bibliography{references}.",
-        "Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.",
+        f"preview.tex shows it alone. {ENGINES}",
     ])  # fmt: skip
 
 

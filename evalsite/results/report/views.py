@@ -17,7 +17,8 @@ from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.document.blocks import Table
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
-from evalsite.results.document.text import write_markdown_table, write_table_csv
+from evalsite.results.document.text import render_text, write_markdown_table, write_table_csv
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.hidden.views import show_hidden
 from evalsite.results.models import Report
 from evalsite.results.report.computation import (
@@ -26,10 +27,9 @@ from evalsite.results.report.computation import (
     start_analysis,
     take_fingerprint,
 )
-from evalsite.results.report.datasheet import fill_datasheet, write_json, write_markdown
 from evalsite.results.report.files import write_archive, write_page
 from evalsite.results.report.parts import DETAILS, SUMMARY, list_parts, show_part
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import name_start
@@ -198,16 +198,8 @@ def send_latex(request: HttpRequest, study: Study, report_id: UUID) -> HttpRespo
 @require_safe
 def send_datasheet(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
     report = get_object_or_404(Report, pk=report_id, study=study)
-    content = write_markdown(fill_datasheet(study, report))
+    content = render_text(make_datasheet(study, report))
     return _send(content, "text/markdown", f"{name_start(study)}-datasheet.md")
-
-
-@require_safe
-def send_datasheet_data(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
-    """Send the datasheet for a program."""
-    report = get_object_or_404(Report, pk=report_id, study=study)
-    content = write_json(fill_datasheet(study, report))
-    return _send(content, "application/json", f"{name_start(study)}-datasheet.json")
 
 
 def _send(content: str | bytes, kind: str, name: str) -> HttpResponse:
@@ -240,12 +232,6 @@ report_views = [
         path="results/<uuid:report_id>/datasheet.md",
         name="study-results-datasheet",
         view=send_datasheet,
-        is_revealing=True,
-    ),
-    StudyView(
-        path="results/<uuid:report_id>/datasheet.json",
-        name="study-results-datasheet-data",
-        view=send_datasheet_data,
         is_revealing=True,
     ),
 ]

@@ -167,6 +167,8 @@ def say_leader(criterion: Criterion) -> str:
     tiers = find_tiers(criterion)
     if len(tiers) > 1:
         behind = "the others" if len(tiers) == 2 else "the rest"
+        if len(tiers) == 2 and len(tiers[1]) == 1:
+            behind = isolate(tiers[1][0])
         return f"{list_names(tiers[0])} {say_is(tiers[0])} {say_ahead(criterion)} {behind}"
     number, pairs = len(criterion.clear_pairs), len(criterion.pairs)
     return f"{number} of {pairs} pairs differ clearly"
@@ -462,7 +464,7 @@ def _write_paper(criterion: Criterion, system: Stored) -> Cell:
     tier = criterion.tier(system)
     figures = tuple(figure for figure in (mean, distance, tier) if figure is not None)
     text = write_value(mean)
-    if half := _write_half(distance):
+    if half := write_half(distance):
         text += f" ± {half}"
     elif distance is not None and write_interval(distance):
         text += f" (×{write_value(distance)}; {write_interval(distance)})"
@@ -472,7 +474,7 @@ def _write_paper(criterion: Criterion, system: Stored) -> Cell:
     return Cell(text, figures, letter, is_strong=letter == "A")
 
 
-def _write_half(distance: Figure | None) -> str:
+def write_half(distance: Figure | None) -> str:
     """Return how far the interval reaches on either side; "" where the sides differ."""
     if distance is None or distance.low is None or distance.high is None:
         return ""
