@@ -50,7 +50,8 @@ READ = {
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
         "export-public", "export-instrument", "files-all", "report-file",
         "results-question", "results-question-table", "results-raters", "study-document",
-        "study-disagreement", "study-plan-data", "study-repeat-report",
+        "results-items", "results-item", "results-comments", "study-plan-data",
+        "study-repeat-report",
         "study-repeat-table",
     ],
     EDITORS: [

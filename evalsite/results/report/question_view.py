@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.instruments.schema import Criterion
 from evalsite.jobs.live_page import keep_watching
+from evalsite.results.comments.written import find_texts
 from evalsite.results.document.blocks import (
     Block,
     Document,
@@ -23,7 +24,6 @@ from evalsite.results.document.figures import hold_together
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
 from evalsite.results.document.text import write_table_csv
-from evalsite.results.navigation import list_words
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.downloads import name_report_file, send_file
 from evalsite.results.report.newest import open_results
@@ -50,7 +50,7 @@ def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseB
     criterion = _find_criterion(study, key)
     newest = open_results(study, request.user)
     report = newest.report
-    words = list_words(study).filter(criterion=key)
+    words = find_texts(study).filter(criterion=key)
     count, comments = _list_comments(words)
     context: dict[str, Any] = {
         "asked": describe_asked(criterion),
