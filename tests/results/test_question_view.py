@@ -81,9 +81,7 @@ def test_a_question_that_the_study_doesnt_ask_has_no_page(
 
 
 def test_a_free_text_shows_what_people_wrote(staff_client: Client) -> None:
-    study = make_asked(
-        ask("reason_given", "Why", {"kind": "text"})
-    )
+    study = make_asked(ask("reason_given", "Why", {"kind": "text"}))
     texts = ["<b>Fine</b>", "Too long", "Odd"]
     for text in texts:
         given = answer(study, study.items.main()[0])
