@@ -62,17 +62,14 @@ def list_records(study: Study, search: str = "", *, has_one_batch: bool = False)
     return records.annotate(total=Window(Count("*"))).order_by("first")
 
 
-def search_items(items: QuerySet[Item], search: str) -> QuerySet[Item]:
-    """Return the items with these words in their id, inputs or outputs."""
+def search_items(items: QuerySet[Item], search: str, *, has_ids: bool = True) -> QuerySet[Item]:
+    """Return the items with these words in their inputs or outputs, or in their ids."""
     # how JSON writes other letters differs between databases
     written = json.dumps(search)[1:-1]
     outputs = Output.objects.filter(item=OuterRef("pk"), text__icontains=search)
-    return items.annotate(texts=Cast("inputs", TextField())).filter(
-        Q(key__icontains=search)
-        | Q(texts__icontains=search)
-        | Q(texts__icontains=written)
-        | Exists(outputs)
-    )
+    is_wanted = Q(texts__icontains=search) | Q(texts__icontains=written) | Exists(outputs)
+    is_wanted |= Q(key__icontains=search) if has_ids else Q()
+    return items.annotate(texts=Cast("inputs", TextField())).filter(is_wanted)
 
 
 def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:

@@ -142,7 +142,9 @@ class Choice:
         shown = self.form.read("answers")
         if words := self.form.read("q"):
             items = Item.objects.main().filter(study=self.study)
-            spreads = _keep_items(spreads, search_items(items, words).values_list("pk", flat=True))
+            # people name items after systems
+            matching = search_items(items, words, has_ids=not self.state.is_blind)
+            spreads = _keep_items(spreads, matching.values_list("pk", flat=True))
         if shown == "comments":
             spreads = [spread for spread in spreads if spread.comments]
         elif shown == "held":
