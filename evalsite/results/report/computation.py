@@ -17,6 +17,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
@@ -280,17 +281,20 @@ def _analyse(
 ) -> tuple[dict[str, Any], str]:
     """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
     from evalsite.analysis.plan import Plan  # noqa: PLC0415
-    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.report import Settings, make_reports  # noqa: PLC0415 (no numpy in web)
 
     study, plan = snapshot.study, snapshot.plan
     with snapshot.paths["ratings"].open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
-    content = make_reports(
-        snapshot.paths,
+    settings = Settings(
         instrument=describe_instrument(study),
         seed=seed_of(study),
         plan=Plan.read(plan),
-        thresholds=plan["thresholds"],
+        limits=make_thresholds(plan["thresholds"]),
+    )
+    content = make_reports(
+        snapshot.paths,
+        settings,
         progress=progress or (lambda done, total: None),
         keep_outputs=None
         if outputs is None
