@@ -41,6 +41,7 @@ from evalsite.analysis.report.ignored import (
     report_ignored,
     warn_of_dropped,
 )
+from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
 from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     claim_error_rate,
@@ -116,10 +117,10 @@ def make_reports(
 ) -> dict[str, Any]:
     """Return the reports "kept", without exclusions, and "all", None if nothing is excluded.
 
-    `paths`: the files ratings (needed), annotations, highlights, items and metrics, as a study
-    exports them; for a bare file of preferences `outputs`, a file that names the systems of each
-    item. `keep_outputs` is called with the table of outputs of each criterion of the report "kept",
-    in turn. ValueError: a file doesn't have the documented form.
+    `paths`: the files ratings (needed), annotations, highlights, items, metrics and judge_labels,
+    as a study exports them; for a bare file of preferences `outputs`, a file that names the systems
+    of each item. `keep_outputs` is called with the table of outputs of each criterion of the report
+    "kept", in turn. ValueError: a file doesn't have the documented form.
     """
     unsplit = read_table(paths["ratings"], outputs=paths.get("outputs"))
     table, criteria = split_parts(unsplit, settings.instrument)
@@ -138,6 +139,10 @@ def make_reports(
         files["slices"] = read_item_slices(paths["items"], sliced)
     if "metrics" in paths:
         files["metrics"] = read_metrics(paths["metrics"])
+    if "judge_labels" in paths:
+        files["judge_labels"] = read_labels(paths["judge_labels"], paths.get("items"))
+        if "items" in paths:
+            files["output_words"] = count_output_words(paths["items"])
     kept, everything = table.results(), table.results(with_excluded=True)
     has_excluded = len(kept) != len(everything)
     steps = (1 + has_excluded) * (len(criteria) + 1)
@@ -212,6 +217,10 @@ def make_report(
                     "labels": {option["key"]: option["label"] for option in asked[key]["reasons"]},
                     "shares": [*list_reasons(files["remarks"], asked[key], seed=seed)],
                 }
+            if "judge_labels" in files:
+                result["judges"] = report_judges(
+                    part, asked[key], files["judge_labels"], files.get("output_words")
+                )
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]

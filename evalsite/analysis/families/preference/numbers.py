@@ -403,7 +403,13 @@ def _describe_grades(rows: pd.DataFrame, first: str, second: str) -> dict[str, A
         n={"answers": len(answers)},
         details={"interval": "test_of_net_wins"},
     )
-    return {"mean": mean, **{f"both_{name}": int((answers.both == name).sum()) for name in _BOTH}}
+    return {
+        "mean": mean,
+        **{f"both_{name}": int((answers.both == name).sum()) for name in _BOTH},
+        "steps": {
+            str(int(step)): int(number) for step, number in steps[steps != 0].value_counts().items()
+        },
+    }
 
 
 NUMBERS = PreferenceNumbers()
