@@ -19,6 +19,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 import evalsite
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
@@ -311,17 +312,20 @@ def _analyse(
 ) -> tuple[dict[str, Any], str]:
     """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
     from evalsite.analysis.plan import Plan  # noqa: PLC0415
-    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.report import Settings, make_reports  # noqa: PLC0415 (no numpy in web)
 
     study, plan = snapshot.study, snapshot.plan
     with snapshot.paths["ratings"].open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
-    content = make_reports(
-        snapshot.paths,
+    settings = Settings(
         instrument=describe_instrument(study),
         seed=seed_of(study),
         plan=Plan.read(plan),
-        thresholds=plan["thresholds"],
+        limits=make_thresholds(plan["thresholds"]),
+    )
+    content = make_reports(
+        snapshot.paths,
+        settings,
         progress=progress or (lambda done, total: None),
         keep_outputs=None
         if outputs is None
@@ -402,7 +406,7 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
 
     Nothing is added where the closed form doesn't describe these ratings.
     """
-    from evalsite.analysis.gate import plan_gate  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.gate import GateDesign, plan_gate  # noqa: PLC0415 (numpy stays out of web)
 
     compares = find_family(criterion).compares
     model = criterion["model"] or {}
@@ -421,9 +425,10 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
         if by_input not in variances and each > 1:
             continue
         plan = plan_gate(
-            people=people, inputs=inputs, level=test["level"],
-            margin=log(test["margin"]) if test["is_log"] else test["margin"],
-            answers_per_input=None if each == people else each,
+            GateDesign(
+                people=people, inputs=inputs, answers_per_input=None if each == people else each
+            ),
+            margin=log(test["margin"]) if test["is_log"] else test["margin"], level=test["level"],
             variances=(
                 2 * variances["rater:system"], 2 * variances.get(by_input, 0.0),
                 (1 if compares else 2) * model["residual"],
