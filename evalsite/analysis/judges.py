@@ -19,6 +19,7 @@ from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.mixed import Mixed, fit_mixed, fit_tables, lay_out_pairs
 from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.scores import Scores, read_scores, renumber
 
 Floats = NDArray[np.float64]
@@ -293,7 +294,7 @@ def find_length(*, people: pd.DataFrame, judge: pd.DataFrame) -> Figure:
     else:
         sums = pd.Series(left * by).groupby(of_input).sum().to_numpy()
         error = sqrt(inputs / df * float((sums**2).sum())) / float(by @ by)
-    return t_figure(method, estimate=slope, se=error, df=df, method=method, n=n)
+    return t_figure(method, (slope, error, df), method=method, n=n)
 
 
 # --- bias --------------------------------------------------------------------------------------
@@ -662,8 +663,10 @@ def alt_test(  # noqa: PLR0913 (columns)
 
 def _read(rows: pd.DataFrame, value: Any) -> Scores:
     return read_scores(
-        rater=rows["rater"], group=rows["item"], system=rows["system"], value=value,
-        cluster=rows.get("cluster"),
+        Ratings(
+            value=value, rater=rows["rater"], group=rows["item"], system=rows["system"],
+            block=rows.get("cluster"),
+        )
     )  # fmt: skip
 
 
@@ -683,8 +686,8 @@ def _contrast(
     if mixed.fit is None or mixed.fit.is_overcorrected(weights) or not mixed.determines(weights):
         reason = mixed.reason or Reason.TOO_FEW
         return undefined(name, reason, method="judge_model", n=data.counts(), group=group)
-    estimate, se, df = mixed.fit.contrast(weights)
-    figure = t_figure(name, estimate=estimate, se=se, df=df, method="judge_model", n=data.counts())
+    estimate = mixed.fit.contrast(weights)
+    figure = t_figure(name, estimate, method="judge_model", n=data.counts())
     return replace(figure, group=group)
 
 
@@ -758,10 +761,8 @@ def _add_further(
     residue, added = residual.details["se"] ** 2, weight**2 * spread
     variance = residue + added
     parts = residue**2 / residual.details["df"] + (added**2 / (units - 1) if units > 1 else 0.0)
-    figure = t_figure(
-        residual.name, estimate=residual.value + weight * float(apart.mean()),
-        se=sqrt(variance), df=variance**2 / parts, method="judge_corrected", n=residual.n,
-    )  # fmt: skip
+    estimate = residual.value + weight * float(apart.mean()), sqrt(variance), variance**2 / parts
+    figure = t_figure(residual.name, estimate, method="judge_corrected", n=residual.n)
     return replace(figure, group=residual.group)
 
 

@@ -14,10 +14,10 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.jobs.services import run_job
-from evalsite.results.documents.contents import make_appendix
-from evalsite.results.documents.document import write_html
+from evalsite.results.document.html import render_page
+from evalsite.results.documents.appendix import make_appendix
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.datasheet import fill_datasheet, list_open
 from evalsite.results.report.files import read_document
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Study
@@ -26,6 +26,7 @@ from tests.support.bundles import check, pack
 from tests.support.exports import export, read
 from tests.support.factories import make_user, open_to_everyone
 from tests.support.instruments import make_built_study, read_gallery
+from tests.support.reported import list_answers, list_open
 
 pytestmark = [
     pytest.mark.django_db,
@@ -141,13 +142,13 @@ def test_papers_tell_of_options_conditions_and_questions_without_figures():
     study = make_rated(content)
 
     report = compute_report(study)
-    sheet, appendix = fill_datasheet(study, report), write_html(make_appendix(study))
+    sheet, appendix = make_datasheet(study, report), render_page(make_appendix(study))
 
-    chapters = {one.title: {e.topic: e.answer for e in one.entries} for one in sheet.chapters}
-    problems = chapters["Quality criterion: Problems"]
+    chapters = list_answers(sheet)
+    problems = chapters["4 Quality criterion: Problems"]
     agreement = problems["Agreement between evaluators"]
     assert "Key information is missing: Percent agreement" in agreement
-    texts = chapters["Quality criterion: Why"]["How responses were aggregated and analysed"]
+    texts = chapters["4 Quality criterion: Why"]["How responses were aggregated and analysed"]
     assert texts == "not at all: there is no figure of these answers"
     # an option that was ticked accepts no output
     assert report.content["kept"]["together"]["decision"] is None

@@ -13,7 +13,7 @@ from evalsite.participants.models import Origin, Participant
 from evalsite.quality.models import Exclusion
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.sections import make_document
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Item, Output, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, annotate, export, main_items, read

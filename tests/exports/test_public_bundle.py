@@ -19,9 +19,10 @@ from evalsite.exports.bundle.format import REPORT, STUDY, Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.participants.models import Participant
+from evalsite.results.document.text import render_text
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.report.bundled import compute_report as compute_bundled
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from tests.support.bundles import (
     change,
     close,
@@ -35,7 +36,7 @@ from tests.support.factories import make_annotator, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FILES = ("participants", "ratings", "ratings_wide", "annotations")
+FILES = ("participants", "ratings", "annotations")
 
 
 @cache
@@ -73,7 +74,7 @@ def pack_shared() -> SimpleNamespace:
             asked=study.participants.filter(may_share__isnull=False, is_pilot=False).count(),
             answers=Annotation.objects.agreed().filter(participant=person).count(),
             sharing=report.content["sharing"],
-            sheet=" ".join(write_markdown(fill_datasheet(study, report)).split()),
+            sheet=" ".join(render_text(make_datasheet(study, report)).split()),
             team=pack(study),
             public=pack(study, is_public=True, has_entry_answers=False),
         )
@@ -183,12 +184,12 @@ def test_page_and_command_offer_a_bundle_to_publish(
     Participant.objects.filter(pk=person.pk).update(may_share=False)
     target = tmp_path / "public.zip"
 
-    page = staff_client.get(reverse("admin:export-bundle", args=[study.pk])).text
+    page = staff_client.get(reverse("admin:export-bundle", args=[study.pk]))
     job = start_packing(study, Contents(is_public=True, has_entry_answers=False), by=None)
     call_command("export_bundle", str(study.pk), "--public", "-o", str(target))
 
-    assert 'value="public" checked' in page
-    assert "leaves out 1 person who took part" in page
+    assert page.context["form"].initial == {"contents": "public"}
+    assert "leaves out 1 person who took part" in page.text
     assert job.subject == "data to publish"
     counts = json.loads(read_files(target.read_bytes())[STUDY])["left_out"]
     assert counts == {"participants": 1, "annotations": 0}

@@ -26,13 +26,14 @@ from evalsite.imports.uploads import KEEP_FOR, keep_upload, prune_uploads
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import Origin, Participant
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
-from evalsite.results.report.datasheet import fill_datasheet
 from evalsite.studies.models import Batch, InstrumentVersion, Item, Output, Study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.races import at_once
+from tests.support.reported import list_answers
 
 pytestmark = pytest.mark.django_db
 
@@ -197,8 +198,8 @@ def test_results_are_computed_without_being_asked_for() -> None:
     report = Report.objects.get(study=study).content["kept"]
     # by hand: (4 + 4 + 5 + 5) / 4 and (2 + 2 + 1 + 1) / 4
     assert list_means(report) == {"fluency": {"x": 4.5, "y": 1.5}}
-    sheet = fill_datasheet(study, Report.objects.get())
-    answers = {entry.topic: entry.answer for chapter in sheet.chapters for entry in chapter.entries}
+    sheet = make_datasheet(study, Report.objects.get())
+    answers = {topic: text for part in list_answers(sheet).values() for topic, text in part.items()}
     # what nobody here can know stays open
     for topic in ("Question put to evaluators", "Consent text given to evaluators", "Payment"):
         assert answers[topic] is None

@@ -13,9 +13,11 @@ from django.urls import reverse
 
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.quality.exclusions import exclude
-from evalsite.results.documents.contents import make_appendix, make_ethics
-from evalsite.results.documents.document import write_html, write_latex
-from evalsite.results.documents.latex_markdown import write_blocks
+from evalsite.results.document.blocks import Document, Quote
+from evalsite.results.document.html import render_page
+from evalsite.results.document.latex import render_latex
+from evalsite.results.documents.appendix import make_appendix
+from evalsite.results.documents.ethics import make_ethics
 from evalsite.results.documents.people_flow import count_people
 from evalsite.studies.models import Study
 from tests.support.checks import add_checks
@@ -28,7 +30,7 @@ from tests.support.factories import (
     make_study,
     make_user,
 )
-from tests.support.reported import HOSTILE, TITLE
+from tests.support.reported import HOSTILE, TITLE, list_open
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +58,7 @@ def study() -> Study:
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize("name", ["appendix", "ethics-application"])
+@pytest.mark.parametrize("name", ["appendix", "ethics"])
 @pytest.mark.parametrize("kind", ["html", "tex"])
 def test_document_of_a_draft_is_sent_as_a_file(
     staff_client: Client, study: Study, name: str, kind: str
@@ -64,7 +66,7 @@ def test_document_of_a_draft_is_sent_as_a_file(
     response = staff_client.get(reverse("admin:study-document", args=[study.pk, name, kind]))
 
     assert response.status_code == 200
-    assert response.headers["Content-Disposition"].endswith(f'-{name}.{kind}"')
+    assert response.headers["Content-Disposition"].endswith(f'_{name}.{kind}"')
     assert "may" in response.content.decode()
 
 
@@ -77,7 +79,7 @@ def test_unknown_document_is_not_found(staff_client: Client, study: Study) -> No
 def test_appendix_holds_instructions_questions_and_a_page_and_names_no_system(
     study: Study,
 ) -> None:
-    page = unescape(write_html(make_appendix(study)))
+    page = unescape(render_page(make_appendix(study)))
 
     (criterion,) = study.config.criteria
     assert "<strong>each</strong>" in page
@@ -104,11 +106,11 @@ def test_appendix_counts_each_person_once_where_they_ended() -> None:
     make_participant(study, is_checked=False, is_eligible=True)
     make_participant(study, is_pilot=True)
     make_participant(study, origin="imported")
-    before = unescape(write_html(make_appendix(study)))
+    before = unescape(render_page(make_appendix(study)))
     make_participant(study, origin="simulated", is_eligible=False)
 
     flow = count_people(study)
-    page = unescape(write_html(make_appendix(study)))
+    page = unescape(render_page(make_appendix(study)))
 
     ends = ("analysed", "excluded", "withdrew", "no_answers", "not_agreed", "not_eligible",
             "quota", "failed_check")  # fmt: skip
@@ -125,19 +127,20 @@ def test_appendix_counts_each_person_once_where_they_ended() -> None:
 def test_what_only_people_know_is_marked_and_counted(study: Study) -> None:
     document = make_ethics(study)
 
-    page = write_html(document)
+    page = render_page(document)
 
-    assert document.open > 0
-    assert page.count("To be filled in.") == document.open
-    assert f"{document.open} entries are left for you to fill in" in page
+    number = len(list_open(document))
+    assert number > 0
+    assert page.count("To be filled in.") == number == document.codes.count("open")
+    assert f"{number} entries are left for you to fill in" in page
 
 
 def test_ethics_application_tells_of_warnings_and_of_names_of_experts() -> None:
     study = launch(make_study(items=2, content_warning="Insults."))
-    bare = write_html(make_ethics(make_study(items=2)))
+    bare = render_page(make_ethics(make_study(items=2)))
     invite(study)
 
-    page = write_html(make_ethics(study))
+    page = render_page(make_ethics(study))
 
     for words in ("first page: Insults.", "skip an item", "names and e-mail addresses of people"):
         assert words in page
@@ -150,8 +153,8 @@ def test_only_checks_that_a_study_has_are_a_reason_to_refuse_pay(checks: int) ->
     if checks:
         add_checks(study, checks, kind="attention")
 
-    page = write_html(make_ethics(study))
-    unpaid = write_html(make_ethics(make_study(items=2)))
+    page = render_page(make_ethics(study))
+    unpaid = render_page(make_ethics(make_study(items=2)))
 
     assert "Reasons to refuse pay" in page
     assert ("failed attention checks" in page) == bool(checks)
@@ -161,24 +164,25 @@ def test_only_checks_that_a_study_has_are_a_reason_to_refuse_pay(checks: int) ->
 
 def test_nothing_of_a_study_s_texts_runs(study: Study) -> None:
     for document in (make_appendix(study), make_ethics(study)):
-        assert "<script" not in write_html(document)
-        assert r"\input{" not in write_latex(document)
+        assert "<script" not in render_page(document)
+        assert r"\input{" not in render_latex(document)
 
 
 def test_markdown_becomes_latex() -> None:
-    blocks = list(write_blocks(INSTRUCTIONS))
+    latex = render_latex(Document("Texts", [Quote(INSTRUCTIONS, is_markdown=True)]))
 
-    assert blocks[0] == r"\paragraph{Read \emph{first}}"
+    blocks = latex.partition(r"\begin{quote}")[2].strip().split("\n\n")
+    assert blocks[0] == r"\textbf{Read \emph{first}}"
     assert blocks[1] == (r"Rate \textbf{each} text \& nothing else: 100 \% of \texttt{a\_b}.")
     assert blocks[2:4] == [r"\begin{itemize}", r"\item{}"]
-    assert blocks[-1] == r"\noindent 1 -- bad"
+    assert r"\noindent 1 -- bad" in blocks
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_documents_compile(study: Study, tmp_path: Path) -> None:
     for number, document in enumerate((make_appendix(study), make_ethics(study))):
-        (tmp_path / f"{number}.tex").write_text(write_latex(document), encoding="utf-8")
+        (tmp_path / f"{number}.tex").write_text(render_latex(document), encoding="utf-8")
 
         done = subprocess.run(
             ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error",

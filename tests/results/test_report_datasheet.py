@@ -1,26 +1,27 @@
 """The datasheet: filled in with what the study knows, open where only people know."""
 
-import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalsite.results.document.text import quote_markdown
+from evalsite.results.document.blocks import Document
+from evalsite.results.document.text import quote_markdown, render_text
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
-from evalsite.results.report.datasheet import (
-    Datasheet,
-    fill_datasheet,
-    list_open,
-    write_json,
-    write_markdown,
-)
 from evalsite.results.report.files import read_document
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.findings import describe_finding
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
-from tests.support.reported import HOSTILE, keep_report, make_reported_study
+from tests.support.reported import (
+    HOSTILE,
+    keep_report,
+    list_answers,
+    list_open,
+    make_reported_study,
+)
 from tests.support.reports import make_figure
 
 Settings = Any
@@ -37,12 +38,12 @@ def report(study: Study) -> Report:
     return keep_report(study)
 
 
-def find(sheet: Datasheet, topic: str) -> str | None:
+def find(sheet: Document, topic: str) -> str | None:
     (answer,) = [
-        entry.answer
-        for chapter in sheet.chapters
-        for entry in chapter.entries
-        if entry.topic.startswith(topic)
+        text
+        for part in list_answers(sheet).values()
+        for name, text in part.items()
+        if name.startswith(topic)
     ]
     return answer
 
@@ -51,17 +52,17 @@ def test_what_the_team_wrote_about_the_study_is_printed(study: Study, report: Re
     Study.objects.filter(pk=study.pk).update(description="Do <b>fitter</b> replies help?")
     study.refresh_from_db()
 
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
 
     assert find(sheet, "What the evaluation is about") == "Do <b>fitter</b> replies help?"
 
 
 def test_every_section_of_the_form_is_there(study: Study, report: Report) -> None:
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
 
-    numbers = [chapter.number for chapter in sheet.chapters]
+    numbers = [title.split()[0] for title in list_answers(sheet)]
     assert numbers == ["1", "2", "3.1", "3.2", "3.3", "4", "5"]  # one criterion
-    assert "official form" in sheet.about
+    assert sheet.codes[0] == "purpose"
 
 
 @pytest.mark.one_case
@@ -82,14 +83,14 @@ def test_direction_is_told_where_higher_is_not_better(
     version.save()
     forget_versions()
 
-    answer = str(find(fill_datasheet(study, report), "Form of response elicitation"))
+    answer = str(find(make_datasheet(study, report), "Form of response elicitation"))
 
     assert answer.endswith(words)
     assert ("better" in answer) == bool(words)
 
 
 def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None:
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
     kept = report.content["kept"]
 
     counted = str(find(sheet, "Number of outputs"))
@@ -102,9 +103,8 @@ def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None
     assert study.version.content["texts"]["consent"].startswith(study.consent)
     assert find(sheet, "Consent text") == study.version.content["texts"]["consent"]
     assert find(sheet, "Definition given") == study.config.criteria[0].definition
-    assert write_sentence(kept["criteria"][0]["pairs"][0]["finding"]) in str(
-        find(sheet, "Comparisons")
-    )
+    (criterion,) = make_source(study, report).criteria
+    assert describe_finding(criterion)[1] in str(find(sheet, "Comparisons"))
     assert "Krippendorff" in str(find(sheet, "Agreement between"))
 
 
@@ -114,7 +114,7 @@ def test_evaluators_are_people_where_ratings_are_not_all_simulated(
     data = report.content["kept"]["data"]
     data["origins"] |= {"own": 1, "simulated": data["ratings"] - 1}
 
-    said = str(find(fill_datasheet(study, report), "Number of evaluators"))
+    said = str(find(make_datasheet(study, report), "Number of evaluators"))
 
     assert said.startswith(f"{data['participants']} participants, each one person")
     assert f"ratings: 1 collected with this software; {data['ratings'] - 1} simulated" in said
@@ -133,7 +133,7 @@ def test_rules_and_departures_from_the_plan_are_told_where_ratings_were_collecte
         ],
     }  # fmt: skip
 
-    said = find(fill_datasheet(study, report), "Quality")
+    said = find(make_datasheet(study, report), "Quality")
 
     assert "exclusion rule: fails at least 2 checks" in str(said)
     assert "The exclusion rules weren’t applied at closing" in str(said)
@@ -152,12 +152,12 @@ def test_figures_say_which_intervals_hold_for_these_raters_only(
         make_figure("pairwise_pearson", 0.5, low=0.4, high=0.6, details=inputs)
     ]
 
-    told = str(find(fill_datasheet(study, report), "Agreement between"))
+    told = str(find(make_datasheet(study, report), "Agreement between"))
     document = read_document(study, report)
     agreement = document.find_table("informativeness-agreement")
     further = document.find_table("informativeness-other-papers")
 
-    assert "two raters, for these raters .50" in told
+    assert "two raters, for these people .50" in told
     assert agreement is not None
     assert further is not None
     assert [str(row[0]).endswith("for these people") for row in agreement.rows] == [False, True]
@@ -167,21 +167,20 @@ def test_figures_say_which_intervals_hold_for_these_raters_only(
 def test_power_is_told_once_for_each_criterion(study: Study, report: Report) -> None:
     criterion = report.content["kept"]["criteria"][0]
     criterion["pairs"] = criterion["pairs"][:1] * 3
-    facts = {"unit": "points", "effect": "ratio", "value": 1.4, "low": 1.2, "high": 1.9,
-                 "tests": 3}  # fmt: skip
-    criterion["conclusions"] = [{"code": "detectable", "criterion": None, "facts": facts}]
+    details = {"tests": 3}
+    criterion["detectable"] = make_figure("detectable_difference", 1.4, details=details)
 
-    told = str(find(fill_datasheet(study, report), "Statistical power"))
+    told = str(find(make_datasheet(study, report), "Statistical power"))
 
-    assert told.count("a ratio of") == 1
-    assert "a ratio of 1.40 in 8 of 10 cases (after correction for 3 comparisons)" in told
+    assert told.count("would find a factor of 1.40 on") == 1
+    assert told.endswith("in 8 of 10 cases, after correction for 3 comparisons.")
 
 
 def test_rows_that_count_for_nothing_are_told_as_left_out(study: Study, report: Report) -> None:
     left_out = report.content["kept"]["data"]["left_out"]
     report.content["kept"]["data"]["left_out"] = left_out | {"rated_twice": 2, "no_value": 1}
 
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
 
     assert ("2 second ratings of an output by the same participant; 1 row without a value") in str(
         find(sheet, "Quality assurance")
@@ -189,7 +188,7 @@ def test_rows_that_count_for_nothing_are_told_as_left_out(study: Study, report: 
 
 
 def test_what_only_people_know_stays_open(study: Study, report: Report) -> None:
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
 
     still_open = list_open(sheet)
     for topic in ("Preregistration", "How evaluators were recruited", "Approval by an ethics"):
@@ -200,7 +199,7 @@ def test_what_only_people_know_stays_open(study: Study, report: Report) -> None:
 def test_pay_that_nobody_stated_is_open_and_pay_that_is_stated_is_told(
     study: Study, report: Report
 ) -> None:
-    assert find(fill_datasheet(study, report), "Payment") is None
+    assert find(make_datasheet(study, report), "Payment") is None
 
     version = study.version
     assert version is not None
@@ -208,7 +207,7 @@ def test_pay_that_nobody_stated_is_open_and_pay_that_is_stated_is_told(
     version.save()
     forget_versions()
 
-    assert find(fill_datasheet(study, report), "Payment") == "£3.50 for a set of 20 minutes"
+    assert find(make_datasheet(study, report), "Payment") == "£3.50 for a set of 20 minutes"
 
 
 @pytest.mark.one_case
@@ -230,7 +229,7 @@ def test_layout_is_told_where_the_protocol_has_a_sheet(
     version.save()
     forget_versions()
 
-    collected = str(find(fill_datasheet(study, report), "How responses were collected"))
+    collected = str(find(make_datasheet(study, report), "How responses were collected"))
 
     assert ("on one page" in collected) == bool(words)
     assert words in collected
@@ -239,42 +238,33 @@ def test_layout_is_told_where_the_protocol_has_a_sheet(
 def test_ratings_collected_elsewhere_leave_the_design_open(study: Study, report: Report) -> None:
     report.content["kept"]["data"]["origins"] = {"own": 0, "imported": 10, "simulated": 0}
 
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
 
     for topic in ("Consent text", "Payment", "Training", "What evaluators saw"):
         assert find(sheet, topic) is None
 
 
 def test_markdown_shows_hostile_names_as_text(study: Study, report: Report) -> None:
-    text = write_markdown(fill_datasheet(study, report))
+    text = render_text(make_datasheet(study, report))
 
     assert "<script" not in text.replace("\\<script", "")
     for name in HOSTILE:
         assert quote_markdown(name) in text
-    assert text.count("*Open.*") == len(list_open(fill_datasheet(study, report)))
-
-
-def test_json_holds_the_same_and_null_where_it_is_open(study: Study, report: Report) -> None:
-    data = json.loads(write_json(fill_datasheet(study, report)))
-
-    answers = [entry["answer"] for chapter in data["chapters"] for entry in chapter["entries"]]
-    assert answers.count(None) == len(data["open"]) > 5
-    assert data["ratings_sha256"] == report.sha256
-    assert any("simulated" in caution for caution in data["cautions"])
+    assert text.count("To be filled in.") == len(list_open(make_datasheet(study, report)))
 
 
 def test_agreement_of_raters_with_themselves_is_told_or_said_to_be_unmeasured(
     study: Study, report: Report
 ) -> None:
-    without = write_markdown(fill_datasheet(study, report))
+    without = render_text(make_datasheet(study, report))
     report.content["kept"]["together"]["repeats"] = [
         make_figure("mean_abs_change", 4.0, low=2.0, high=6.0)
         | {"group": {"criterion": "informativeness"}}
     ]
 
-    told = write_markdown(fill_datasheet(study, report))
+    told = render_text(make_datasheet(study, report))
 
-    assert "Agreement of evaluators with themselves.** not measured" in without
+    assert "Agreement of evaluators with themselves:** not measured" in without
     assert "4.00 (95% CI 2.00 to 6.00)" in told
 
 
@@ -282,7 +272,7 @@ def test_what_was_left_out_at_import_is_in_datasheet_and_report(study, report):
     note = {"code": "rows_left_out", "text": "3 faulty rows were left out.", "rows": [[4, 3, "x"]]}
     study.batches.update(import_notes=[note], uploaded_at=report.made_at, file_name="replies.csv")
 
-    sheet = fill_datasheet(study, report)
+    sheet = make_datasheet(study, report)
     texts = {getattr(one, "code", ""): one for one in read_document(study, report).blocks}
 
     assert find(sheet, "Changes to the files") == "replies.csv: 3 faulty rows were left out."

@@ -10,13 +10,14 @@ from evalsite.lib.clock import standing_at
 from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
+from evalsite.results.document.text import render_text
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
-from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from evalsite.results.report.files import list_files, read_document, write_charts, write_page
 from evalsite.results.report.parts import show_part
 from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study, System
 from tests.support.factories import make_study, make_user
 from tests.support.repeated import rate
@@ -103,7 +104,7 @@ def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Repo
 
     document = read_document(study, report)
     latex = b"".join(list_files(study, report).values()).decode(errors="replace")
-    sheet = write_markdown(fill_datasheet(study, report))
+    sheet = render_text(make_datasheet(study, report))
 
     plan, thresholds = document.find_table("plan"), document.find_table("thresholds")
     assert plan is not None

@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -35,6 +34,7 @@ from evalsite.analysis.flags import (
     see_speed,
 )
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.report.raters import count_chosen_places, count_circles
@@ -42,20 +42,12 @@ from evalsite.analysis.report.replication import warn_of_both
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import START
-from evalsite.instruments.schema import BasedOn
 from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
 from evalsite.results.report.computation import has_gone_on, prefer_plan, withdraw_claims
-from evalsite.results.report.datasheet import collect_criterion
 from evalsite.results.report.first_look import Look
-from evalsite.results.report.prose import list_entries
 from evalsite.results.report.sentences import SENTENCES, write_sentence
-from evalsite.results.report.study_facts import (
-    Asked,
-    Facts,
-    make_context,
-)
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
 from tests.support.emptying import made_once
@@ -347,7 +339,9 @@ def caution(systems: int) -> list[dict[str, Any]]:
     """What is warned of where there are so many systems, from the comparison alone."""
     rows = rate(spread(0.1), raters=3, inputs=3, systems="".join(map(chr, range(65, 65 + systems))))
     columns = [[row[name] for row in rows] for name in ("item", "system", "value", "participant")]
-    data = read_scores(group=columns[0], system=columns[1], value=columns[2], rater=columns[3])
+    data = read_scores(
+        Ratings(group=columns[0], system=columns[1], value=columns[2], rater=columns[3])
+    )
     return warn_of_criterion("fit", compare_systems(data, draws=20).cautions)
 
 
@@ -466,68 +460,6 @@ def flag_choices(outcomes: Callable[[int, int], int]) -> list[dict[str, Any]]:
 def choose_in_order(rater: int, number: int) -> int:
     """A is above B, and B above C; each rater says every fifth time that two are equal."""
     return 0 if number % 5 == rater else (-1, -1, 1, 1, 1, -1)[number % 6]
-
-
-def record_sentences(write: Callable[[], Any]) -> list[dict[str, Any]]:
-    """The sentences that templates ask for."""
-    notes: list[dict[str, Any]] = []
-
-    def record(note: dict[str, Any]) -> str:
-        notes.append(note)
-        return write_sentence(note)
-
-    with patch("evalsite.results.templatetags.prose.write_sentence", record):
-        write()
-    return notes
-
-
-DEPARTURES = BasedOn(note=True, inputs=["source"], kinds={"output": "markdown"})
-
-
-def make_facts(**known: Any) -> Facts:
-    """Facts of a study, with these changes to its settings, data and other parts."""
-    settings = {
-        "k": 3, "set_size": 4, "max_sets": 2, "max_items": None, "groups": "free", "seed": 1,
-        "item_order": "random", "is_qualification_on": False, "pass_mark": 80,
-        "checks_per_person": 2,
-        "repeat_percent": 10, "repeat_distance": 8, "pay_per_set": None, "currency": "GBP",
-        "minutes_per_set": 5, "lease_minutes": 60, "has_bonus": True, "bonus": "1.00",
-    }  # fmt: skip
-    data = {
-        "origins": {"own": 9, "imported": 3, "simulated": 0}, "groups": 12, "items": 12,
-        "clusters": 3, "ratings": 12, "annotations": 6, "raters_known": True, "participants": 4,
-        "systems": ["A", "B"], "first_at": "2026-05-03T10:00:00+00:00",
-        "last_at": "2026-05-09T10:00:00+00:00", "left_out": {"excluded": 1},
-    }  # fmt: skip
-    return Facts(
-        title="Study", organisation="", protocol="Likert", origin="A paper; licence", language="en",
-        departures=known.get("departures"), version="1", criteria=(),
-        data=data | known.get("data", {}), texts={"consent": ""} | known.get("texts", {}),
-        settings=settings | known.get("settings", {}), has_practice=True,
-        has_sheet=known.get("has_sheet", False), offers_sheet=False,
-        exclusions=known.get("exclusions", ()), import_notes=(), plan=known.get("plan", {}),
-        changes=known.get("changes", ()), sharing=known.get("sharing", {}), software="",
-        methods="1", seed=1, draws=10, sha256="", made_at=LOOK.at, own_examples=None,
-    )  # fmt: skip
-
-
-def fill_sheet(study: str, **known: Any) -> list[dict[str, Any]]:
-    """What the datasheet says of a study, with these facts."""
-    found, facts = get_study(study), make_facts(**known)
-    asked = Asked(
-        key="fit", label="Fit", definition="", question="?", scale="1 to 7", answers=(),
-        better="higher",
-    )  # fmt: skip
-    planned = {name: known[name] for name in ("size", "comparisons") if name in known}
-    shared = make_context(facts) | {"units": 24, "is_about_pairs": False} | planned
-
-    def write() -> None:
-        for name in ("evaluators", "outputs", "design", "resources"):
-            list_entries(f"datasheet/{name}.txt", shared)
-        about = collect_criterion(asked, (), found, facts) if found else {"asked": asked}
-        list_entries("datasheet/criterion.txt", shared | about | planned)
-
-    return record_sentences(write)
 
 
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
@@ -841,17 +773,6 @@ STUDIES: dict[str, Callable[[], Any]] = {
 }
 
 
-STUDIES |= {
-    "sheet of difference": lambda: fill_sheet("difference"),
-    "sheet, planned": lambda: fill_sheet(
-        "difference", size="50 inputs", comparisons="A and B", texts={"contact_email": "a@b.c"}
-    ),
-    "sheet, collected elsewhere": lambda: fill_sheet(
-        "one rater", data={"origins": {"own": 0, "imported": 12, "simulated": 0}}
-    ),
-}
-
-
 # of each code a study that has it, and one that must not
 CASES: dict[str, tuple[str, str]] = {
     "primary_criterion": ("primary", "no difference"),
@@ -989,15 +910,6 @@ CASES |= {
     "only_raters": ("file, one rater", "file"),
     "only_first_ratings": ("file, first ratings", "file"),
 }
-# the datasheet
-CASES |= {
-    "sample_planned": ("sheet, planned", "sheet of difference"),
-    "responses_collected": ("sheet of difference", "sheet, collected elsewhere"),
-    "work_at_will": ("sheet of difference", "sheet, collected elsewhere"),
-    "contact_given": ("sheet, planned", "sheet of difference"),
-    "pairs_named": ("sheet, planned", "sheet of difference"),
-    "figures_listed": ("sheet of difference", "sheet, collected elsewhere"),
-}
 # flags
 CASES |= {
     "straight_lining": ("one value", "careful scores"),
@@ -1016,13 +928,6 @@ CASES |= {
     "circles": ("first place", "careful choices"),
 }
 # of each code what differs between two studies on a site
-# of every study that has a datasheet
-IN_DATASHEET = {
-    "changes_after_launch", "checks_in_sets", "evaluators_counted", "exclusion_reasons",
-    "left_out_of_results", "limit_per_participant", "origins_of_ratings", "outputs_sampled",
-    "pay_for_set", "practice_before_work", "repeats_in_sets", "resources_made",
-    "sharing_of_answers",
-}  # fmt: skip
 SITE_CASES: dict[str, dict[str, Any]] = {
     "other_instructions": {"instructions": "Be quick."},
     "other_language": {"language": "de"},
@@ -1051,7 +956,7 @@ def find_codes(study: str) -> frozenset[str]:
 
 
 def test_every_sentence_has_a_study_that_has_it() -> None:
-    assert set(SENTENCES) == set(CASES) | set(SITE_CASES) | IN_DATASHEET
+    assert set(SENTENCES) == set(CASES) | set(SITE_CASES)
 
 
 # The suite looks at the sentences of the studies that most of them share: each study is analysed.
@@ -1146,25 +1051,9 @@ def test_a_system_with_the_larger_and_the_smaller_error_is_said_to_have_neither(
     ("code", "facts", "sentence"),
     [
         (
-            "checks_in_sets",
-            {"count": 1},
-            "1 gold or attention item per person, among the other items",
-        ),
-        (
             "imported",
             {"ratings": 1, "total": 5},
             "1 of 5 ratings is imported, so it was collected elsewhere.",
-        ),
-        (
-            "sharing_of_answers",
-            {"asked": 1, "not_sharing": 0},
-            "the only participant agreed to have their answers published",
-        ),
-        (
-            "sharing_of_answers",
-            {"asked": 1, "not_sharing": 1},
-            "the only participant didn’t agree to have their answers published; their answers are "
-            "in these results, but not in published files",
         ),
     ],
 )

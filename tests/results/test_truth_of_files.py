@@ -19,8 +19,9 @@ from evalsite.quality.exclusions import exclude
 from evalsite.quality.frozen_plans import reveal_results
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.analysis_plan.stored import change_plan, list_conditions, mark_plan, plan_of
+from evalsite.results.document.text import render_text
+from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from evalsite.results.report.files import write_page
 from evalsite.studies.models import Study
 from tests.support.bundles import check, pack, read_files
@@ -134,7 +135,7 @@ def test_readme_report_datasheet_and_names_agree(has_simulated_people: bool) -> 
     documents = {
         "README": files["README.md"].decode(),
         "report": write_page(study, report),
-        "datasheet": write_markdown(fill_datasheet(study, report)),
+        "datasheet": render_text(make_datasheet(study, report)),
     }
     words = {name: read_words(text) for name, text in documents.items()}
 

@@ -8,6 +8,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.imports.demo import make_demo_study
 from evalsite.instruments.installed import get_protocol
 from evalsite.quality.models import Exclusion
+from evalsite.results.document.blocks import Document, Heading, Quote, Sentence
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
 from evalsite.results.report.files import write_charts
@@ -74,3 +75,28 @@ def keep_report(study: Study) -> Report:
     write_charts(study, report)
     report.refresh_from_db()  # a copy, which a test may change
     return report
+
+
+def list_answers(document: Document) -> dict[str, dict[str, str | None]]:
+    """What a document of facts says by part and topic; None where it is left open."""
+    answers: dict[str, dict[str, str | None]] = {}
+    part: dict[str, str | None] = {}
+    above = ""
+    for block in document.blocks:
+        if isinstance(block, Heading):
+            above = block.text
+            part = answers.setdefault(above, {}) if block.level < 3 else part
+        elif isinstance(block, Sentence) and block.kind == "fact":
+            part[block.question] = None if block.code == "open" else block.text
+        elif isinstance(block, Quote):
+            part[above] = block.text
+    return answers
+
+
+def list_open(document: Document) -> list[str]:
+    return [
+        f"{part}: {topic}"
+        for part, topics in list_answers(document).items()
+        for topic, answer in topics.items()
+        if answer is None
+    ]

@@ -30,7 +30,6 @@ from evalsite.studies.summary_lines import count_of, list_of
 # what each file under data/ is for, for a first reader of the bundle
 _PURPOSES = {
     "ratings": "one row for each rating: the file to analyse",
-    "ratings_wide": "the same ratings, a column for each criterion",
     "annotations": "one row for each item that a participant answered",
     "highlights": "one row for each marked passage",
     "participants": "one row for each person who came, under a pseudonym",

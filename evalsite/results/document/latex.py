@@ -3,11 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from textwrap import wrap
 from typing import TypeGuard
 
+from markdown_it.token import Token
+
 from evalsite.analysis.figure import Figure
+from evalsite.lib.markdown import parse_markdown
 from evalsite.results.document.blocks import (
     Block,
     Cell,
@@ -16,6 +19,7 @@ from evalsite.results.document.blocks import (
     Document,
     Entry,
     Heading,
+    Quote,
     Sentence,
     Table,
     join_neighbours,
@@ -137,6 +141,55 @@ def write_comment(lines: Iterable[str]) -> str:
     return "\n".join(f"% {_SPACES.sub(' ', line)}" for line in lines)
 
 
+# --- a file that compiles by itself -------------------------------------------------------------
+
+_PREAMBLE = r"""\documentclass{article}
+\usepackage{iftex}
+\ifPDFTeX
+  \usepackage[utf8]{inputenc}
+  \usepackage[T1]{fontenc}
+  \usepackage{textcomp}
+  \IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
+\else
+  \usepackage{fontspec}
+\fi
+\ifLuaTeX
+  % names in scripts that the main font lacks are set in the first of these fonts that has them
+  \directlua{scriptfonts = {}}
+  \newcommand{\addscriptfont}[1]{\IfFontExistsTF{#1}%
+    {\directlua{table.insert(scriptfonts, "#1:mode=harf")}}{}}
+  \addscriptfont{Noto Serif}
+  \addscriptfont{Noto Naskh Arabic}
+  \addscriptfont{DejaVu Sans}
+  \addscriptfont{Noto Serif CJK SC}
+  \addscriptfont{WenQuanYi Micro Hei}
+  \directlua{luaotfload.add_fallback("scripts", scriptfonts)}
+  \setmainfont{Latin Modern Roman}[RawFeature={fallback=scripts}]
+  \setmonofont{Latin Modern Mono}[RawFeature={fallback=scripts}]
+  \usepackage[english,bidi=basic]{babel}
+\fi
+\usepackage[margin=25mm]{geometry}
+\usepackage{booktabs,graphicx,natbib}
+\setlength{\emergencystretch}{3em}
+\begin{document}
+"""
+ENGINES = (
+    "Run pdflatex on it. Names in scripts other than Latin are shown by lualatex only, with a font "
+    "that has them; pdflatex prints their numbers in Unicode."
+)
+
+
+def write_whole_file(body: str) -> str:
+    """Return LaTeX that compiles by itself; no command of another file is needed."""
+    return f"{write_comment([ENGINES])}\n{_PREAMBLE}{body}\n\\end{{document}}\n"
+
+
+def render_latex(document: Document) -> str:
+    """Return the document as one file of LaTeX that compiles by itself."""
+    parts = [part for part in _write_parts(document.with_title(), write_table) if part]
+    return write_whole_file(add_other_script("\n\n".join(parts)))
+
+
 # --- a document ---------------------------------------------------------------------------------
 
 # TeX holds only so many floats back at a time
@@ -170,6 +223,11 @@ def _write_parts(document: Document, place_table: Callable[[Table], str]) -> Ite
             yield place_table(block) if isinstance(block, Table) else _write_block(block)
         elif kind == "paragraph":
             yield " ".join(map(_write_sentence, sentences))
+        elif kind == "facts":
+            yield from (
+                rf"\paragraph{{{escape(fact.question)}}} {set_words(fact.text)}"
+                for fact in sentences
+            )
         else:
             items = [rf"\item {_write_finding(sentence)}" for sentence in sentences]
             yield "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
@@ -192,7 +250,15 @@ def _write_block(block: Block) -> str:
             # nothing in it may end the environment
             text = block.text.replace(r"\end{verbatim}", r"\end {verbatim}")
             return f"\\begin{{verbatim}}\n{text}\n\\end{{verbatim}}"
+        case Quote():
+            parts = _write_markdown(block.text) if block.is_markdown else [_set_lines(block.text)]
+            return "\n\n".join([r"\begin{quote}", *parts, r"\end{quote}"])
     raise TypeError(f"{type(block).__name__} is no block that can be written.")
+
+
+def _set_lines(text: str) -> str:
+    lines = [escape(line) for line in text.splitlines() if line.strip()]
+    return (chr(92) * 2 + "\n").join(lines) or "~"
 
 
 def _write_finding(sentence: Sentence) -> str:
@@ -324,3 +390,75 @@ def _float(kind: str, lines: list[str]) -> str:
     size = [r"\small"] if kind == "table" else []
     inner = [rf"\begin{{{kind}}}[htbp]", r"\centering", *size, *lines, rf"\end{{{kind}}}"]
     return "\n".join(inner)
+
+
+# --- Markdown of a researcher -----------------------------------------------------------------
+
+_EDGES = {
+    f"{kind}_{side}": rf"\{command}{{{name}}}"
+    for kind, name in (
+        ("bullet_list", "itemize"), ("ordered_list", "enumerate"), ("blockquote", "quote")
+    )
+    for side, command in (("open", "begin"), ("close", "end"))
+} | {"list_item_open": r"\item{}"}  # fmt: skip
+_CELLS = ("th_open", "td_open")
+_OPEN = {"strong_open": r"\textbf{", "em_open": r"\emph{"}
+_CLOSE = ("strong_close", "em_close")
+
+
+def _write_markdown(text: str) -> Iterator[str]:
+    """Return the blocks of the text; no command in it runs."""
+    tokens = parse_markdown(text)
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].type if place else ""
+        if token.type in _EDGES:
+            yield _EDGES[token.type]
+        elif token.type in ("fence", "code_block"):
+            yield _write_code(token.content)
+        elif token.type == "tr_open":
+            yield _write_markdown_row(tokens[place:])
+        elif token.type == "inline" and before not in _CELLS:
+            words = _write_inline(token.children or ())
+            yield rf"\textbf{{{words}}}" if before == "heading_open" else words
+
+
+def _write_code(content: str) -> str:
+    lines = [rf"\texttt{{{escape(line)}}}" for line in content.splitlines() if line.strip()]
+    return r"\noindent " + "\\\\\n".join(lines)
+
+
+def _write_markdown_row(tokens: Sequence[Token]) -> str:
+    """Return the cells of the table's row that begins here."""
+    cells = []
+    for before, token in pairwise(tokens):
+        if token.type == "tr_close":
+            break
+        if before.type in _CELLS:
+            cells.append(_write_inline(token.children or ()))
+    return rf"\noindent {' -- '.join(cells)}"
+
+
+def _write_inline(tokens: Sequence[Token]) -> str:
+    return "".join(map(_write_token, tokens))
+
+
+def _write_token(token: Token) -> str:
+    if token.type in _OPEN:
+        return _OPEN[token.type]
+    if token.type in _CLOSE:
+        return "}"
+    if token.type in ("softbreak", "hardbreak"):
+        return "\n" if token.type == "softbreak" else r"\newline "
+    if token.type == "code_inline":
+        return rf"\texttt{{{escape(token.content)}}}"
+    if token.type == "link_close":
+        return ""
+    return _keep_ends(token.content)
+
+
+def _keep_ends(text: str) -> str:
+    """Return the text escaped, with a space where it begins or ends with one."""
+    if not text.strip():
+        return " " if text else ""
+    before, after = (" " if end.isspace() else "" for end in (text[0], text[-1]))
+    return f"{before}{escape(text)}{after}"

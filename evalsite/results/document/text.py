@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import indent
 from typing import Any
 
 from evalsite.analysis.figure import Figure
@@ -13,6 +14,7 @@ from evalsite.results.document.blocks import (
     Document,
     Entry,
     Heading,
+    Quote,
     Sentence,
     Table,
     drop_isolates,
@@ -65,6 +67,9 @@ def _write_block(block: Block) -> str:
             return f"{quote_markdown(block.caption)}\n\n{write_markdown_table(block)}"
         case Code():
             return f"```{block.language}\n{_FENCE.sub('``', block.text)}\n```"
+        case Quote():
+            # nothing in it is a heading or a list of this document
+            return indent(block.text.strip(), "    ", lambda line: True)
         case Chart():
             return ""
     raise TypeError(f"{type(block).__name__} is no block that can be written.")

@@ -9,8 +9,6 @@ from evalsite.participants.models import Expert, Origin, Participant, Refusal
 from evalsite.quality.top_up import excluded_answers
 from evalsite.studies.models import Item, Study
 
-# as a reader follows them: each person is counted once, where they ended
-TURNED_AWAY = ("not_eligible", "quota", "earlier", "failed_check", "not_qualified")
 _ANSWERED = ("excluded", "analysed")
 
 
@@ -25,11 +23,6 @@ class PeopleFlow:
     @property
     def arrived(self) -> int:
         return sum(self.ends.values())
-
-    @property
-    def turned_away(self) -> list[tuple[str, int]]:
-        """Return each reason for which somebody was turned away."""
-        return [(end, self.ends[end]) for end in TURNED_AWAY if end in self.ends]
 
     @property
     def answered(self) -> int:

@@ -1,20 +1,23 @@
-"""What the documents of a study are filled in from; everything is known before any result."""
+"""What the documents of a study are made from; everything is known before any result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evalsite.annotation.pages.sets import BREAK_EVERY
-from evalsite.instruments.schema import EntryQuestion
+from evalsite.instruments.schema import EntryQuestion, Instrument
+from evalsite.lib.words import count_of
 from evalsite.participants.models import Participant, Recruitment
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.pay import is_paid
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import describe_rules
-from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
+from evalsite.results.document.blocks import Block, Heading, Quote, Sentence, isolate
+from evalsite.results.documents.collection import describe_pay, state
 from evalsite.studies.models import Item, Study
 from evalsite.studies.questions import list_background
 from evalsite.studies.summary_lines import (
+    Estimate,
     count_groups,
     estimate_work,
     format_money,
@@ -31,46 +34,97 @@ class Round:
     places: int | None
     pay: str
     minutes: int
-    refuses_phones: bool
 
 
-def collect_context(study: Study) -> dict[str, Any]:
-    """Return what the templates of documents read."""
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """A study's set-up. Questions: their label and choices."""
+
+    study: Study
+    config: Instrument
+    texts: Mapping[str, str]
+    settings: Mapping[str, Any]
+    items: int
+    inputs: int
+    systems: int
+    work: Estimate | None
+    minutes: int
+    break_every: int
+    eligibility_rule: str
+    questions: Sequence[tuple[str, Sequence[str]]]
+    background: Sequence[tuple[str, Sequence[str]]]
+    rounds: Sequence[Round]
+    identity_days: int
+    has_ids: bool
+    has_experts: bool
+    people: int
+    withdrawn: int
+    rule: str
+    exclusions: Sequence[tuple[str, int]]
+    refusals: Sequence[str] | None
+
+    @property
+    def is_paid(self) -> bool:
+        return self.study.pay_per_set is not None or any(one.pay for one in self.rounds)
+
+    @property
+    def has_practice(self) -> bool:
+        return bool(self.config.practice) and self.settings["is_practice_on"]
+
+    @property
+    def hourly(self) -> str:
+        """Return the pay per hour; "" where nobody said what a set pays."""
+        if self.work is None or self.work.hourly is None:
+            return ""
+        return format_money(self.work.hourly, self.study.currency)
+
+    def describe_rounds(self) -> str:
+        return "; ".join(
+            f"{one.platform}: {count_of(one.places, 'place')}" if one.places else one.platform
+            for one in self.rounds
+        )
+
+    def describe_pay(self) -> str:
+        if not self.rounds:
+            return describe_pay(self.settings)
+        return "; ".join(
+            f"{one.platform}: {one.pay} for about {count_of(one.minutes, 'minute')}"
+            for one in self.rounds
+            if one.pay
+        )
+
+
+def collect_context(study: Study) -> Context:
     content, config = shown_content(study), study.config
     mains = Item.objects.main().filter(study=study)
     items = mains.count()
     people = Participant.objects.filter(study=study, is_pilot=False)
     recruitments = list(study.recruitments.all())
     eligibility = config.eligibility if study.is_eligibility_on else None
-    rounds = [_describe_round(study, one) for one in recruitments]
-    return {
-        "study": study,
-        "is_paid": study.pay_per_set is not None or any(one.pay for one in rounds),
-        "config": config,
-        "texts": content["texts"],
-        "settings": content["settings"],
-        "facts": {"has_practice": bool(config.practice) and content["settings"]["is_practice_on"]},
-        "criteria": config.criteria,
-        "items": items,
-        "inputs": mains.order_by().values("group").distinct().count(),
-        "systems": study.systems.count(),
-        "work": estimate_work(study, items, count_groups(study, mains)) if items else None,
-        "minutes": minutes_per_set(study),
-        "break_every": BREAK_EVERY,
-        "eligibility": eligibility,
-        "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
-        "background": list(map(_describe_question, list_background(study))),
-        "rounds": rounds,
-        "identity_days": get_identity_days(content),
-        "most_identity_days": MOST_IDENTITY_DAYS,
-        "has_ids": any(one.adapter.person for one in recruitments),
-        "has_experts": study.experts.exists(),
-        "people": people.count(),
-        "withdrawn": people.filter(withdrawn_at__isnull=False).count(),
-        "rule": describe_rules(describe_plan(study)),
-        "exclusions": count_reasons(study),
-        "refusals": _list_refusals(study, recruitments) if is_paid(study) else None,
-    }
+    return Context(
+        study=study,
+        config=config,
+        texts=content["texts"],
+        settings=content["settings"],
+        items=items,
+        inputs=mains.order_by().values("group").distinct().count(),
+        systems=study.systems.count(),
+        work=estimate_work(study, items, count_groups(study, mains)) if items else None,
+        minutes=minutes_per_set(study),
+        break_every=BREAK_EVERY,
+        eligibility_rule=isolate(eligibility.rule) if eligibility else "",
+        questions=list(map(_describe_question, eligibility.questions if eligibility else ())),
+        background=list(map(_describe_question, list_background(study))),
+        rounds=[_describe_round(study, recruitment) for recruitment in recruitments],
+        identity_days=get_identity_days(content),
+        has_ids=any(recruitment.adapter.person for recruitment in recruitments),
+        has_experts=study.experts.exists(),
+        people=people.count(),
+        withdrawn=people.filter(withdrawn_at__isnull=False).count(),
+        rule=describe_rules(describe_plan(study)),
+        exclusions=count_reasons(study),
+        refusals=_list_refusals(study, recruitments) if is_paid(study) else None,
+    )
 
 
 def _list_refusals(study: Study, recruitments: Sequence[Recruitment]) -> list[str]:
@@ -78,8 +132,8 @@ def _list_refusals(study: Study, recruitments: Sequence[Recruitment]) -> list[st
     has_checks = study.items.filter(kind=Item.Kind.ATTENTION).exists()
     labels = {
         reason.key: reason.label[0].lower() + reason.label[1:].replace(": ", ", ")
-        for one in recruitments or [Recruitment.objects.open_link(study)]
-        for reason in one.adapter.reasons
+        for recruitment in recruitments or [Recruitment.objects.open_link(study)]
+        for reason in recruitment.adapter.reasons
         if has_checks or not reason.failed_checks
     }
     return list(labels.values())
@@ -97,5 +151,41 @@ def _describe_round(study: Study, recruitment: Any) -> Round:
         places=recruitment.places,
         pay="" if pay is None else format_money(pay, study.currency),
         minutes=minutes_per_set(study),
-        refuses_phones=recruitment.refuses_phones,
     )
+
+
+# --- blocks that documents share ----------------------------------------------------------------
+
+
+def count_open(blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks of a document, with a note above its parts on what is left to fill in."""
+    number = sum(isinstance(block, Sentence) and block.code == "open" for block in blocks)
+    if not number:
+        return [*blocks]
+    entries, them = ("1 entry is", "it") if number == 1 else (f"{number:,} entries are", "them")
+    text = f"{entries} left for you to fill in: the study doesn’t hold {them}."
+    first, *rest = blocks
+    return [first, Sentence("left_open", text, "warning"), *rest]
+
+
+def list_questions(context: Context) -> Iterator[Block]:
+    """Yield the questions about people, if there are any."""
+    asked = {"before the work": context.questions, "after the work": context.background}
+    facts = [
+        state(f"{isolate(label)} ({when})",
+              ", ".join(map(isolate, choices)) or "an answer in their own words")
+        for when, questions in asked.items()
+        for label, choices in questions
+    ]  # fmt: skip
+    if facts:
+        yield Heading("Questions about participants", 2)
+        yield from facts
+
+
+def quote_texts(context: Context, title: str, names: Mapping[str, str]) -> Iterator[Block]:
+    """Yield what participants read, as they read it; `names`: the heading of each text."""
+    yield Heading(title, 2)
+    for heading, key in names.items():
+        if text := context.texts[key]:
+            yield Heading(heading, 3)
+            yield Quote(text, is_markdown=True)

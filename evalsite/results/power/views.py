@@ -1,5 +1,6 @@
 """The staff page that plans a study: how many inputs, participants and ratings it needs."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_analysis, newest_report
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
-from evalsite.studies.summary_lines import name_start
+from evalsite.studies.summary_lines import name_of_file
 
 
 # --- the page -------------------------------------------------------------------------
@@ -60,6 +61,7 @@ def _answer(
     is_planning = job is not None and job.is_open and not job.is_stale and not has_errors
     computing = newest_analysis(study)
     is_computing = computing is not None and computing.is_open and not computing.is_stale
+    kept = describe_kept(study)
     context: dict[str, Any] = {
         **_describe_own(request, study, report, computing),
         "is_computing": is_computing,
@@ -70,7 +72,8 @@ def _answer(
         "job": job,
         "is_planning": is_planning,
         "plan": show_plan(study, job) if job is not None and job.state == Job.State.DONE else None,
-        "kept": describe_kept(study),
+        "kept": kept,
+        "kept_at": datetime.fromisoformat(kept["at"]) if kept else None,
     }
     response = TemplateResponse(
         request, "results/planner.html", context, status=422 if has_errors else 200
@@ -124,7 +127,7 @@ def send_plan(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseB
     )  # fmt: skip
     content = write_rows(list_plan(study, job))
     response = HttpResponse(content, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-plan.csv"'
+    response["Content-Disposition"] = f'attachment; filename="{name_of_file(study, "plan.csv")}"'
     return response
 
 

@@ -1,38 +1,36 @@
 """The report as files: one page of HTML, and LaTeX that a paper takes over."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from evalsite.results.document.blocks import Chart, Document, Sentence
 from evalsite.results.document.html import render_page
-from evalsite.results.document.latex import key_of, list_latex_files, write_comment
+from evalsite.results.document.latex import (
+    ENGINES,
+    key_of,
+    list_latex_files,
+    write_comment,
+    write_whole_file,
+)
 from evalsite.results.document.pdf import draw_pdf
 from evalsite.results.models import Report
 from evalsite.results.report.sections import make_document
-from evalsite.results.report.source import make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 
 # the sources of the methods that a report may use
 _REFERENCES = Path(__file__).with_name("references.bib")
 # a date that every archive can hold: equal reports make equal files
 _DATE = (1980, 1, 1, 0, 0, 0)
-_PREVIEW = r"""% Shows the fragments alone. Run pdflatex, bibtex, and pdflatex twice on it.
-\documentclass{article}
-\usepackage[utf8]{inputenc}
-\usepackage[T1]{fontenc}
-\usepackage{booktabs,graphicx,natbib}
-\begin{document}
-\input{report}
+_PREVIEW = r"""\input{report}
 \clearpage
 \section*{Further analyses}
 \input{further}
 \bibliographystyle{plainnat}
-\bibliography{references}
-\end{document}
-"""
+\bibliography{references}"""
 
 
 def read_document(study: Study, report: Report, *, is_everyone: bool = False) -> Document:
@@ -60,7 +58,7 @@ def list_files(study: Study, report: Report) -> dict[str, bytes]:
         for name, text in files.items()
     }
     cited = {key for block in document.blocks if isinstance(block, Sentence) for key in block.cites}
-    files |= {"references.bib": write_references(cited), "preview.tex": _PREVIEW}
+    files |= {"references.bib": write_references(cited), "preview.tex": write_whole_file(_PREVIEW)}
     return {name: text.encode() for name, text in files.items()} | _read_charts(document, report)
 
 
@@ -69,7 +67,7 @@ def _write_head(study: Study, report: Report) -> str:
         f"Results of: {study.title}",
         f"SHA-256 of ratings.csv: {report.sha256}",
         r"Needs \usepackage{booktabs,graphicx,natbib} and \bibliography{references}.",
-        "Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.",
+        f"preview.tex shows it alone. {ENGINES}",
     ])  # fmt: skip
 
 
@@ -102,10 +100,20 @@ def write_references(keys: Iterable[str]) -> str:
 
 
 def write_archive(study: Study, report: Report) -> bytes:
-    """Return all files in one zip; the same report makes the same bytes."""
+    """Return all files in one zip."""
+    return pack_files(list_files(study, report))
+
+
+def write_figures(study: Study, report: Report) -> bytes:
+    """Return the figures alone in one zip."""
+    return pack_files(_read_charts(read_document(study, report), report))
+
+
+def pack_files(files: Mapping[str, bytes]) -> bytes:
+    """Return the files in one zip; equal files make the same bytes."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
-        for name, content in list_files(study, report).items():
+        for name, content in files.items():
             entry = ZipInfo(name, date_time=_DATE)
             entry.compress_type = ZIP_DEFLATED
             entry.external_attr = 0o644 << 16

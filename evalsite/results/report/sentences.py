@@ -7,7 +7,6 @@ return a note with a new code and write a function of that name here, with @sent
 No Django: `python -m evalsite.analysis` prints the same sentences.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import exp, log10
@@ -866,17 +865,6 @@ def planned_power(words: str, at: str) -> str:
     return f"Planned: {words} ({_write_day(at)})."
 
 
-_DIRECTIONS = {
-    "lower": "Lower values are better.",
-    "none": "Neither high nor low values are better.",
-}
-
-
-def write_direction(better: str) -> str:
-    """Say which values of a criterion are better; "" where it goes without saying."""
-    return _DIRECTIONS.get(better, "")
-
-
 # what one rater did, and where that is the same with both systems
 _BY_ONE = {
     "difference": "rates {ahead} {size}{unit} higher than {other}",
@@ -1442,14 +1430,6 @@ def metric_ceiling(halvings: int) -> str:
     )
 
 
-def ceiling_within(value: str) -> str:
-    """Return what as many other people would reach within inputs; `value` with its interval."""
-    return (
-        "Within inputs, half of the people of an input order its systems as the other half does "
-        f"with a τ-b of {value}, stepped up to all of them."
-    )
-
-
 @sentence
 def metrics_compared(metrics: int) -> str:
     return (
@@ -1893,152 +1873,7 @@ def _write_gate_runs(facts: Mapping[str, Any]) -> str:
 # --- tables of a criterion ------------------------------------------------------------
 
 
-# --- how the ratings came about: words beside a name, or within a sentence -------------
-
-
-@sentence
-def limit_per_participant(max_sets: int | None, max_items: int | None) -> str:
-    limits = [
-        count_of(number, noun)
-        for number, noun in ((max_sets, "set"), (max_items, "item"))
-        if number is not None
-    ]
-    return f"at most {list_of(limits)}" if limits else "none"
-
-
-@sentence
-def checks_in_sets(count: int) -> str:
-    if not count:
-        return "none"
-    return f"{count_of(count, 'gold or attention item')} per person, among the other items"
-
-
-@sentence
-def repeats_in_sets(percent: int, distance: int) -> str:
-    if not percent:
-        return "none"
-    return (
-        f"{percent}% of the items shown again without notice, at least "
-        f"{count_of(distance, 'item')} later; the second ratings count in no result"
-    )
-
-
-@sentence
-def practice_before_work(has_practice: bool, is_test: bool, pass_mark: int) -> str:
-    if not has_practice:
-        return "none"
-    if is_test:
-        return f"a test before any work, passed with {pass_mark}% correct answers"
-    return "practice items with feedback before any work"
-
-
-@sentence
-def pay_for_set(pay: str, minutes: int | None, bonus: str) -> str:
-    """`pay` and `bonus` are written, with their currency."""
-    time = f" of {count_of(minutes, 'minute')}" if minutes else ""
-    return f"{pay} for a set{time}" + (f", and {bonus} as a bonus" if bonus else "")
-
-
-@sentence
-def sharing_of_answers(asked: int, not_sharing: int) -> str:
-    if not asked:
-        return ""
-    if not not_sharing:
-        everyone = "the only participant" if asked == 1 else f"all {asked:,} participants"
-        return f"{everyone} agreed to have their answers published"
-    who = "the only participant" if asked == 1 else f"{not_sharing:,} of {asked:,} participants"
-    return (
-        f"{who} didn’t agree to have their answers published; their answers are in these results, "
-        "but not in published files"
-    )
-
-
-def _count_raters(participants: int, are_persons: bool) -> str:
-    if are_persons:
-        return count_of(participants, "participant")
-    if participants == 1:
-        return "1 rater, not an individual person"
-    return f"{participants:,} raters, not all of them individual people"
-
-
-def _write_days(first: str | None, last: str | None) -> str:
-    days = [_write_local_day(moment) for moment in (first, last) if moment]
-    return " to ".join(dict.fromkeys(days))
-
-
-def _write_local_day(moment: str) -> str:
-    """Return the day as the report holds it, in whatever zone that is."""
-    at = datetime.fromisoformat(moment)
-    return f"{at.day} {at:%B %Y}"
-
-
-@sentence
-def origins_of_ratings(own: int = 0, imported: int = 0, simulated: int = 0) -> str:
-    phrases = [
-        *([f"{own:,} collected with this software"] if own else []),
-        *([f"{imported:,} imported: collected elsewhere"] if imported else []),
-        *([f"{simulated:,} simulated, which show nothing about real systems"] if simulated else []),
-    ]
-    return "; ".join(phrases)
-
-
-_LEFT_OUT = {
-    "excluded": ("annotation", "excluded"),
-    "ignored": ("annotation", "in which the rater ignored the item"),
-    "reported": ("annotation", "in which the rater reported the item"),
-    "rated_twice": ("second rating", "of an output by the same participant"),
-    "no_value": ("row", "without a value"),
-}
-
-
-@sentence
-def left_out_of_results(counts: Sequence[tuple[str, int]]) -> str:
-    """`counts`: of each kind how many."""
-    phrases = [
-        f"{count_of(number, _LEFT_OUT[kind][0])} {_LEFT_OUT[kind][1]}" for kind, number in counts
-    ]
-    return "; ".join(phrases) or "nothing"
-
-
-@sentence
-def exclusion_reasons(reasons: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"“{reason}” ({count_of(number, 'decision')})" for reason, number in reasons)
-
-
-# of each kind of change, what one of them is, and what happened to it
-_CHANGED = {"withdrawn": ("item", "withdrawn"), "corrected": ("output", "corrected")}
-
-
-@sentence
-def changes_after_launch(changes: Sequence[Mapping[str, Any]]) -> str:
-    """`changes`: kind, reason, before and after of each."""
-    phrases = []
-    for kind, (noun, verb) in _CHANGED.items():
-        reasons = Counter(change["reason"] for change in changes if change["kind"] == kind)
-        if number := reasons.total():
-            listed = ", ".join(
-                f"“{reason}”" if times == number else f"“{reason}” ({times:,})"
-                for reason, times in reasons.items()
-            )
-            phrases.append(f"{count_of(number, noun)} {verb} ({listed})")
-    phrases += [
-        f"the system “{change['before']}” renamed “{change['after']}”"
-        for change in changes
-        if change["kind"] == "renamed"
-    ]
-    return "; ".join(phrases)
-
-
 # --- how systems were compared: a report's page, and the LaTeX of a paper ---------------
-
-
-# as figures name it; importing it would load numpy
-_TESTED_BY = {
-    "bootstrap_of_items_and_raters": "a bootstrap over inputs and raters",
-    "bootstrap_of_items": "a bootstrap over inputs, which says nothing about other raters",
-    "t_over_items": "a t test over inputs, which says nothing about other raters",
-    "t_over_raters": "a t test over raters, which says nothing about other inputs",
-}
 
 
 @sentence
@@ -2052,114 +1887,6 @@ def primary_criterion() -> str:
 @sentence
 def secondary_criterion() -> str:
     return "Secondary: not corrected across criteria."
-
-
-# --- answers of the datasheet ---------------------------------------------------------
-
-
-@sentence
-def evaluators_counted(participants: int, are_persons: bool, is_simulated: bool) -> str:
-    if is_simulated:
-        return f"none: {count_of(participants, 'simulated participant')} gave all ratings"
-    if are_persons:
-        return f"{count_of(participants, 'participant')}, each one person under a pseudonym"
-    return _count_raters(participants, are_persons)
-
-
-@sentence
-def outputs_sampled(
-    units: int | None, is_about_pairs: bool, systems: int, inputs: int, items: int, ratings: int,
-    annotations: int,
-) -> str:  # fmt: skip
-    """`units`: outputs or comparisons that were rated; None where that isn't known."""
-    outputs = "outputs" if units is None else count_of(units, "output")
-    if units is not None and is_about_pairs:
-        outputs = f"{count_of(units, 'comparison')} of outputs"
-    return (
-        f"{outputs} of {count_of(systems, 'system')} for {count_of(inputs, 'input')}, in "
-        f"{count_of(items, 'item')}; {count_of(ratings, 'rating')} in "
-        f"{count_of(annotations, 'annotation')}"
-    )
-
-
-@sentence
-def sample_planned(size: str) -> str:
-    return f"Planned: {size}."
-
-
-@sentence
-def responses_collected(
-    software: str, first: str | None, last: str | None, k: int, set_size: int, seed: int,
-    has_sheet: bool, offers_sheet: bool, max_sets: int | None, max_items: int | None,
-) -> str:  # fmt: skip
-    layout = []
-    if has_sheet:
-        layout = ["all items of a set on one page"]
-    elif offers_sheet:
-        layout = [
-            "one item per page, a departure from the protocol, which has all items of a set on one "
-            "page"
-        ]
-    phrases = [
-        f"on web pages of {software}, {_write_days(first, last)}",
-        f"{count_of(k, 'participant')} planned per item, sets of {count_of(set_size, 'item')}",
-        *layout,
-        f"limit per participant: {limit_per_participant(max_sets, max_items)}",
-        f"items dealt with the seed {seed}",
-    ]
-    return "; ".join(phrases)
-
-
-@sentence
-def work_at_will(minutes: int) -> str:
-    return (
-        "whenever they wished while the study was open; dealt items were reserved for up to "
-        f"{count_of(minutes, 'minute')} at a time"
-    )
-
-
-@sentence
-def contact_given(email: str) -> str:
-    return f"they were given a contact: {email}"
-
-
-@sentence
-def resources_made(software: str, sha256: str) -> str:
-    return (
-        f"Collected or analysed with {software}; SHA-256 of ratings.csv: {sha256}. The study’s "
-        "bundle holds its data and design; you need to say where it is published."
-    )
-
-
-@sentence
-def pairs_named(comparisons: str) -> str:
-    return f"Compared: {comparisons}."
-
-
-@sentence
-def figures_listed(figures: Sequence[Mapping[str, str]]) -> str:
-    """`figures`: of each its name, its value and, where it has one, its interval, as written."""
-    return "; ".join(
-        f"{figure['name']} {figure['value']}"
-        + (f" (95% CI {figure['interval']})" if figure["interval"] else "")
-        for figure in figures
-    )
-
-
-# --- methods of a paper: "[@key]" cites references.bib, and *t* is a symbol of statistics ---
-
-
-_REPORTED = {
-    "mean": "the mean of all ratings of a system, with the full distribution",
-    "mean_of_turns": "the mean over conversations, each rater’s answers about the turns of a "
-    "conversation being averaged first",
-    "geometric_mean": "the geometric mean of the scores of a system; scores are analysed as "
-    "logarithms, so that systems differ by ratios",
-    "share": "the share of decisions that are yes",
-    "win_share": "the share of answers in which a system is preferred, a tie counting as half",
-    "strength": "the log strengths of Davidson’s model with ties, which sum to zero "
-    "[@davidson1970]",
-}
 
 
 # --- methods: README and scripts of a bundle have the same words ----------------------

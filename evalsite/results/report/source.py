@@ -13,10 +13,9 @@ from evalsite.analysis.direction import CLEAR, SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Unit
+from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
-from evalsite.results.models import Report
-from evalsite.results.report.study_facts import Facts, collect_facts
-from evalsite.studies.models import Study
+from evalsite.results.report.facts import Facts
 
 Stored = Mapping[str, Any]
 _MODEL_MEANS = ("model_mean", "model_share")
@@ -62,15 +61,10 @@ class Source:
     def find_criterion(self, key: str) -> "Criterion | None":
         return next((one for one in self.criteria if one.key == key), None)
 
-
-def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> Source:
-    return Source(
-        facts=collect_facts(study, report),
-        content=report.content,
-        is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
-        is_everyone=is_everyone and report.content["all"] is not None,
-        study_id=str(study.pk),
-    )
+    def list_options(self, key: str) -> list["Criterion"]:
+        """List the options of a choice, which are a criterion each."""
+        start = name_option(key, "")
+        return [one for one in self.criteria if one.key.startswith(start)]
 
 
 class Criterion:

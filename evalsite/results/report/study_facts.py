@@ -1,9 +1,4 @@
-"""What was evaluated and how the ratings came about, for reports: plain facts, no judgement."""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+"""What was evaluated and how the ratings came about: facts of a stored report and its study."""
 
 from django.db.models import Value
 
@@ -12,61 +7,22 @@ from evalsite.analysis.families import get_family
 from evalsite.instruments.schema import BasedOn, Criterion, Instrument
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
+from evalsite.results.report.facts import Asked, Facts
+from evalsite.results.report.source import Source
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import EXAMPLES
 from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One criterion as raters were asked it."""
-
-    key: str
-    label: str
-    definition: str  # Markdown
-    question: str
-    scale: str  # in words
-    answers: tuple[str, ...]  # low to high; empty for magnitudes
-    better: str  # "higher", "lower" or "none"; "" of answers that are neither high nor low
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What a report says besides its figures. `settings` are those that participants had."""
-
-    title: str
-    organisation: str
-    protocol: str
-    origin: str
-    own_examples: int | None  # examples in place of the instrument's; None: its own
-    departures: BasedOn | None  # how pages differ from those of the instrument that was chosen
-    language: str
-    version: str
-    criteria: tuple[Asked, ...]
-    data: Mapping[str, Any]  # of the report: counts, systems, moments
-    settings: Mapping[str, Any]
-    texts: Mapping[str, str]
-    has_practice: bool
-    has_sheet: bool  # all items of a set on one page
-    offers_sheet: bool
-    exclusions: tuple[tuple[str, int], ...]  # reason, and its number of active exclusions
-    sharing: Mapping[str, int]  # who was asked, and who doesn't share; {} if nobody was asked
-    changes: tuple[dict[str, Any], ...]  # what was changed after the launch
-    import_notes: tuple[str, ...]  # what was left out, merged or decoded at import, by file
-    plan: Mapping[str, Any]  # as it stood when the report was made; {} of an older report
-    software: str
-    methods: str
-    seed: int
-    draws: int
-    sha256: str
-    made_at: datetime
-
-    @property
-    def is_collected_here(self) -> bool:
-        """Whether the settings of the study say how its ratings came about."""
-        origins = self.data["origins"]
-        return bool(origins["own"] or origins["simulated"])
+def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> Source:
+    return Source(
+        facts=collect_facts(study, report),
+        content=report.content,
+        is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
+        is_everyone=is_everyone and report.content["all"] is not None,
+        study_id=str(study.pk),
+    )
 
 
 def collect_facts(study: Study, report: Report) -> Facts:
@@ -176,22 +132,3 @@ def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
         for _, _, name, notes in sorted(first.union(*further, all=True), key=lambda row: row[:2])
         for note in notes
     )
-
-
-# --- in words -----------------------------------------------------------------------------
-
-# why ratings are left out, in the order of the report
-_LEFT_OUT = ("excluded", "ignored", "reported", "rated_twice", "no_value")
-
-
-def make_context(facts: Facts) -> dict[str, Any]:
-    """Return what the templates of facts, datasheet and methods read."""
-    left_out = facts.data["left_out"]
-    return {
-        "facts": facts,
-        "data": facts.data,
-        "settings": facts.settings,
-        "labels": [one.label for one in facts.criteria],
-        # PostgreSQL keeps what JSON holds in an order of its own
-        "left_out": [(kind, left_out[kind]) for kind in _LEFT_OUT if left_out.get(kind)],
-    }

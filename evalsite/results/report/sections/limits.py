@@ -282,21 +282,26 @@ def _warn_of_unclear(source: Source) -> Warnings:
     for criterion in source.criteria:
         if not criterion.is_tested or all(pair.is_clear for pair in criterion.planned_pairs):
             continue
-        if (figure := criterion.detectable) is None or figure.value is None:
-            continue
-        words = f" {criterion.unit_words}" if criterion.unit_words else ""
-        amount = f"a factor of {write_value(figure)}" if figure.unit == "ratio" else (
-            f"{write_value(figure)}{words}"
-        )  # fmt: skip
-        tests = figure.details.get("tests") or 1
-        after = f", after correction for {count_of(tests, 'comparison')}" if tests > 1 else ""
-        yield _warn(
-            "not_equal",
-            "“No clear difference” doesn’t mean equal: a new study like this one would find "
-            f"{amount} on {name_label(criterion)} in 8 of 10 cases{after}.",
-            figures=(figure,),
-        )
-        return
+        if (figure := criterion.detectable) and (words := describe_detectable(criterion)):
+            text = f"“No clear difference” doesn’t mean equal: {words}."
+            yield _warn("not_equal", text, figures=(figure,))
+            return
+
+
+def describe_detectable(criterion: Criterion) -> str:
+    """Return the difference that a new study like this one would find; "" if it isn't known."""
+    figure = criterion.detectable
+    if figure is None or figure.value is None:
+        return ""
+    words = f" {criterion.unit_words}" if criterion.unit_words else ""
+    ratio = f"a factor of {write_value(figure)}"
+    amount = ratio if figure.unit == "ratio" else f"{write_value(figure)}{words}"
+    tests = figure.details.get("tests") or 1
+    after = f", after correction for {count_of(tests, 'comparison')}" if tests > 1 else ""
+    return (
+        f"a new study like this one would find {amount} on {name_label(criterion)} in 8 of 10 "
+        f"cases{after}"
+    )
 
 
 def _warn_of_scope(source: Source) -> Warnings:

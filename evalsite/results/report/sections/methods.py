@@ -6,8 +6,8 @@ from evalsite.analysis.figure import ALL_EQUAL, REML
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
 from evalsite.results.document.methods import write_method
+from evalsite.results.report.facts import Facts
 from evalsite.results.report.source import Criterion, Source
-from evalsite.results.report.study_facts import Facts
 
 _TERMS = {
     "rater": "people", "group": "inputs", "cluster": "clusters of inputs",

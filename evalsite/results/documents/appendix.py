@@ -1,0 +1,222 @@
+"""The appendix of a paper: how ratings were collected, and what people read and were asked."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evalsite.exports.bundle.readme import write_scales
+from evalsite.lib.words import count_of
+from evalsite.results.document.blocks import Block, Document, Heading, Quote, Sentence, isolate
+from evalsite.results.documents.collection import (
+    describe_checks,
+    describe_limit,
+    describe_practice,
+    describe_repeats,
+    list_named,
+    state,
+)
+from evalsite.results.documents.people_flow import count_people
+from evalsite.results.documents.study_context import (
+    Context,
+    collect_context,
+    count_open,
+    list_questions,
+    quote_texts,
+)
+from evalsite.studies.languages import name_language
+from evalsite.studies.models import Item, Study
+from evalsite.studies.versions import shown_content
+
+_ORDERS = {"random": "random for each participant", "uploaded": "as uploaded"}
+# why people were turned away, as people_flow counts them
+_TURNED_AWAY = {
+    "not_eligible": "not eligible by their answers",
+    "quota": "because a quota was full",
+    "earlier": "because of an earlier study",
+    "failed_check": "after the check of the instructions",
+    "not_qualified": "after the qualification",
+}
+
+
+def make_appendix(study: Study) -> Document:
+    """Return what a paper's appendix says of how ratings were collected."""
+    context = collect_context(study)
+    scales = Quote(write_scales(shown_content(study), with_conditions=True), is_markdown=True)
+    blocks: list[Block] = [
+        Sentence(
+            "purpose",
+            "For the appendix of a paper. Everything here is made from the study’s set-up and its "
+            "counts of people. It names no system and no participant.",
+        ),
+        Heading("How the ratings were collected", 2),
+        *_list_collection(context),
+        *quote_texts(context, "What participants read", {"Instructions": "instructions"}),
+        Heading("What participants were asked", 2),
+        scales,
+        *_show_screen(study),
+        *list_questions(context),
+        Heading("Recruitment and pay", 2),
+        *_list_recruitment(context),
+        *_list_flow(study),
+        Heading("Who was left out", 2),
+        *_list_left_out(context),
+        Heading("Responsible NLP checklist, section D", 2),
+        *_list_checklist(context),
+    ]
+    return Document(f"Appendix: {isolate(context.texts['title'])}", count_open(blocks))
+
+
+def _list_collection(context: Context) -> Iterator[Sentence]:
+    config, settings = context.config, context.settings
+    labels = [f"{one.label} ({one.scale.words()})" for one in config.criteria]
+    yield state("Instrument", isolate(config.title))
+    yield state("Based on", isolate(config.source.cite))
+    yield state("Criteria", list_named(labels))
+    yield state("Language of the study", name_language(context.texts["language"]))
+    yield state(
+        "Outputs",
+        f"{count_of(context.systems, 'system')} on {count_of(context.inputs, 'input')}, in "
+        f"{count_of(context.items, 'item')}"
+        if context.items
+        else "no items yet",
+    )
+    yield state("Answers per item", f"{settings['k']:,}, each by a different person")
+    yield state(
+        "Set",
+        f"{count_of(settings['set_size'], 'item')}, about {count_of(context.minutes, 'minute')}",
+    )
+    yield state("Limit per participant", describe_limit(settings))
+    yield state(
+        "Order of items", _ORDERS.get(settings["item_order"], "related items one after another")
+    )
+    yield state("Order of outputs", "balanced over participants; names of systems are never shown")
+    yield state(
+        "Check of the instructions",
+        "questions with two tries before any work" if settings["is_check_on"] else "none",
+    )
+    yield state("Practice", describe_practice(settings, has_practice=context.has_practice))
+    yield state("Checks", describe_checks(settings))
+    yield state("Repeats", describe_repeats(settings))
+
+
+def _show_screen(study: Study) -> Iterator[Block]:
+    """Yield a rating page, made from the first item or else from an example."""
+    config = study.config
+    item = Item.objects.main().filter(study=study).order_by("pk").first()
+    examples = (*config.practice, *config.examples)
+    inputs: Any
+    outputs: Sequence[str]
+    if item is not None:
+        inputs = item.inputs
+        outputs = list(item.outputs.order_by("position").values_list("text", flat=True))
+    elif examples:
+        inputs, outputs = examples[0].cells, examples[0].texts
+    else:
+        return
+    yield Heading("A rating page", 2)
+    for column in config.columns:
+        text = str(inputs.get(column.name, ""))
+        if column.kind != "whole number" and text.strip():
+            yield Heading(isolate(column.heading), 3)
+            yield Quote(text)
+    name = isolate(config.item.output_name)
+    for number, text in enumerate(outputs, start=1):
+        yield Heading(f"{name} {number}" if len(outputs) > 1 else name, 3)
+        yield Quote(text)
+    for criterion in config.criteria:
+        answers = " · ".join(map(isolate, criterion.scale.name_choices()))
+        yield state(isolate(criterion.question or criterion.label), answers or "a number")
+
+
+def _list_recruitment(context: Context) -> Iterator[Sentence]:
+    settings = context.settings
+    yield state("Where participants come from", context.describe_rounds())
+    age = settings["minimum_age"]
+    yield state(
+        "Who may take part",
+        (context.eligibility_rule or "anyone with a link")
+        + (f"; from {age} years of age" if age else ""),
+    )
+    if not context.people:
+        yield state("Participants", "nobody yet")
+    elif context.withdrawn:
+        yield state("Withdrew at any time", f"{context.withdrawn:,}")
+    yield state("Pay", context.describe_pay())
+    hourly = context.hourly
+    at = f", at {count_of(context.minutes, 'minute')} for a set"
+    yield state("Pay per hour", f"{hourly}{at}" if hourly else "")
+    yield state("Consent", _describe_consent(context))
+
+
+def _describe_consent(context: Context) -> str:
+    if context.settings["has_notice"]:
+        return "a short notice on the first page, to which Start agrees"
+    if context.texts["consent"]:
+        return "asked before any work, with one button"
+    return "no consent text is recorded"
+
+
+def _list_flow(study: Study) -> Iterator[Block]:
+    """Yield how many people came, left and are analysed, once anybody came."""
+    flow = count_people(study)
+    if not flow.arrived:
+        return
+    ends = flow.ends
+    yield Heading("Flow of participants", 2)
+    if flow.invited:
+        yield state("Invited by a personal link", count_of(flow.invited, "person", "people"))
+    simulated = f", {flow.simulated:,} of them simulated" if flow.simulated else ""
+    yield state("Arrived", f"{count_of(flow.arrived, 'person', 'people')}{simulated}")
+    if number := ends.get("not_agreed"):
+        yield state("Left before they agreed to take part", f"{number:,}")
+    if turned := [f"{ends[end]:,} {words}" for end, words in _TURNED_AWAY.items() if end in ends]:
+        yield state("Turned away", "; ".join(turned))
+    if number := ends.get("no_answers"):
+        yield state("Agreed, but gave no answer that counts", f"{number:,}")
+    if number := ends.get("withdrew"):
+        yield state("Withdrew, and left no answer that counts", f"{number:,}")
+    yield state("Gave answers that count", f"{flow.answered:,}")
+    if number := ends.get("excluded"):
+        yield state("Excluded from the analysis", f"{number:,}")
+    analysed = ends.get("analysed")
+    yield state("Analysed", f"{analysed:,}" if analysed else "nobody yet")
+
+
+def _list_left_out(context: Context) -> Iterator[Sentence]:
+    yield state("Rule in the analysis plan", isolate(context.rule))
+    reasons = [f"{reason} ({number:,})" for reason, number in context.exclusions]
+    yield state("Decisions", list_named(reasons) or "nobody is excluded")
+    yield state(
+        "Automatic exclusions",
+        "none: a flag is a reason to look, and each exclusion is a recorded decision that can be "
+        "taken back",
+    )
+
+
+def _list_checklist(context: Context) -> Iterator[Sentence]:
+    yield state(
+        "D1 Full text of the instructions",
+        "in this appendix: “What participants read”, “What participants were asked” and “A rating "
+        "page”",
+    )
+    platforms = [one.platform for one in context.rounds]
+    recruited = f"recruitment: {list_named(platforms)}" if platforms else (
+        "no recruitment is recorded"
+    )  # fmt: skip
+    pay = f"{context.hourly} an hour" if context.hourly else "pay isn’t recorded here"
+    yield state("D2 Recruitment and payment", f"{recruited}; {pay}")
+    yield state("D2 Whether that pay is adequate where participants live")
+    if context.settings["has_notice"]:
+        consent = "each participant agrees to a short notice by starting"
+    elif context.texts["consent"]:
+        consent = "each participant is asked to agree to the consent text before any work"
+    else:
+        consent = "no consent text is recorded"
+    yield state("D3 Consent", consent)
+    yield state("D4 Review by an ethics board")
+    asked = count_of(len(context.background), "background question")
+    yield state(
+        "D5 Characteristics of the participants",
+        f"{asked} after the work; the answers are in the study’s files"
+        if context.background
+        else "",
+    )
