@@ -40,7 +40,7 @@ from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
-from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
+from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -299,12 +299,6 @@ def analyse_study(study: Study) -> tuple[dict[str, Any], str]:
 def find_current(study: Study) -> Report | None:
     """Return the report of the study's data as they are, if it was computed."""
     return _find_report(study, take_fingerprint(study))
-
-
-def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
-    """Return the plan as names and words, without the planned size, which no bundle carries."""
-    plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
-    return plan_in_words(plan, criteria=len(study.config.criteria))
 
 
 def _analyse(
