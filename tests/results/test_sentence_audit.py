@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from evalsite.results.report.sentences import SENTENCES, write_sentence
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.behaviour import describe_pace
@@ -46,7 +47,6 @@ from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
 from evalsite.results.report.computation import has_gone_on, prefer_plan, withdraw_claims
 from evalsite.results.report.first_look import Look
-from evalsite.results.report.sentences import SENTENCES, write_sentence
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
 from tests.support.emptying import made_once

@@ -8,8 +8,8 @@ from evalsite.analysis.figure import make_note
 from evalsite.results.document.figures import write_value
 from evalsite.results.models import Report
 from evalsite.results.report.sections.further import read_own
+from evalsite.results.report.sections.notes import NOTES
 from evalsite.results.report.sections.people import name_column, name_flag
-from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of
 
 
@@ -101,7 +101,7 @@ def list_copies(report: Report | None) -> list[Copies]:
     """Return the pairs of people whose answers look copied, as the report has them."""
     return [
         Copies(
-            sentence=write_sentence(
+            sentence=NOTES.write(
                 make_note(
                     "copied",
                     pairs=1,
@@ -122,10 +122,10 @@ def describe_unseen(report: Report | None) -> str:
     copied = _get_copied(report)
     if alike := copied.get("alike"):
         equal = alike["outputs"] - alike["unequal"]
-        return write_sentence(make_note("both_alike", equal=equal, outputs=alike["outputs"]))
+        return NOTES.write(make_note("both_alike", equal=equal, outputs=alike["outputs"]))
     if copied.get("raters", 0) < 3 or copied["can_be_seen"] or not copied["most_shared"]:
         return ""
-    return write_sentence(make_note("copies_unseen", most_shared=copied["most_shared"]))
+    return NOTES.write(make_note("copies_unseen", most_shared=copied["most_shared"]))
 
 
 def give_reason(report: Report | None, pseudonym: str) -> str:
