@@ -1,7 +1,7 @@
 """The admin site: the composition root of staff pages."""
 
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from importlib import import_module
 from typing import Any
@@ -18,6 +18,7 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
@@ -221,13 +222,12 @@ class EvalsiteAdminSite(AdminSite):
 
     def _serve(self, page: StudyView) -> Any:
         """Return the page as a view: 404 for an invisible study, 403 for a role that is too low."""
-        from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415 (needs the models)
-        from evalsite.results.progress import count_edge  # noqa: PLC0415
+        from evalsite.participants.names import name_people  # noqa: PLC0415 (needs the models)
+        from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415
 
         def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
-            rank = held_rank(request, study)
-            if not is_enough(rank, page.role):
+            if not is_enough(held_rank(request, study), page.role):
                 raise PermissionDenied
             if study.state == Study.State.ARCHIVED and not (page.is_reading or is_safe(request)):
                 messages.error(request, ARCHIVED)
@@ -241,7 +241,8 @@ class EvalsiteAdminSite(AdminSite):
                     **self._name(),
                     "study": study,
                     "zone": name_zone(zone),
-                    "frame": build_frame(request.user, study, page, rank, count_edge(study)),
+                    "people_names": SimpleLazyObject(partial(name_people, request, study)),
+                    "frame": build_frame(request, study, page, captured),
                     **(response.context_data or {}),
                 }
                 with timezone.override(zone):
@@ -277,13 +278,19 @@ class Frame:
     is_sided: bool
     places: list[Link]
     tabs: list[Link]
+    groups: list[Any]  # of Results: its navigation
     setup: Any = None  # how far a draft is, for editors
 
 
-def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
+def build_frame(
+    request: HttpRequest, study: Study, current: StudyView, captured: dict[str, Any]
+) -> Frame:
     """Return the frame of a page, with only the pages that this person may open."""
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
+    from evalsite.results.navigation import list_groups  # noqa: PLC0415
+    from evalsite.results.progress import count_edge  # noqa: PLC0415
 
+    rank, edge = held_rank(request, study), count_edge(study)
     views = collect_study_views()
     can_edit = is_enough(rank, Membership.Role.EDITOR)
     is_draft = study.version_id is None
@@ -306,7 +313,7 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
     return Frame(
-        facts=describe_study(study, items=edge.records, systems=edge.systems, reader=reader),
+        facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),
         done=edge.done,
         target=edge.target,
@@ -325,6 +332,11 @@ def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: 
             for page in shown
             if find_place(page) == place
         ],
+        groups=list_groups(
+            study, edge, page=entry.name, key=captured.get("key") or request.GET.get("part", "")
+        )
+        if place == "Results"
+        else [],
         setup=setup if is_draft and study.state == Study.State.DRAFT else None,
     )
 

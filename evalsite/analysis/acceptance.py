@@ -36,7 +36,7 @@ class Consistency:
 
 def compare_with_scores(
     *, accepted: ArrayLike, scores: pd.DataFrame, block: ArrayLike | None = None,
-    lower: Collection[str] = (), draws: int = DRAWS, seed: int = SEED,
+    lower: Collection[str] = (), seed: int = SEED,
 ) -> list[Consistency]:  # fmt: skip
     """Return for each column of `scores` its mean among accepted and rejected outputs, and the AUC.
 
@@ -59,15 +59,14 @@ def compare_with_scores(
                 else undefined(label, Reason.NO_DATA, method="mean", n=n)
             )  # fmt: skip
         figures["auc"] = find_auc(accepted=yes[keep], score=scored[keep], block=blocks[keep],
-                                  is_lower_better=name in lower, draws=draws,
-                                  seed=seed)  # fmt: skip
+                                  is_lower_better=name in lower, seed=seed)  # fmt: skip
         compared.append(Consistency(criterion=str(name), figures=figures))
     return compared
 
 
 def find_auc(
     *, accepted: ArrayLike, score: ArrayLike, block: ArrayLike | None = None,
-    is_lower_better: bool = False, draws: int = DRAWS, seed: int = SEED,
+    is_lower_better: bool = False, seed: int = SEED,
 ) -> Figure:  # fmt: skip
     """Return the chance that an accepted output scores better than a rejected one, ties as half.
 
@@ -95,7 +94,7 @@ def find_auc(
         pairs = no.sum(axis=1) * up.sum(axis=1)
         return np.where(pairs > 0, (up * below).sum(axis=1) / np.maximum(pairs, 1), np.nan)
 
-    interval = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
+    interval = spread(find, len(cells), draws=DRAWS, seed=seed, width=2 * len(points))
     value = float(find(np.ones((1, len(cells))))[0])
     return Figure(name="auc", method=method, value=value, low=interval.low, high=interval.high, n=n,
                   details=interval.details, seed=seed)  # fmt: skip

@@ -13,12 +13,12 @@ from math import exp, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse, stats
 from scipy.special import ndtr, ndtri
 
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code
 from evalsite.analysis.figure import LEVEL
+from evalsite.analysis.ratings import Ratings
 
 DRAWS = 1000
 MOST_POINTS = 11  # with more values than this, distances are those of the values, without cuts
@@ -98,17 +98,15 @@ class Draws:
 
 
 def draw_agreement(
-    *, unit: ArrayLike, value: ArrayLike, kind: Kind, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, scale: Sequence[float] | None = None, is_log: bool = False,
-) -> Draws:  # fmt: skip
-    """Return the draws of a criterion, from arguments as for `alpha`.
+    ratings: Ratings, kind: Kind, *, scale: Sequence[float] | None = None, is_log: bool = False
+) -> Draws:
+    """Return the draws of a criterion.
 
     `kind`: ordered points (more than 11 are treated as values), decisions, values without points,
     or categories without an order, numbered in the order of their keys. `scale`: all points, used
     or not; default the values used. `is_log`: values are logarithms of magnitudes.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
-    return make_draws(data, kind, scale, is_log=is_log)
+    return make_draws(code(ratings), kind, scale, is_log=is_log)
 
 
 def make_draws(

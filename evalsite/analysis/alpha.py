@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from evalsite.analysis.agreement_interval import (
     Draws,
@@ -21,6 +20,7 @@ from evalsite.analysis.agreement_interval import (
 )
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Transform = Literal["ln", "ln(1+x)"]
@@ -28,20 +28,18 @@ _TINY = 1e-12
 
 
 def alpha(
-    *, unit: ArrayLike, value: ArrayLike, level: Level, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, transform: Transform | None = None,
+    ratings: Ratings, level: Level, *, transform: Transform | None = None,
     draws: Draws | None = None, name: str = "alpha",
 ) -> Figure:  # fmt: skip
     """Krippendorff's alpha with an interval for other raters and inputs (see `agreement_interval`).
 
-    `unit`, `value`, and if known `rater`, are of length n, one row for each rating; values are
-    numbers (codes at the nominal level). `input`: the input or cluster that each unit belongs to,
-    which is weighted as a whole; default the unit. `transform`: take logarithms first. `draws`:
-    those of the criterion; default those for these values alone. Units with one rating are left out
-    and counted. Undefined: no_data, no_overlap, no_variation. ValueError: see `code`; a value of 0
-    or less at the ratio level or with logarithms.
+    At the nominal level, values are codes. Without blocks, each unit is weighted by itself.
+    `transform`: take logarithms first. `draws`: those of the criterion; default those for these
+    values alone. Units with one rating are left out and counted. Undefined: no_data, no_overlap,
+    no_variation. ValueError: see `code`; a value of 0 or less at the ratio level or with
+    logarithms.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
+    data = code(ratings)
     pairable = data.overlapping()
     counted = data.counts_of_overlapping()
     method = f"alpha_{level}"
@@ -99,7 +97,7 @@ class _Parts:
         counts = np.asarray(np.bincount(place) + more, dtype=np.float64)
         size = data.sizes.astype(np.float64)
         scores = values - values.mean() if level != "ordinal" else counts.cumsum() - counts / 2
-        apart = _sum_distances(data.unit, place, values, scores, size, level)
+        apart = _sum_distances(data, place, values, scores, level)
         observed = sum_by(data.unit, apart) / (size - 1)
         distances = _sum_over_all(values, scores, counts, level)
         return cls(
@@ -140,8 +138,10 @@ def _of_ranks(pull: Floats) -> Floats:
 
 
 def _sum_distances(
-    unit: Ints, place: Ints, values: Floats, scores: Floats, size: Floats, level: Level
+    data: Coded, place: Ints, values: Floats, scores: Floats, level: Level
 ) -> Floats:
+    """Return of each rating the sum of its distances from the others of its unit."""
+    unit, size = data.unit, data.sizes.astype(np.float64)
     if level == "nominal":
         cell = unit * len(values) + place
         cells, where = np.unique(cell, return_inverse=True)

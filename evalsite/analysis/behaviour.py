@@ -14,6 +14,7 @@ from scipy import stats
 
 from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import SEED
 
 WORDS_PER_SECOND = 10.0  # adults read 3 to 5 silently; 10 or more is scanning for a word
@@ -26,26 +27,25 @@ Figures = dict[str, Figure]
 
 
 def describe_use(
-    *, rater: ArrayLike, value: ArrayLike, order: ArrayLike | None = None,
-    scale: Sequence[float] | None = None, reserved: Sequence[float] = (), seed: int = SEED,
+    ratings: Ratings, *, order: ArrayLike | None = None, scale: Sequence[float] | None = None,
+    reserved: Sequence[float] = (), seed: int = SEED,
 ) -> dict[str, Figures]:  # fmt: skip
     """Return for each rater by name: sd (n - 1), top_share (of their most used value), distinct
     values, entropy (bits); with an `order` longest_run; with a scale share_ends; with `reserved`
     points, such as 3 and 5, share_reserved.
 
-    Arrays of length n; `order` says which rating came first. longest_run has in `details` how
+    `order` (n,) says which rating came first. longest_run has in `details` how
     often a run at least as long comes up when the rater's own values are shuffled
     (`p_by_chance`): raters who give one value to nearly all have long runs for good reason.
     """
-    rows = pd.DataFrame({"rater": np.asarray(rater).astype(str),
-                         "value": np.asarray(value, dtype=float)})  # fmt: skip
+    rows = pd.DataFrame({"rater": ratings.get("rater").astype(str), "value": ratings.value})
     if order is not None:
         rows["order"] = np.asarray(order)
         rows = rows.sort_values("order", kind="stable")
     rounds = _PERMUTATIONS if len(rows) <= _MANY_RATINGS else _FEW_PERMUTATIONS
     described = {}
-    for name, ratings in rows.groupby("rater"):
-        values = ratings.value.to_numpy()
+    for name, of_rater in rows.groupby("rater"):
+        values = of_rater.value.to_numpy()
         figures = _describe_values(values, scale, reserved)
         if order is not None:
             figures["longest_run"] = _describe_run(values, rounds, seed)
@@ -142,19 +142,18 @@ def describe_pace(
     return by_rater
 
 
-def describe_drift(
-    *, rater: ArrayLike, unit: ArrayLike, value: ArrayLike, order: ArrayLike, name: str = "drift"
-) -> dict[str, Figure]:
+def describe_drift(ratings: Ratings, order: ArrayLike, *, name: str = "drift") -> dict[str, Figure]:
     """Return for each rater by name how far their ratings rise from first to last, relative to the
     others'.
 
-    Arrays of length n. A rating less the mean of the others of its unit is set against the order
+    A rating less the mean of the others of its unit is set against the order
     (least squares); the value is the rise over the rater's whole span, with its t interval.
     Undefined: too_few (fewer than 8 ratings that others share), no_variation (one place only).
     """
-    rows = pd.DataFrame({"rater": np.asarray(rater).astype(str), "unit": np.asarray(unit),
-                         "value": np.asarray(value, dtype=float),
-                         "order": np.asarray(order, dtype=float)}).dropna()  # fmt: skip
+    rows = pd.DataFrame(
+        {"rater": ratings.get("rater").astype(str), "unit": ratings.get("unit"),
+         "value": ratings.value, "order": np.asarray(order, dtype=float)}
+    ).dropna()  # fmt: skip
     by = rows.groupby("unit").value
     number = by.transform("count")
     rest = (by.transform("sum") - rows.value) / (number - 1).where(number > 1)

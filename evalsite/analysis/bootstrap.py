@@ -5,14 +5,16 @@ interface calls it a bootstrap over items and raters. Right where both are sampl
 with few raters. The item is the group, or the cluster of groups where there are clusters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 Floats = NDArray[np.float64]
@@ -121,19 +123,20 @@ def _sum_rows(
 
 
 def two_way_means(
-    rater: Any, item: Any, system: Any, value: Any, *, draws: int = DRAWS, seed: int = SEED
+    ratings: Ratings, *, draws: int = DRAWS, seed: int = SEED
 ) -> tuple[Floats, Floats]:
-    """Return the mean of each system (systems,) and in each draw (draws, systems).
+    """Return the mean of each system (systems,) and in each draw of raters and blocks (draws,
+    systems).
 
-    All length n, codes from 0. NaN in a draw that holds no rating of a system.
+    Raters, blocks and systems are codes from 0. NaN in a draw that holds no rating of a system.
     """
-    system, value = np.asarray(system), np.asarray(value, dtype=np.float64)
+    system, value = ratings.get("system"), ratings.value
     systems = int(system.max()) + 1
     indicator = np.zeros((len(value), systems))
     indicator[np.arange(len(value)), system] = 1.0
     centre = float(value.mean())  # sums of centred values keep their digits
     columns = np.hstack([indicator * (value - centre)[:, None], indicator])
-    sums = two_way_sums(rater, item, columns, draws=draws, seed=seed)
+    sums = two_way_sums(ratings.rater, ratings.block, columns, draws=draws, seed=seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = centre + sums[:, :systems] / sums[:, systems:]
     count = np.bincount(system, minlength=systems)
@@ -142,54 +145,47 @@ def two_way_means(
 
 
 def drawn_figure(
-    name: str,
-    value: float,
-    drawn: Floats,
-    *,
-    n: dict[str, int],
-    seed: int,
-    level: float = LEVEL,
-    over_raters: bool = True,
-    test: bool = False,
-    details: dict[str, Any] | None = None,
+    name: str, value: float, drawn: Floats, *, n: Mapping[str, int], seed: int
 ) -> Figure:
     """Return a figure with the percentile interval of its draws (draws,), NaN where undefined.
 
-    `test`: the details hold the p value of 0 as well. With fewer than two items (or two raters
-    where raters are drawn), or draws that are all equal, the interval would be a point, so there is
-    none, and the details say so. The method names the statistic; of a test, the bootstrap.
+    Raters are drawn where `n` counts them. With fewer than two items (or two raters where raters
+    are drawn), or draws that are all equal, the interval would be a point, so there is none, and
+    the details say so. The method names the statistic.
     """
-    over = METHOD if over_raters else METHOD_ITEMS
-    method = over if test else _HOW.get(name, over)
-    known, low, high = dict(details or {}), None, None
+    over = METHOD if "raters" in n else METHOD_ITEMS
+    method = _HOW.get(name, over)
     if not np.isfinite(value):
-        return undefined(name, Reason.NO_DATA, method=method, n=n, details=known)
-    factors = {"raters": "needs_two_raters"} if over_raters else {}
-    if "clusters" in n:
-        factors["clusters"] = "needs_two_clusters"
-    else:
-        factors["items"] = "needs_two_inputs"
-    if lacking := [why for factor, why in factors.items() if n.get(factor, 2) < 2]:
-        known["interval"] = lacking[0]
-    else:
-        spread = describe_draws(drawn, value, level)
-        low, high = spread.low, spread.high
-        known |= spread.details
-        if low is not None:
-            known["interval"] = over
-        if test:
-            known["p"] = bootstrap_p(drawn)
-    return Figure(
-        name=name,
-        method=method,
-        value=float(value),
-        low=low,
-        high=high,
-        level=level,
-        n=n,
-        seed=seed,
-        details=known,
+        return undefined(name, Reason.NO_DATA, method=method, n=n)
+    if lacking := _find_lacking(n):
+        details = {"interval": lacking}
+        return Figure(name=name, method=method, value=float(value), n=n, seed=seed, details=details)
+    spread = describe_draws(drawn, value)
+    details = spread.details if spread.low is None else spread.details | {"interval": over}
+    return Figure(name=name, method=method, value=float(value), low=spread.low, high=spread.high,
+                  n=n, seed=seed, details=details)  # fmt: skip
+
+
+def drawn_test(
+    name: str, value: float, drawn: Floats, *, n: Mapping[str, int], seed: int
+) -> Figure:
+    """Return the same as a test: the details hold the p value of 0, if there is an interval, and
+    the method is the bootstrap."""
+    figure = drawn_figure(name, value, drawn, n=n, seed=seed)
+    figure = replace(figure, method=METHOD if "raters" in n else METHOD_ITEMS)
+    if figure.value is None or _find_lacking(n):
+        return figure
+    return replace(figure, details={**figure.details, "p": bootstrap_p(drawn)})
+
+
+def _find_lacking(n: Mapping[str, int]) -> str:
+    """Return why there is no interval over so few; "" if there is one."""
+    if n.get("raters", 2) < 2:
+        return "needs_two_raters"
+    drawn, why = (
+        ("clusters", "needs_two_clusters") if "clusters" in n else ("items", "needs_two_inputs")
     )
+    return why if n.get(drawn, 2) < 2 else ""
 
 
 def bootstrap_p(drawn: Floats) -> float:

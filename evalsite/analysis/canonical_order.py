@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from evalsite.analysis.figure import Reason
+from evalsite.analysis.ratings import Column, Ratings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -72,24 +73,17 @@ class Coded:
         )
 
 
-def code(
-    *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
-    block: ArrayLike | None = None,
-) -> Coded:  # fmt: skip
-    """Return the ratings as numbers, in an order that depends only on what was rated.
+def code(ratings: Ratings) -> Coded:
+    """Return units, values, raters and blocks as numbers, in an order that depends only on what was
+    rated.
 
-    `unit`, `rater` and `block` hold ids of any kind, `value` numbers, all of length n; a missing
-    value (NaN) is left out. ValueError: lengths differ, a rater has two values for one unit, or
-    a unit is in two blocks.
+    A missing value (NaN) is left out. ValueError: a rater has two values for one unit, or a unit is
+    in two blocks.
     """
-    values = np.asarray(value, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError("value must be a flat array.")
-    keep = ~np.isnan(values)
-    columns = [_factor(ids, keep) for ids in (unit, rater, block) if ids is not None]
-    if any(len(codes) != keep.sum() for codes, _ in columns):
-        raise ValueError("unit, rater, block and value must be of one length.")
-    values = values[keep] + 0.0
+    rater, block = ratings.rater, ratings.block
+    keep = ~np.isnan(ratings.value)
+    columns = [_factor(ids[keep]) for ids in (ratings.get("unit"), rater, block) if ids is not None]
+    values = ratings.value[keep] + 0.0
     orders = canonical_order([codes for codes, _ in columns], values)
     numbered = [order[codes] for order, (codes, _) in zip(orders, columns, strict=True)]
     units = numbered[0]
@@ -140,11 +134,7 @@ def find_gap(data: Coded, *, of_overlap: bool = True) -> Reason | None:
     return Reason.NO_VARIATION if np.ptp(values) == 0 else None
 
 
-def _factor(ids: ArrayLike, keep: NDArray[np.bool_]) -> tuple[Ints, NDArray[Any]]:
-    column = np.asarray(ids)
-    if column.ndim != 1 or len(column) != len(keep):
-        raise ValueError("unit, rater, block and value must be of one length.")
-    ids = column[keep]
+def _factor(ids: Column) -> tuple[Ints, Column]:
     if ids.dtype.kind not in "biuU":  # objects may have mixed types; numbers sort as numbers
         ids = ids.astype(str)
     names, codes = np.unique(ids, return_inverse=True)

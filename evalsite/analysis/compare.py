@@ -61,8 +61,9 @@ from evalsite.analysis.model_pairs import ModelPairs, compare_alone
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
-from evalsite.analysis.plan import Named
+from evalsite.analysis.plan import NO_PLAN, Named, Plan
 from evalsite.analysis.rank_tests import friedman, sign_flip_test, wilcoxon_pratt
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.scores import (
     Scores,
@@ -137,6 +138,7 @@ class Differences:
     """All pairs of a criterion with their tests, before any correction; see `correct`."""
 
     data: Scores
+    mixed: Mixed
     baseline: str | None
     seed: int
     draws: int
@@ -174,34 +176,29 @@ class Differences:
 
 
 def find_differences(
-    data: Scores,
-    *,
-    baseline: str | None = None,
-    seed: int = SEED,
+    data: Scores, *, plan: Plan = NO_PLAN, better: Better = "higher", seed: int = SEED,
     draws: int | None = None,
-    mixed: Mixed | None = None,
-    has_own_errors: bool = False,
-    named: Named = frozenset(),
-    better: Better = "higher",
-) -> Differences:
-    """Compare every pair of systems, or every system with `baseline`, by the method that fits.
+) -> Differences:  # fmt: skip
+    """Compare every pair of systems, or every system with the plan's baseline, by the method that
+    fits.
 
-    Draws: 2000, or 500 above 1e5 ratings; 300 for effect sizes. `mixed`: the model of these scores,
-    if it has been fitted. `has_own_errors`: the plan wants a separate error for each pair. `named`:
-    the pairs that the plan names, for which p values are corrected. `better` puts systems in order,
-    and changes no difference. ValueError: a baseline without ratings.
+    Draws: 2000, or 500 above 1e5 ratings; 300 for effect sizes. `better` puts systems in order, and
+    changes no difference. ValueError: a baseline without ratings.
     """
+    baseline = plan.baseline or None
     if baseline is not None and baseline not in data.systems:
         raise ValueError(f"{baseline} has no ratings here; choose one of the systems.")
     used = draws or draws_for(len(data.value))
-    means, drawn = two_way_means(
-        data.rater, data.block, data.system, data.value, draws=used, seed=seed
-    )
+    ratings = Ratings(value=data.value, rater=data.rater, block=data.block, system=data.system)
+    means, drawn = two_way_means(ratings, draws=used, seed=seed)
     chosen, rest = _choose_pairs(data.systems, baseline)
     pairs = chosen + rest
-    differences, mixed, cautions = _test_pairs(data, pairs, means, drawn, seed, mixed)
+    mixed = fit_mixed(data)
+    by_model = ModelPairs(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed)
+    is_modelled = data.rater is not None and data.raters != 1 and np.ptp(data.value) > 0
+    differences, cautions = _test_pairs(by_model, pairs)
     own_errors = _find_own_errors(data, pairs, differences)
-    if has_own_errors:
+    if plan.has_own_errors:
         differences = [
             figure if other is None or other.value is None else replace(
                 other, name="difference", details={**other.details, "error": "pair_alone"})
@@ -210,12 +207,13 @@ def find_differences(
     differences = [
         _describe_spread(data, *ij, figure) for ij, figure in zip(pairs, differences, strict=True)
     ]
-    fit = None if mixed is None else mixed.fit
+    fit = mixed.fit if is_modelled else None
     return Differences(
-        data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
-        differences=differences, own_errors=own_errors, means=means, drawn=drawn,
-        order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
-        joint=_test_jointly(data, mixed), cautions=cautions, named=named, better=better,
+        data=data, mixed=mixed, baseline=baseline, seed=seed, draws=used, pairs=pairs,
+        chosen=len(chosen), differences=differences, own_errors=own_errors, means=means,
+        drawn=drawn, order=means if fit is None else fit.means,
+        model=mixed.facts if is_modelled else {}, joint=_test_jointly(data, mixed),
+        cautions=cautions, named=plan.named, better=better,
     )  # fmt: skip
 
 
@@ -231,34 +229,27 @@ def _compare(tested: Differences, correction: Correction, other_p: list[float]) 
     own_errors = [figure or not_computed for figure in tested.own_errors[:number]]
     own_corrected = _correct(own_errors, correction, other_p, is_named)
     pairs = []
-    for place, ij in enumerate(tested.pairs[:number]):
+    for place in range(number):
         own_error = tested.own_errors[place]
         if own_error is not None:
             details = {**own_error.details, "p_corrected": own_corrected[place]}
             own_error = replace(own_error, details=details)
+        pair = _describe_pair(tested, place, own_error, reach[place])
         pairs.append(
-            _describe_pair(
-                data,
-                ij,
-                every[place],
-                (corrected[place], within[place], reach[place]),
-                own_error,
-                tested.seed,
-                0 if is_many else min(tested.draws, EFFECT_DRAWS),
-                is_exploratory=not is_named[place],
-            )
-        )
+            replace(pair, p_corrected=corrected[place], p_within=within[place],
+                    is_exploratory=not is_named[place])
+        )  # fmt: skip
     cautions |= _find_other_verdicts(pairs)
     # the tests of all pairs, including those that a baseline leaves out
     upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, other_p)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
     sign = SIGN[tested.better]
-    raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld, sign=sign)
+    raw = _find_ranges(tested, thin, reach, upheld)
     overall = None
     if len(data.systems) > 2 and not thin:
         columns = [item_means(data, place) for place in range(len(data.systems))]
         overall = friedman(np.column_stack(columns))
-    clusters = _find_clusters(data.systems, thin, sign * tested.order, pairs, upheld, sign=sign)
+    clusters = _find_clusters(tested, thin, pairs, upheld)
     return Comparison(
         systems=_list_means(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
@@ -348,28 +339,22 @@ def _list_means(data: Scores, means: Floats, drawn: Floats, seed: int) -> dict[s
         if data.is_log:
             value, draws = exp(value), np.exp(draws)
         figures[system] = drawn_figure(
-            "geometric_mean" if data.is_log else "mean", value, draws, n=n, seed=seed,
-            over_raters=data.rater is not None,
-        )  # fmt: skip
+            "geometric_mean" if data.is_log else "mean", value, draws, n=n, seed=seed
+        )
     return figures
 
 
-def _test_pairs(
-    data: Scores, pairs: Pairs, means: Floats, drawn: Floats, seed: int, mixed: Mixed | None
-) -> tuple[list[Figure], Mixed | None, Cautions]:
-    """Return the test of each pair, the mixed model, and what can't be claimed."""
+def _test_pairs(by_model: ModelPairs, pairs: Pairs) -> tuple[list[Figure], Cautions]:
+    """Return the test of each pair, and what can't be claimed."""
+    data = by_model.data
     cautions = design_cautions(data)
     if data.rater is None or data.raters == 1:
-        return [_test_over_items(data, i, j) for i, j in pairs], None, cautions
+        return [_test_over_items(data, i, j) for i, j in pairs], cautions
     if np.ptp(data.value) == 0:
-        equal = t_figure(
-            "difference", estimate=0.0, se=0.0, df=1.0, method=ALL_EQUAL, n=data.counts()
-        )
-        return [equal for _ in pairs], None, cautions
-    mixed = mixed or fit_mixed(data)
-    by_model = ModelPairs(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed)
+        equal = t_figure("difference", (0.0, 0.0, 1.0), method=ALL_EQUAL, n=data.counts())
+        return [equal for _ in pairs], cautions
     figures, more = by_model.compare(pairs)
-    return figures, mixed, cautions | more
+    return figures, cautions | more
 
 
 def _describe_spread(data: Scores, first: int, second: int, figure: Figure) -> Figure:
@@ -422,17 +407,12 @@ def _find_reach(means: Floats, drawn: Floats, differences: list[Figure]) -> list
 
 
 def _describe_pair(
-    data: Scores,
-    ij: tuple[int, int],
-    difference: Figure,
-    p_and_reach: tuple[float | None, float | None, float | None],
-    own_error: Figure | None,
-    seed: int,
-    draws: int,
-    *,
-    is_exploratory: bool,
+    tested: Differences, place: int, own_error: Figure | None, reach: float | None
 ) -> PairComparison:
-    (i, j), (p_corrected, p_within, reach) = ij, p_and_reach
+    """Return a pair without the p values that are corrected."""
+    data, seed, (i, j) = tested.data, tested.seed, tested.pairs[place]
+    difference = tested.differences[place]
+    draws = 0 if tested.chosen > MANY_PAIRS else min(tested.draws, EFFECT_DRAWS)
     d = item_means(data, j) - item_means(data, i)
     d = rounded(d[np.isfinite(d)])
     value = difference.value
@@ -443,15 +423,14 @@ def _describe_pair(
         first=data.systems[i],
         second=data.systems[j],
         difference=difference,
-        p_corrected=p_corrected,
-        p_within=p_within,
+        p_corrected=None,
+        p_within=None,
         own_error=own_error,
         low_all=value - reach if known else None,  # type: ignore[operator]
         high_all=value + reach if known else None,  # type: ignore[operator]
         ratio=_find_ratio(difference) if data.is_log else None,
         effects={name: leave_open(figure, difference) for name, figure in effects.items()},
         checks={name: leave_open(figure, difference) for name, figure in checks.items()},
-        is_exploratory=is_exploratory,
     )
 
 
@@ -471,24 +450,19 @@ def _find_ratio(difference: Figure) -> Figure | None:
 
 
 def _find_ranges(
-    systems: list[str],
-    thin: list[int],
-    pairs: Pairs,
-    differences: list[Figure],
-    reach: list[float | None],
-    upheld: list[bool],
-    *,
-    sign: float,
+    tested: Differences, thin: list[int], reach: list[float | None], upheld: list[bool]
 ) -> dict[str, tuple[int, int]]:
     """Return rank ranges from simultaneous intervals of the differences of all pairs.
 
     They hold only as far as the corrected p values of all pairs do, so no rank claims more than the
     sentence on its pair. Thin systems have no ranks and count in none, since one input alone
-    doesn't rank systems. Without a direction (`sign` 0) there are none.
+    doesn't rank systems. Without a direction there are none.
     """
+    systems, sign = tested.data.systems, SIGN[tested.better]
+    every = zip(tested.pairs, tested.differences, reach, upheld, strict=True)
     compared = [
         (pair, figure.value, far, holds)
-        for pair, figure, far, holds in zip(pairs, differences, reach, upheld, strict=True)
+        for pair, figure, far, holds in every
         # an undefined comparison ranks neither system above the other
         if figure.value is not None and not {*pair} & {*thin}
     ]
@@ -504,15 +478,11 @@ def _find_ranges(
 
 
 def _find_clusters(
-    systems: list[str],
-    thin: list[int],
-    goodness: Floats,
-    pairs: list[PairComparison],
-    upheld: list[bool],
-    *,
-    sign: float,
+    tested: Differences, thin: list[int], pairs: list[PairComparison], upheld: list[bool]
 ) -> list[list[str]]:
     """Return clusters without thin systems, from p values of all pairs, corrected together."""
+    systems, sign = tested.data.systems, SIGN[tested.better]
+    goodness = sign * tested.order
     places = {name: place for place, name in enumerate(systems)}
     beats = np.zeros((len(systems),) * 2, dtype=bool)
     for pair, holds in zip(pairs, upheld, strict=False):
@@ -525,10 +495,10 @@ def _find_clusters(
     return [[systems[kept[place]] for place in part] for part in parts]
 
 
-def _test_jointly(data: Scores, mixed: Mixed | None) -> Figure | None:
+def _test_jointly(data: Scores, mixed: Mixed) -> Figure | None:
     """Return the test of three systems or more; undefined if some aren't compared."""
     if len(data.systems) < 3:
         return None
     if data.rater is not None and data.raters != 1 and find_thin(data):
         return undefined("joint_f", Reason.TOO_FEW, method=JOINT, n=data.counts())
-    return find_joint_test(mixed or fit_mixed(data), len(data.systems), n=data.counts())
+    return find_joint_test(mixed, len(data.systems), n=data.counts())

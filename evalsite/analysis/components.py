@@ -6,14 +6,13 @@ raters (a large share of raters), a narrow range of quality (a small share of un
 large rest). Each calls for another remedy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-
-from numpy.typing import ArrayLike
 
 from evalsite.analysis.canonical_order import Coded, code, find_gap
 from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.reml import fit_reml
 
 
@@ -46,30 +45,28 @@ SHARES = ("share_of_units", "share_of_raters", "share_of_rest")
 _METHOD = "variance_share"
 
 
-def split_variance(
-    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike
-) -> dict[str, Figure]:  # fmt: skip
-    """Return the shares of units, of raters and of the rest in the variance of ratings; they sum to
-    1.
+def split_variance(ratings: Ratings) -> list[Figure]:
+    """Return the shares of units, of raters and of the rest in the variance of ratings, which tell
+    what kind of disagreement it is; they sum to 1.
 
-    Arguments as for `alpha`. A share of 0 is a valid answer. Without raters, units and the rest
-    alone. Undefined: no_data, no_overlap, no_variation, incomplete (too large).
+    A share of 0 is a valid answer. Without raters, units and the rest alone. Undefined: no_data,
+    no_overlap, no_variation, incomplete (too large).
     """
-    data = code(unit=unit, value=value, rater=rater)
-    names = SHARES if rater is not None else (SHARES[0], SHARES[2])
+    data = code(replace(ratings, block=None))
+    names = SHARES if data.rater is not None else (SHARES[0], SHARES[2])
     reason = find_gap(data)
     if reason is None:
         try:
-            parts = find_components(data, with_rater=rater is not None)
+            parts = find_components(data, with_rater=data.rater is not None)
         except TooManyEffects:
             reason = Reason.INCOMPLETE
     if reason:
-        return {name: undefined(name, reason, method=_METHOD, n=data.counts()) for name in names}
+        return [undefined(name, reason, method=_METHOD, n=data.counts()) for name in names]
     variance = dict(zip(SHARES, (parts.unit, parts.rater, parts.residual), strict=True))
     total = sum(variance.values())
     details: dict[str, Any] = {"interval": "see_icc"}
-    return {
-        name: Figure(name=name, method=_METHOD, value=variance[name] / total, n=data.counts(),
-                     details=details | {"variance": variance[name]})
+    return [
+        Figure(name=name, method=_METHOD, value=variance[name] / total, n=data.counts(),
+               details=details | {"variance": variance[name]})
         for name in names
-    }  # fmt: skip
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ from scipy import sparse, stats
 
 from evalsite.analysis.canonical_order import Floats, Ints, canonical_order
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.resample import DRAWS, SEED, Spread, bootstrap, describe_draws
+from evalsite.analysis.resample import MANY_DRAWS, Resampling, Spread, bootstrap, describe_draws
 
 Kind = Literal["pearson", "spearman", "kendall"]
 METHODS = {
@@ -28,19 +28,18 @@ _DIGITS = 10
 
 
 def correlate(
-    *, x: ArrayLike, y: ArrayLike, kind: Kind, block: ArrayLike | None = None,
-    by: Literal["bootstrap", "fisher", "none"] = "bootstrap", draws: int = DRAWS,
-    seed: int = SEED, name: str = "",
+    x: ArrayLike, y: ArrayLike, kind: Kind, *, block: ArrayLike | None = None,
+    resampling: Resampling = MANY_DRAWS,
 ) -> Figure:  # fmt: skip
     """Return the correlation of two arrays of length n; rows with a missing value are left out.
 
-    Interval: bootstrap over blocks (default: rows) or Fisher's z with the standard errors of Bonett
-    & Wright (2000) and Fieller (1957). `details["p"]`: two-sided, from t, for independent rows
-    (none for tau-b). Undefined: no_data, too_few (fewer than 3 rows), no_variation.
+    Interval: bootstrap over blocks (default: rows); of tau-b of many values, Fisher's z with the
+    standard error of Fieller (1957). `details["p"]`: two-sided, from t, for independent rows (none
+    for tau-b). Undefined: no_data, too_few (fewer than 3 rows), no_variation.
     """
     left, right, blocks = _align(x, y, block)
     n = {"rows": len(left)}
-    name, method = name or kind, METHODS[kind]
+    name, method = kind, METHODS[kind]
     reason = None
     if len(left) < 3:
         reason = Reason.TOO_FEW if len(left) else Reason.NO_DATA
@@ -56,12 +55,11 @@ def correlate(
     details: dict[str, Any] = {"blocks": cells.n_blocks}
     if (p := find_p(value, len(left), kind)) is not None:
         details["p"] = p
-    if kind == "kendall" and cells.n_cells > _MOST_CELLS and by == "bootstrap":
-        by = "fisher"
-    spread = _bound(cells, value, kind, by, draws=draws, seed=seed)
+    is_drawn = resampling.draws > 0 and not (kind == "kendall" and cells.n_cells > _MOST_CELLS)
+    spread = _bound(cells, value, kind, resampling)
     return Figure(
         name=name, method=method, value=value, low=spread.low, high=spread.high, n=n,
-        details=details | spread.details, seed=seed if by == "bootstrap" else None,
+        details=details | spread.details, seed=resampling.seed if is_drawn else None,
     )  # fmt: skip
 
 
@@ -75,32 +73,29 @@ def find_p(value: float, n: int, kind: Kind) -> float | None:
     return float(2 * stats.t.sf(abs(t), n - 2))
 
 
-def fisher_interval(
-    value: float, n: int, kind: Kind, level: float = LEVEL
-) -> tuple[float | None, float | None]:
+def fisher_interval(value: float, n: int, kind: Kind) -> tuple[float | None, float | None]:
     """Return the interval by Fisher's z, for independent rows; None for a correlation of 1 or -1 or
     too few rows."""
     spare = n - (4 if kind == "kendall" else 3)
     if abs(value) >= 1 or spare < 1:
         return None, None
     variance = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[kind] / spare
-    reach = float(stats.norm.ppf((1 + level) / 2)) * variance**0.5
+    reach = float(stats.norm.ppf((1 + LEVEL) / 2)) * variance**0.5
     middle = np.arctanh(value)
     return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
 
 
-def _bound(
-    cells: "Cells", value: float, kind: Kind, by: str, *, draws: int, seed: int
-) -> Spread:  # fmt: skip
-    if by == "none":
+def _bound(cells: "Cells", value: float, kind: Kind, resampling: Resampling) -> Spread:
+    if not resampling.draws:
         return Spread(low=None, high=None, details={"interval": "not_asked_for"})
-    if by == "fisher":
+    if kind == "kendall" and cells.n_cells > _MOST_CELLS:
         low, high = fisher_interval(value, int(cells.into.sum()), kind)
         return Spread(low=low, high=high, details={"interval": "fisher_z"})
     if cells.n_blocks < 2:
         return Spread(low=None, high=None, details={"interval": "one_block"})
     drawn = bootstrap(
-        lambda weights: cells.find(weights, kind), cells.n_blocks, draws=draws, seed=seed,
+        lambda weights: cells.find(weights, kind), cells.n_blocks, draws=resampling.draws,
+        seed=resampling.seed,
         width=cells.n_cells if kind == "kendall" else len(cells.left),
     )  # fmt: skip
     return describe_draws(drawn, value)

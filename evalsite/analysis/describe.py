@@ -16,6 +16,7 @@ from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means, two_way_sums
 from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import SEED
 
 LEAST_FOR_Z = 5  # ratings of a rater, for standardising them
@@ -33,43 +34,39 @@ class Described:
 
 
 def describe_systems(
-    *, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike,
-    scale: Sequence[float] | None = None, ends: tuple[float, float] | None = None,
-    draws: int | None = None, seed: int = SEED,
+    ratings: Ratings, *, scale: Sequence[float] | None = None,
+    ends: tuple[float, float] | None = None, seed: int = SEED,
 ) -> list[Described]:  # fmt: skip
     """Return for each system by name: mean, sd, median, trimmed mean, share of the mode, and, of a
     scale, the share of every point, of the top point and, from three points on, of the lowest two.
     Without a scale: quartiles, and the shares at the `ends`, if any.
 
-    Arrays of length n, one row for each rating; `group` is the item factor (or its cluster).
-    Without a scale and with more than 15 distinct values only the mean has an interval.
-    ValueError: a value is not on the scale.
+    Intervals draw raters and blocks. Without a scale and with more than 15 distinct values only the
+    mean has an interval. ValueError: a value is not on the scale.
     """
-    rows, (items, systems, raters) = _order(rater, group, system, value)
-    names = _name(system, rows, systems)
-    values = np.asarray(value, dtype=np.float64)[rows]
+    ordered, names = order_ratings(ratings)
+    items, systems, raters = ordered.get("block"), ordered.get("system"), ordered.rater
+    values = ordered.value
     points = np.unique(values) if scale is None else np.asarray(sorted(scale), dtype=np.float64)
     place = np.minimum(np.searchsorted(points, values), len(points) - 1)
     if not np.array_equal(points[place], values):
         raise ValueError("A value is not on the scale.")
     if not len(values):
         return []
-    draws = draws_for(len(values)) if draws is None else draws
+    draws = draws_for(len(values))
     counted = np.zeros((len(names), len(points)))
     np.add.at(counted, (systems, place), 1)
     if len(points) > _MOST_POINTS:
-        _, means = two_way_means(raters, items, systems, values, draws=draws, seed=seed)
+        _, means = two_way_means(ordered, draws=draws, seed=seed)
         drawn = None
     else:
-        drawn = _draw(raters, items, systems, place, counted.shape, draws, seed)
+        drawn = _draw(ordered, place, counted.shape, draws=draws, seed=seed)
         means = drawn @ points
     shares_at_ends = {}
     bounds = ends if ends and scale is None else ()
     for label, end in zip(("share_at_low", "share_at_high"), bounds, strict=False):
         at_end = values == end
-        _, drawn_end = two_way_means(
-            raters, items, systems, at_end.astype(np.float64), draws=draws, seed=seed
-        )
+        _, drawn_end = two_way_means(replace(ordered, value=at_end), draws=draws, seed=seed)
         shares_at_ends[label] = at_end, drawn_end
     described = []
     for index, name in enumerate(names):
@@ -77,11 +74,11 @@ def describe_systems(
         n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine]))}
         if raters is not None:
             n["raters"] = len(np.unique(raters[mine]))
-        make = _FigureMaker(n=n, seed=seed, over_raters=raters is not None)
-        figures = _describe_distribution(
-            make, points, counted[index], None if drawn is None else drawn[:, index],
-            means[:, index], has_scale=scale is not None,
-        )  # fmt: skip
+        make = _FigureMaker(n=n, seed=seed)
+        of_system = None if drawn is None else drawn[:, index]
+        figures = _describe_distribution(make, points, counted[index], of_system, means[:, index])
+        if scale is not None and of_system is not None:
+            figures |= _describe_points(make, points, counted[index], of_system)
         if scale is None:
             figures |= _describe_quartiles(make, values[mine])
             for label, (at_end, drawn_end) in shares_at_ends.items():
@@ -99,11 +96,10 @@ def describe_systems(
 class _FigureMaker:
     n: dict[str, int]
     seed: int
-    over_raters: bool
 
     def figure(self, name: str, value: float, drawn: Floats, **details: Any) -> Figure:
-        return drawn_figure(name, value, drawn, n=self.n, seed=self.seed,
-                            over_raters=self.over_raters, details=details)  # fmt: skip
+        figure = drawn_figure(name, value, drawn, n=self.n, seed=self.seed)
+        return replace(figure, details={**details, **figure.details})
 
     def bare(self, name: str, value: float, method: str) -> Figure:
         details = {"interval": "many_values"}
@@ -111,9 +107,8 @@ class _FigureMaker:
 
 
 def _describe_distribution(
-    make: _FigureMaker, points: Floats, counted: Floats, drawn: Floats | None, means: Floats, *,
-    has_scale: bool,
-) -> dict[str, Figure]:  # fmt: skip
+    make: _FigureMaker, points: Floats, counted: Floats, drawn: Floats | None, means: Floats
+) -> dict[str, Figure]:
     total = counted.sum()
     share = counted / total
     squares = counted @ (points - counted @ points / total) ** 2
@@ -132,10 +127,6 @@ def _describe_distribution(
     figures["mode_share"] = make.figure(
         "mode_share", float(share[mode]), drawn[:, mode], mode=float(points[mode])
     )
-    if has_scale:
-        for at, point in enumerate(points):
-            figures[f"share_{point:g}"] = _share(make, f"share_{point:g}", counted, drawn, [at])
-        figures |= _boxes(make, counted, drawn)
     return figures
 
 
@@ -153,11 +144,14 @@ def _describe_quartiles(make: _FigureMaker, value: Floats) -> dict[str, Figure]:
     }
 
 
-def _boxes(make: _FigureMaker, counted: Floats, drawn: Floats) -> dict[str, Figure]:
-    """Return the shares of the top point and of the lowest two, where the scale has more points
-    than these: the shares of all points would always be 1."""
+def _describe_points(
+    make: _FigureMaker, points: Floats, counted: Floats, drawn: Floats
+) -> dict[str, Figure]:
+    """Return the shares of every point, and of the top point and of the lowest two, where the scale
+    has more points than these: the shares of all points would always be 1."""
     last = len(counted) - 1
-    boxes = {"top_box": [last]} if last > 0 else {}
+    boxes = {f"share_{point:g}": [at] for at, point in enumerate(points)}
+    boxes |= {"top_box": [last]} if last > 0 else {}
     boxes |= {"bottom_box": [0, 1]} if last > 1 else {}
     return {name: _share(make, name, counted, drawn, at) for name, at in boxes.items()}
 
@@ -189,30 +183,28 @@ def find_trimmed(share: Floats, points: Floats, trim: float = TRIM) -> Floats:
     return (kept @ points) / (1 - 2 * trim)
 
 
-def _draw(
-    raters: Any, items: Any, systems: Any, place: Any, shape: tuple[int, int], draws: int, seed: int
-) -> Floats:
+def _draw(ordered: Ratings, place: Any, shape: tuple[int, int], *, draws: int, seed: int) -> Floats:
     """Return each system's distribution in each draw (draws, systems, points); NaN: not drawn."""
     cells = np.zeros((len(place), shape[0] * shape[1]))
-    cells[np.arange(len(place)), systems * shape[1] + place] = 1
-    sums = two_way_sums(raters, items, cells, draws=draws, seed=seed).reshape(-1, *shape)
+    cells[np.arange(len(place)), ordered.get("system") * shape[1] + place] = 1
+    sums = two_way_sums(ordered.rater, ordered.block, cells, draws=draws, seed=seed)
+    sums = sums.reshape(-1, *shape)
     total = sums.sum(axis=2, keepdims=True)
     return np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
 
 
-def _order(
-    rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike
-) -> tuple[Any, tuple[Any, Any, Any]]:
-    """Return rows in an order independent of names, and codes of items, systems and raters."""
-    factors = [group, system] + ([] if rater is None else [rater])
-    rows, codes = canonical_rows(value, *(np.asarray(factor) for factor in factors))
-    return rows, (codes[0], codes[1], None if rater is None else codes[2])
-
-
-def _name(system: ArrayLike, rows: Any, codes: Any) -> list[str]:
-    names = np.asarray(system).astype(str)[rows]
-    first = np.unique(codes, return_index=True)[1]
-    return [str(name) for name in names[first]]
+def order_ratings(ratings: Ratings, digits: int | None = None) -> tuple[Ratings, list[str]]:
+    """Return the ratings in an order independent of names, with codes of blocks, systems and
+    raters, and the names of the systems by code. `digits`: rounds the values that decide the
+    order."""
+    value, system = ratings.value, ratings.get("system")
+    factors = [ratings.get("block"), system]
+    factors += [] if ratings.rater is None else [ratings.rater]
+    rows, codes = canonical_rows(value if digits is None else np.round(value, digits), *factors)
+    rater = None if ratings.rater is None else codes[2]
+    first = np.unique(codes[1], return_index=True)[1]
+    names = [str(name) for name in system.astype(str)[rows][first]]
+    return Ratings(value=value[rows], block=codes[0], system=codes[1], rater=rater), names
 
 
 def standardise(*, rater: ArrayLike, value: ArrayLike) -> pd.DataFrame:
@@ -242,36 +234,46 @@ def find_imbalance(*, rater: ArrayLike, system: ArrayLike) -> float:
     return float(np.abs(shares - table.sum(axis=0) / table.sum()).max())
 
 
-def describe_standardised(
-    *, rater: ArrayLike, group: ArrayLike, system: ArrayLike, value: ArrayLike,
-    draws: int | None = None, seed: int = SEED,
-) -> dict[str, dict[str, Figure]]:  # fmt: skip
+def describe_standardised(ratings: Ratings, *, seed: int = SEED) -> dict[str, dict[str, Figure]]:
     """Return for each system the means of z scores within raters, and of rater-centred ratings with
     the grand mean added back.
 
     Ratings are standardised once, before anything is drawn; `details["imbalance"]` says how much
-    raters' mixes of systems differ (see `find_imbalance`). Arguments as for `describe_systems`.
+    raters' mixes of systems differ (see `find_imbalance`).
     """
-    standardised = standardise(rater=rater, value=value)
+    rater, system = ratings.get("rater"), ratings.get("system")
+    standardised = standardise(rater=rater, value=ratings.value)
     imbalance = find_imbalance(rater=rater, system=system)
-    grand = float(np.mean(np.asarray(value, dtype=float))) if len(standardised) else 0.0
-    by_system: dict[str, dict[str, Figure]] = {}
+    grand = float(np.mean(ratings.value)) if len(ratings) else 0.0
+    flat = standardised.is_centred_only.groupby(system.astype(str)).sum()
+    by_system: dict[str, dict[str, Figure]] = {name: {} for name in flat.index}
     centred = standardised.centred + grand
     for name, column in (("mean_z", standardised.z), ("mean_centred", centred)):
-        rows, (items, systems, raters) = _order(rater, group, system, np.round(column, 10))
-        if not len(rows):
-            return by_system
-        names = _name(system, rows, systems)
-        values = column.to_numpy()[rows]
-        number = draws_for(len(values)) if draws is None else draws
-        means, drawn = two_way_means(raters, items, systems, values, draws=number, seed=seed)
-        flat = standardised.is_centred_only.to_numpy()[rows]
-        for index, system_name in enumerate(names):
-            mine = systems == index
-            n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine])),
-                 "raters": len(np.unique(raters[mine]))}  # fmt: skip
-            details = {"centred_only": int(flat[mine].sum()), "imbalance": imbalance}
-            by_system.setdefault(system_name, {})[name] = drawn_figure(
-                name, float(means[index]), drawn[:, index], n=n, seed=seed, details=details
-            )
-    return {system_name: by_system[system_name] for system_name in sorted(by_system)}
+        figures = average_systems(name, replace(ratings, value=column), digits=10, seed=seed)
+        for system_name, figure in figures.items():
+            details = {"centred_only": int(flat[system_name]), "imbalance": imbalance}
+            details |= figure.details
+            by_system[system_name][name] = replace(figure, details=details)
+    return by_system
+
+
+def average_systems(
+    name: str, ratings: Ratings, *, digits: int, seed: int, is_log: bool = False
+) -> dict[str, Figure]:
+    """Return the mean of each system, exponentiated if values are logarithms. `digits`: to which
+    values are rounded when the order of rows is found."""
+    if not len(ratings):
+        return {}
+    ordered, names = order_ratings(ratings, digits)
+    items, systems, raters = ordered.get("block"), ordered.get("system"), ordered.rater
+    means, drawn = two_way_means(ordered, draws=draws_for(len(ratings)), seed=seed)
+    if is_log:
+        means, drawn = np.exp(means), np.exp(drawn)
+    figures = {}
+    for place, system in enumerate(names):
+        mine = systems == place
+        n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine]))}
+        if raters is not None:
+            n["raters"] = len(np.unique(raters[mine]))
+        figures[system] = drawn_figure(name, float(means[place]), drawn[:, place], n=n, seed=seed)
+    return figures

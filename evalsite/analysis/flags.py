@@ -27,9 +27,8 @@ from evalsite.analysis.flag_rules import (
 )
 from evalsite.analysis.intra_rater import POOLED
 from evalsite.analysis.leave_one_out import against_others
-from evalsite.analysis.magnitude import describe_magnitude_use
+from evalsite.analysis.magnitude import describe_magnitude_use, find_standards
 from evalsite.analysis.pair_figures import keep_possible
-from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import Thresholds
 
@@ -77,7 +76,7 @@ class RaterRow:
 def check_raters(
     table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
     ends: tuple[float, float] | None = None, is_log: bool = False,
-    limits: Thresholds | None = None, seed: int = SEED,
+    limits: Thresholds | None = None,
 ) -> list[RaterRow]:  # fmt: skip
     """One row for each rater of one criterion's ratings, by name; [] where raters are unknown.
 
@@ -90,23 +89,19 @@ def check_raters(
     if not table.raters_known or rows.empty:
         return []
     limits = limits or Thresholds()
-    rater, order = rows.participant, find_order(rows)
-    values = np.log(rows.value) if is_log else rows.value
-    known = describe_use(rater=rater, value=rows.value, order=order, scale=scale,
-                         reserved=reserved, seed=seed)  # fmt: skip
+    order = find_order(rows)
+    ratings = table.ratings(np.log(rows.value) if is_log else rows.value)
+    known = describe_use(table.ratings(rows.value), order=order, scale=scale, reserved=reserved)
     if is_log:
-        standard = rows.standard if rows.standard.notna().all() else None
-        use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
+        use = describe_magnitude_use(table.ratings(rows.value), find_standards(rows))
         known = {name: figures | use[name] for name, figures in known.items()}
     most = ends[1] - ends[0] if ends and not is_log else inf
-    for compared in against_others(unit=rows.output, rater=rater, value=values):
+    for compared in against_others(ratings):
         offset = keep_possible(compared.offset, -most, most)
         known[compared.rater] |= {"spearman": compared.spearman, "offset": offset}
     for name, column in (("drift_trial", rows.trial), ("drift_place", rows.place_in_set)):
         if column.notna().any():
-            drift = describe_drift(rater=rater, unit=rows.output, value=values, order=column,
-                                   name=name)  # fmt: skip
-            for drifting, figure in drift.items():
+            for drifting, figure in describe_drift(ratings, column, name=name).items():
                 # from far below the others to far above them
                 known[drifting][name] = keep_possible(figure, -2 * most, 2 * most)
     uses = _find_uses(rows)

@@ -22,6 +22,7 @@ from evalsite.analysis.agreement_interval import (
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 
 Weights = Literal["identity", "linear", "quadratic"]
 _TINY = 1e-12
@@ -37,17 +38,16 @@ def make_weights(scale: Sequence[float], weights: Weights) -> Floats:
 
 
 def gwet(
-    *, unit: ArrayLike, value: ArrayLike, scale: Sequence[float], weights: Weights,
-    rater: ArrayLike | None = None, input: ArrayLike | None = None, draws: Draws | None = None,
+    ratings: Ratings, *, scale: Sequence[float], weights: Weights, draws: Draws | None = None,
     name: str = "",
 ) -> Figure:  # fmt: skip
     """Return AC1 (identity weights) or AC2, with an interval for other raters and inputs.
 
-    `unit`, `value`, `rater`, `input`, `draws` as for `alpha`; `scale` holds all values allowed,
-    used or not. Agreement is over units with 2 ratings or more, shares of categories over all.
-    Undefined: no_data, no_overlap, no_variation. ValueError: a value is not on the scale.
+    `scale` holds all values allowed, used or not; `draws` as for `alpha`. Agreement is over units
+    with 2 ratings or more, shares of categories over all. Undefined: no_data, no_overlap,
+    no_variation. ValueError: a value is not on the scale.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
+    data = code(ratings)
     name = name or ("ac1" if weights == "identity" else f"ac2_{weights}")
     method = "gwet_ac1" if weights == "identity" else "gwet_ac2"
     details = {"weights": weights, "scale": [float(point) for point in scale]}
@@ -73,9 +73,8 @@ def gwet(
 
 
 def percent_agreement(
-    *, unit: ArrayLike, value: ArrayLike, within: float = 0, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, draws: Draws | None = None, name: str = "",
-) -> Figure:  # fmt: skip
+    ratings: Ratings, *, within: float = 0, draws: Draws | None = None, name: str = ""
+) -> Figure:
     """Return the mean over units of the share of pairs of their ratings that differ by at most
     `within`.
 
@@ -83,7 +82,7 @@ def percent_agreement(
     agree or none do, for these raters only. Also defined if all ratings are equal. Undefined:
     no_data, no_overlap.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
+    data = code(ratings)
     name = name or ("percent_agreement" if within == 0 else f"within_{within:g}_agreement")
     method = "pair_agreement"
     details: dict[str, Any] = {"within": float(within)}
@@ -116,16 +115,13 @@ def percent_agreement(
     )  # fmt: skip
 
 
-def fleiss(
-    *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, draws: Draws | None = None, name: str = "fleiss",
-) -> Figure:  # fmt: skip
+def fleiss(ratings: Ratings, *, draws: Draws | None = None, name: str = "fleiss") -> Figure:
     """Return Fleiss' kappa with an interval for other raters and inputs, `draws` as for `alpha`.
 
     Every unit must have the same number of ratings. Undefined: no_data, no_overlap,
     unequal_raters, no_variation.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
+    data = code(ratings)
     method = "fleiss_kappa"
     reason = find_gap(data)
     if reason in (None, Reason.NO_VARIATION) and np.ptp(data.sizes) > 0:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +18,19 @@ from evalsite.analysis.alpha import alpha
 from evalsite.analysis.bootstrap import METHOD, two_way_weights
 from evalsite.analysis.canonical_order import canonical_order, factor_codes
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 Marked = NDArray[np.bool_]
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _MOST_PAIRS = 200  # pairs of raters of one output
+_METHODS = {
+    "highlighted_share": "share_marked",
+    "token_f1": "f1_of_tokens",
+    "span_f1": "f1_of_passages",
+    "token_f1_with_empty": "f1_of_tokens_with_empty",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +63,6 @@ def compare_highlights(
     marked: Iterable[MarkedOutput],
     texts: Mapping[str, str],
     *,
-    draws: int = DRAWS,
     seed: int = SEED,
 ) -> list[Figure]:
     """Return the share of tokens marked, token F1 and exact-span F1 of pairs of raters, and alpha
@@ -85,20 +90,16 @@ def compare_highlights(
     shares["block"], shares["first"] = (order[of] for order, of in zip(orders, codes, strict=True))
     pairs = _pair_up(kept, marks, shares)
     decided = pairs[pairs.token.notna()] if len(pairs) else pairs
-    drawing: dict[str, Any] = {"draws": draws, "seed": seed}
+    gap = _find_gap(kept, pairs)
     of_pairs, of_decided = (
         {"outputs": n["outputs"], "rater_pairs": len(rows), "without_text": n["without_text"]}
         for rows in (pairs, decided)
     )
     return [
-        _mean("highlighted_share", "share_marked",
-              shares, n, **drawing),
-        _mean("token_f1", "f1_of_tokens",
-              _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **drawing),
-        _mean("span_f1", "f1_of_passages",
-              _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **drawing),
-        _mean("token_f1_with_empty", "f1_of_tokens_with_empty",
-              _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **drawing),
+        _average("highlighted_share", shares, n, Reason.NO_DATA, seed),
+        _average("token_f1", _column(decided, "token"), of_decided, gap, seed),
+        _average("span_f1", _column(decided, "span"), of_decided, gap, seed),
+        _average("token_f1_with_empty", _column(pairs.fillna(1.0), "token"), of_pairs, gap, seed),
         _alpha_over_tokens(kept, marks, n),
     ]  # fmt: skip
 
@@ -138,12 +139,10 @@ def _column(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
     return column[column.value.notna()]
 
 
-def _mean(
-    name: str, method: str, rows: pd.DataFrame, n: dict[str, int], *, draws: int, seed: int,
-    gap: Reason = Reason.NO_DATA,
-) -> Figure:  # fmt: skip
+def _average(name: str, rows: pd.DataFrame, n: dict[str, int], gap: Reason, seed: int) -> Figure:
     """Return the mean of `value` over rows, with a bootstrap over their blocks and raters: one
-    rater of each row (`first`), or two."""
+    rater of each row (`first`), or two. `gap`: why there are no rows, if there are none."""
+    method = _METHODS[name]
     if rows.empty:
         return undefined(name, gap, method=method, n=n)
     sides = [side for side in ("first", "second") if side in rows]
@@ -156,7 +155,7 @@ def _mean(
         return Figure(name=name, method=method, value=mean, n=n, details=details, seed=seed)
     drawn = []
     levels = max(int(of.max()) for of in raters) + 1
-    for by_rater, by_block in two_way_weights(levels, int(block.max()) + 1, draws=draws, seed=seed):
+    for by_rater, by_block in two_way_weights(levels, int(block.max()) + 1, draws=DRAWS, seed=seed):
         weight = by_block[:, block]
         for of in raters:
             weight = weight * by_rater[:, of]
@@ -186,6 +185,6 @@ def _alpha_over_tokens(kept: list[MarkedOutput], marks: list[Marked], n: dict[st
     rater = np.repeat([raters[view.rater] for view in kept], lengths)
     block = np.repeat([number[view.block or view.output] for view in kept], lengths)
     value = np.concatenate(marks).astype(float)
-    figure = alpha(unit=unit, rater=rater, value=value, level="nominal", input=block,
-                  name=name)  # fmt: skip
+    ratings = Ratings(unit=unit, rater=rater, value=value, block=block)
+    figure = alpha(ratings, "nominal", name=name)
     return replace(figure, details={**figure.details, "unit": "word"})

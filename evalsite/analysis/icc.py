@@ -28,6 +28,7 @@ from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.components import Components, find_components
 from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 
 FORMS = ("ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)", "ICC(A,k)", "ICC(C,k)")
 _BY_MODEL = {
@@ -40,18 +41,17 @@ _TINY = 1e-12  # of what varies: nothing but rounding
 
 
 def icc(
-    *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None, input: ArrayLike | None = None,
-    transform: str = "none", draws: Draws | None = None,
-) -> dict[str, Figure]:  # fmt: skip
-    """Return all six forms by name. Arguments as for `alpha`; `transform` names the transformation
-    that the values already have.
+    ratings: Ratings, *, transform: str = "none", draws: Draws | None = None
+) -> dict[str, Figure]:
+    """Return all six forms by name. `transform` names the transformation that the values already
+    have; `draws` as for `alpha`.
 
     ICC(1,*): by the ANOVA of equal or unequal numbers. The others by ANOVA where the same raters
     rated all units, with gaps by REML, and a warning in `details` that raters are not crossed.
     Intervals are for other raters and inputs. Undefined: no_data, no_overlap, no_variation,
     raters_unknown, incomplete (too large for REML), too_few.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
+    data = code(ratings)
     if reason := find_gap(data):
         return {
             name: undefined(name, reason, method=_ANOVA, n=data.counts(),

@@ -18,20 +18,12 @@ MANY = 1e8  # degrees of freedom beyond which t is the normal distribution
 TINY = 1e-12  # a standard error that is nothing but rounding
 ALWAYS_EQUAL = "always_equal"  # the note of differences that are all equal, but not 0
 Units = Literal["inputs", "clusters", "raters"]
+Estimate = tuple[float, float, float]  # value, standard error, degrees of freedom
 _STEPS = 2000
 
 
 def t_figure(
-    name: str,
-    *,
-    estimate: float,
-    se: float,
-    df: float,
-    method: str,
-    n: Mapping[str, int],
-    level: float = LEVEL,
-    details: Mapping[str, Any] | None = None,
-    units: int = 0,
+    name: str, estimate: Estimate, *, method: str, n: Mapping[str, int], units: int = 0
 ) -> Figure:
     """Return an estimate with its t interval; details hold se, df, t and the two-sided p value.
 
@@ -39,41 +31,34 @@ def t_figure(
     estimate is 0 as well; else the note `always_equal`, and p from sign flips of the `units`
     (inputs), whose differences are all equal.
     """
-    known = dict(details or {})
-    if not (isfinite(estimate) and isfinite(se) and se >= 0):
-        return undefined(name, Reason.TOO_FEW, method=method, n=n, details=known)
-    if se <= TINY * max(1.0, abs(estimate)):
-        return _without_error(name, estimate, method, n, known, units)
+    value, se, df = estimate
+    if not (isfinite(value) and isfinite(se) and se >= 0):
+        return undefined(name, Reason.TOO_FEW, method=method, n=n)
+    if se <= TINY * max(1.0, abs(value)):
+        return _without_error(name, value, method, n, units)
     df = min(df, MANY)
-    half = float(stats.t.ppf((1 + level) / 2, df)) * se
-    ratio = estimate / se
-    known |= {"se": se, "df": df, "t": ratio, "p": float(2 * stats.t.sf(abs(ratio), df))}
-    known |= {"test": "t", "interval": "t"}
+    half = float(stats.t.ppf((1 + LEVEL) / 2, df)) * se
+    ratio = value / se
+    p = float(2 * stats.t.sf(abs(ratio), df))
+    details = {"se": se, "df": df, "t": ratio, "p": p, "test": "t", "interval": "t"}
     return Figure(
-        name=name,
-        method=method,
-        value=estimate,
-        low=estimate - half,
-        high=estimate + half,
-        level=level,
-        n=n,
-        details=known,
-    )
+        name=name, method=method, value=value, low=value - half, high=value + half, n=n,
+        details=details,
+    )  # fmt: skip
 
 
 def _without_error(
-    name: str, estimate: float, method: str, n: Mapping[str, int], known: dict[str, Any], units: int
+    name: str, value: float, method: str, n: Mapping[str, int], units: int
 ) -> Figure:
-    known["se"] = 0.0
-    if abs(estimate) <= TINY:
-        known |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE)}
-        known["interval"] = "no_differences"
-        return Figure(name=name, method=method, value=0.0, n=n, details=known)
-    known |= {"note": ALWAYS_EQUAL, "interval": "equal_differences"}
+    details: dict[str, Any] = {"se": 0.0}
+    if abs(value) <= TINY:
+        details |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE), "interval": "no_differences"}
+        return Figure(name=name, method=method, value=0.0, n=n, details=details)
+    details |= {"note": ALWAYS_EQUAL, "interval": "equal_differences"}
     if units:
         # of all flips only two make a mean as far from 0: no flip, and all
-        known |= {"p": min(1.0, 2.0 ** (1 - units)), "test": "sign_flips", "units": units}
-    return Figure(name=name, method=method, value=estimate, n=n, details=known)
+        details |= {"p": min(1.0, 2.0 ** (1 - units)), "test": "sign_flips", "units": units}
+    return Figure(name=name, method=method, value=value, n=n, details=details)
 
 
 def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) -> Figure:

@@ -1,6 +1,5 @@
 """Agreement of raters with themselves: first and second ratings of items shown twice."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +13,7 @@ from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import mean_with_t
-from evalsite.analysis.kappa import cohen
-from evalsite.analysis.resample import DRAWS, SEED
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import Table
 
 POOLED = ""  # the key of all raters together
@@ -54,50 +52,39 @@ def find_passes(table: Table) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def compare_passes(
-    *, rater: ArrayLike, first: ArrayLike, second: ArrayLike, level: Level = "ordinal",
-    scale: Sequence[float] | None = None, draws: int = DRAWS, seed: int = SEED,
-) -> dict[str, dict[str, Figure]]:  # fmt: skip
+def compare_passes(passes: pd.DataFrame, level: Level = "ordinal") -> dict[str, dict[str, Figure]]:
     """Return for each rater by name, and pooled under "": exact share, mean absolute change, alpha
-    of the two passes; with a scale the quadratic kappa; at the ratio level the sd of ln(second /
-    first) and the band of ratios that holds 95% of changes.
+    of the two passes; at the ratio level the sd of ln(second / first) and the band of ratios that
+    holds 95% of changes.
 
-    Arrays of length n, one row for each repeated rating. Intervals: Wilson, t, and (pooled
-    alpha) the bootstrap; repeats are treated as independent. Undefined: no_data, no_variation,
-    too_few. Repeats never count in results; the first pass does.
+    `passes`: from `find_passes`. Intervals: Wilson, t, and those of alpha; repeats are treated as
+    independent. Undefined: no_data, no_variation, too_few. Repeats never count in results; the
+    first pass does.
     """
-    rows = pd.DataFrame(
-        {"rater": np.asarray(rater).astype(str), "first": np.asarray(first, dtype=float),
-         "second": np.asarray(second, dtype=float)}
-    ).dropna()  # fmt: skip
-    by_rater = {POOLED: _compare(rows, level, scale, draws, seed)}
-    for name, repeats in rows.groupby("rater"):
-        by_rater[str(name)] = _compare(repeats, level, scale, 0, seed)
+    rows = passes[["participant", "first", "second"]].dropna()
+    by_rater = {POOLED: _compare(rows, level)}
+    for name, repeats in rows.groupby("participant"):
+        by_rater[str(name)] = _compare(repeats, level)
     return by_rater
 
 
-def _compare(
-    rows: pd.DataFrame, level: Level, scale: Sequence[float] | None, draws: int, seed: int
-) -> dict[str, Figure]:
-    before, after = rows["first"].to_numpy(), rows["second"].to_numpy()
-    n = {"repeats": len(before), "raters": int(rows.rater.nunique())}
+def _compare(rows: pd.DataFrame, level: Level) -> dict[str, Figure]:
+    before, after = (rows[name].to_numpy(dtype=float) for name in ("first", "second"))
+    n = {"repeats": len(before), "raters": int(rows.participant.nunique())}
     if not len(before):
         names = ("exact", "mean_abs_change", f"{level}_alpha")
         return {name: undefined(name, Reason.NO_DATA, method="two_passes") for name in names}
     change = np.abs(after - before)
     order = np.argsort(change, kind="stable")
-    unit = np.tile(np.arange(len(before)), 2)
+    ratings = Ratings(
+        unit=np.tile(np.arange(len(before)), 2), value=np.concatenate([before, after])
+    )
     figures = {
         "exact": wilson_share(int((before == after).sum()), len(before), name="exact"),
         "mean_abs_change": mean_with_t("mean_abs_change", change[order], n=n,
                                        method="mean_abs_change"),
-        f"{level}_alpha": alpha(unit=unit, value=np.concatenate([before, after]), level=level,
-                                name=f"{level}_alpha"),
+        f"{level}_alpha": alpha(ratings, level, name=f"{level}_alpha"),
     }  # fmt: skip
-    if scale is not None:
-        figures["quadratic_kappa"] = cohen(
-            first=before, second=after, scale=scale, weights="quadratic", name="quadratic_kappa"
-        )
     if level == "ratio":
         figures |= _compare_ratios(before, after, n)
     return figures

@@ -5,36 +5,18 @@ By Kenward and Roger (1997), as KRmodcomp of pbkrtest. For two systems it is the
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.mixed import Mixed, fit_mixed
+from evalsite.analysis.mixed import Mixed
 from evalsite.analysis.reml import RemlFit
-from evalsite.analysis.scores import read_scores
 
 Floats = NDArray[np.float64]
 
 METHOD = "joint_f_test"
-
-
-def test_systems(
-    *,
-    rater: Any,
-    item: Any,
-    system: Any,
-    value: Any,
-    cluster: Any = None,  # noqa: PT028
-) -> dict[str, float | None]:
-    """Return `f`, `df1`, `df2`, `p` and the `scaling` of F, of ratings as columns (n,); all None
-    where there is no test."""
-    data = read_scores(rater=rater, group=item, system=system, value=value, cluster=cluster)
-    test = find_joint_test(fit_mixed(data), len(data.systems), n=data.counts())
-    keys = ("df1", "df2", "p", "scaling")
-    return {"f": test.value} | {key: test.details.get(key) for key in keys}
 
 
 def find_joint_test(mixed: Mixed, systems: int, *, n: Mapping[str, int]) -> Figure:

@@ -4,7 +4,7 @@ Sources: Cohen (1960, 1968). Weights go over the whole scale, used or not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from evalsite.analysis.agreement_interval import Draws, find_interval
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.gwet import Weights, make_weights
+from evalsite.analysis.ratings import Ratings
 
 SHARED = 5  # fewer shared units than this: no figure for a pair of raters
 _TINY = 1e-12
@@ -70,9 +71,8 @@ class KappaMatrix:
 
 
 def kappa_matrix(
-    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, shared: int = SHARED,
-    draws: Draws | None = None,
-) -> KappaMatrix:  # fmt: skip
+    ratings: Ratings, *, shared: int = SHARED, draws: Draws | None = None
+) -> KappaMatrix:
     """Return the quadratic kappa of every pair of raters with `shared` units in common or more.
 
     Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no table
@@ -80,7 +80,7 @@ def kappa_matrix(
     mean has an interval from the `draws` of the criterion, if any. Undefined mean: no_data,
     raters_unknown, no_overlap, no_variation.
     """
-    data = code(unit=unit, value=value, rater=rater)
+    data = code(replace(ratings, block=None))
     method = "quadratic_kappa_of_pairs"
     first, second, kappa, common = _pair_up(data, shared)
     details = {"weights": "quadratic", "pairs": len(first), "shared_units_at_least": shared}

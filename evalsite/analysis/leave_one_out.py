@@ -1,9 +1,8 @@
 """Each rater against the mean of the others who rated the same units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from evalsite.analysis.agreement_interval import INPUTS
@@ -11,6 +10,7 @@ from evalsite.analysis.canonical_order import Floats, code
 from evalsite.analysis.correlation import METHODS, fisher_interval, steady
 from evalsite.analysis.figure import Figure, Reason, finite_figure, undefined
 from evalsite.analysis.intervals import mean_with_t
+from evalsite.analysis.ratings import Ratings
 
 _OFFSET = "offset"
 
@@ -24,17 +24,15 @@ class Against:
     offset: Figure
 
 
-def against_others(
-    *, unit: ArrayLike, rater: ArrayLike, value: ArrayLike
-) -> list[Against]:  # fmt: skip
+def against_others(ratings: Ratings) -> list[Against]:
     """Return for each rater by name: Spearman correlation with, and mean difference from, the
     others' mean.
 
-    Arguments as for `alpha`; only units with another rating count. Intervals: Fisher's z (Bonett &
+    Only units with another rating count. Intervals: Fisher's z (Bonett &
     Wright 2000) and t, both for independent units. Undefined: no_overlap, too_few (fewer than 3
     shared units), no_variation.
     """
-    data = code(unit=unit, value=value, rater=rater)
+    data = code(replace(ratings, block=None))
     if data.rater is None or not data.value.size:
         return []
     sizes = data.sizes[data.unit]

@@ -4,17 +4,18 @@ Sources: Bard, Robertson & Sorace (1996); Novikova, Dusek & Rieser (2018). That 
 ratings mean ratios of quality is assumed, not shown; so ranks are always shown too.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
-from evalsite.analysis.canonical_order import Floats, canonical_rows
-from evalsite.analysis.describe import standardise
+from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.describe import average_systems, standardise
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import SEED
 
 SLIP = 5.0  # a value so many times above or below the page's median may be a slip (700 for 70)
@@ -77,21 +78,25 @@ def rank_pages(*, page: ArrayLike, value: ArrayLike) -> pd.DataFrame:
     return pd.DataFrame({"rank": by.rank(ascending=False), "best": top / number})
 
 
+def find_standards(rows: pd.DataFrame) -> pd.Series | None:
+    """Return the standard of each rating; None if any has none."""
+    return None if rows.standard.isna().any() else rows.standard
+
+
 def describe_magnitudes(
-    *, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike,
-    standard: ArrayLike | None = None, page: ArrayLike | None = None, draws: int | None = None,
-    better: Better = "higher", seed: int = SEED,
+    ratings: Ratings, standard: ArrayLike | None = None, *, better: Better = "higher",
+    seed: int = SEED,
 ) -> dict[str, dict[str, Figure]]:  # fmt: skip
     """Return for each system by name: geometric mean of value (`geo_mean`) and of value over
     standard (`geo_mean_ratio`), the same rater-centred and winsorised, mean z score of the
     logarithm within raters, mean rank and share best within the page (unless neither high nor low
     values are better), and the arithmetic mean for contrast.
 
-    Arrays of length n; `page` is what one rater saw together (default: rater and group). Means are
-    over ratings; intervals are the bootstrap over items and raters. Figures that need raters are
-    left out where these are unknown. ValueError as for `log_ratio`.
+    A page is what one rater saw of a block. Means are over ratings; intervals are the bootstrap
+    over blocks and raters. Figures that need raters are left out where these are unknown.
+    ValueError as for `log_ratio`.
     """
-    values = np.asarray(value, dtype=np.float64)
+    values, rater = ratings.value, ratings.rater
     if not values.size:
         return {}
     logs = log_ratio(values, standard)
@@ -107,10 +112,8 @@ def describe_magnitudes(
             True,
         )
         columns["mean_log_z"] = (standardised.z.to_numpy(), False)
-    if page is None and rater is not None:
-        both = pd.DataFrame({"rater": np.asarray(rater), "group": np.asarray(group)})
-        page = both.groupby(["rater", "group"]).ngroup().to_numpy()
-    if page is not None:
+        both = pd.DataFrame({"rater": rater, "block": ratings.get("block")})
+        page = both.groupby(["rater", "block"]).ngroup().to_numpy()
         columns["geo_mean_winsorised"] = (
             winsorise(page=page, logs=np.log(values), rater=rater),
             True,
@@ -121,55 +124,28 @@ def describe_magnitudes(
             columns["share_best"] = (ranks["best"].to_numpy(), False)
     columns["arithmetic_mean"] = (values, False)
     by_system: dict[str, dict[str, Figure]] = {}
-    draws = draws_for(len(values)) if draws is None else draws
     for name, (column, is_log) in columns.items():
         details = {"transform": "ln", "standard": unit} if is_log else {}
-        for system_name, figure in _mean(
-            name, rater, group, system, column, is_log, details, draws, seed
-        ):
-            by_system.setdefault(system_name, {})[name] = figure
-    return {system_name: by_system[system_name] for system_name in sorted(by_system)}
-
-
-def _mean(
-    name: str, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, column: Floats,
-    is_log: bool, details: dict[str, Any], draws: int, seed: int,
-) -> list[tuple[str, Figure]]:  # fmt: skip
-    """Return the mean of a column by system, exponentiated if it is a logarithm."""
-    steady = np.round(column, _DIGITS)
-    factors = [group, system] + ([] if rater is None else [rater])
-    rows, codes = canonical_rows(steady, *(np.asarray(factor) for factor in factors))
-    items, systems, raters = codes[0], codes[1], None if rater is None else codes[2]
-    means, drawn = two_way_means(raters, items, systems, column[rows], draws=draws, seed=seed)
-    if is_log:
-        means, drawn = np.exp(means), np.exp(drawn)
-    names = np.asarray(system).astype(str)[rows]
-    figures = []
-    for place in range(len(means)):
-        mine = systems == place
-        n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine]))}
-        if raters is not None:
-            n["raters"] = len(np.unique(raters[mine]))
-        figure = drawn_figure(
-            name, float(means[place]), drawn[:, place], n=n, seed=seed,
-            over_raters=rater is not None, details=details,
-        )  # fmt: skip
-        figures.append((str(names[np.argmax(mine)]), figure))
-    return figures
+        figures = average_systems(
+            name, replace(ratings, value=column), digits=_DIGITS, seed=seed, is_log=is_log
+        )
+        for system, figure in figures.items():
+            of_system = by_system.setdefault(system, {})
+            of_system[name] = replace(figure, details={**details, **figure.details})
+    return {system: by_system[system] for system in sorted(by_system)}
 
 
 def describe_magnitude_use(
-    *, rater: ArrayLike, value: ArrayLike, standard: ArrayLike | None = None
-) -> dict[str, dict[str, Figure]]:  # fmt: skip
+    ratings: Ratings, standard: ArrayLike | None = None
+) -> dict[str, dict[str, Figure]]:
     """Return for each rater by name how they use magnitudes: geo_mean, sd_log (n - 1), share_of_5s
     and share_of_10s (multiples), ratio (largest over smallest), and share_of_standard.
 
-    Arrays of length n, values above 0. Undefined: too_few (sd_log of one rating).
+    Values are above 0. Undefined: too_few (sd_log of one rating).
     """
-    ratings = pd.DataFrame({"rater": np.asarray(rater).astype(str),
-                        "value": np.asarray(value, dtype=float)})  # fmt: skip
-    ratings["standard"] = np.nan if standard is None else np.asarray(standard, dtype=float)
-    return {str(name): _use(rows) for name, rows in ratings.groupby("rater")}
+    rows = pd.DataFrame({"rater": ratings.get("rater").astype(str), "value": ratings.value})
+    rows["standard"] = np.nan if standard is None else np.asarray(standard, dtype=float)
+    return {str(name): _use(of_rater) for name, of_rater in rows.groupby("rater")}
 
 
 def _use(rows: pd.DataFrame) -> dict[str, Figure]:

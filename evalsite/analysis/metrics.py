@@ -24,7 +24,8 @@ from evalsite.analysis.metrics_by_input import (
     find_soft_accuracy,
     tabulate_inputs,
 )
-from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
+from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.resample import DRAWS, NO_DRAWS, SEED, Resampling, bootstrap, describe_draws
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LEVELS = ("output", "within_inputs", "item_centred", "system")
@@ -53,20 +54,20 @@ def correlate_metrics(
     counted in `n`. System level: systems kept; no p below 10 systems. Undefined as for `correlate`;
     `pairwise_accuracy`: no_variation if raters rate all systems equally.
     """
-    correlated = []
+    correlated, resampling = [], Resampling(draws=draws, seed=seed)
     for name, scores in metrics.groupby("metric"):
         both = join_scores(human, scores)
         figures: dict[str, dict[str, Figure]] = {}
         if "output" in levels:
             sides = both.value, both.value_metric
-            figures["output"] = _correlate_at_level(*sides, both.block, draws, seed)
+            figures["output"] = _correlate_at_level(*sides, both.block, resampling)
         tables = tabulate_inputs(both) if "within_inputs" in levels and len(both) else None
         if tables is not None:
             ties = calibrate_ties(tables)
             figures["within_inputs"] = correlate_within(tables) | {ties.name: ties}
         if "item_centred" in levels:
             centred = center_on_groups(both)
-            figures["item_centred"] = _correlate_at_level(*centred, both.block, draws, seed)
+            figures["item_centred"] = _correlate_at_level(*centred, both.block, resampling)
         if "system" in levels:
             figures["system"] = _correlate_at_system_level(both, draws, seed)
             if tables is not None:
@@ -99,7 +100,7 @@ def describe_metric(*, item: Any, system: Any, human: Any, metric: Any) -> dict[
             for kind, figure in correlate_within(tables).items()
         },
         "centred": {
-            name: correlate(x=centred[0], y=centred[1], kind=kind, by="none").value
+            name: correlate(*centred, kind, resampling=NO_DRAWS).value
             for name, kind in zip(names, KINDS, strict=False)
         },
         "tie_calibrated": {"accuracy": ties.value, **ties.details, **ties.n},
@@ -128,10 +129,9 @@ def center_on_groups(both: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def _correlate_at_level(
-    x: pd.Series, y: pd.Series, group: pd.Series, draws: int, seed: int
+    x: pd.Series, y: pd.Series, block: pd.Series, resampling: Resampling
 ) -> dict[str, Figure]:
-    return {kind: correlate(x=x, y=y, kind=kind, block=group, draws=draws, seed=seed)
-            for kind in KINDS}  # fmt: skip
+    return {kind: correlate(x, y, kind, block=block, resampling=resampling) for kind in KINDS}
 
 
 def _correlate_at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Figure]:
@@ -242,19 +242,17 @@ def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure
                   details=details)  # fmt: skip
 
 
-def find_ceiling(
-    *, output: ArrayLike, value: ArrayLike, splits: int = _SPLITS, seed: int = SEED
-) -> Figure:
+def find_ceiling(ratings: Ratings, *, splits: int = _SPLITS, seed: int = SEED) -> Figure:
     """Return how well half of the ratings of an output predict the other half.
 
-    The ratings of each output (arrays of length n) are split at random, `splits` times; the mean
+    The ratings of each output are split at random, `splits` times; the mean
     Pearson correlation of the means of both halves is stepped up to all ratings (Spearman-Brown):
     the correlation that as many other raters would reach. A metric without any error could reach
     its square root. Interval: the middle 95% of splits, not of outputs. Undefined: no_data,
     no_overlap, too_few, no_variation.
     """
-    values = np.asarray(value, dtype=float)
-    codes = np.unique(np.asarray(output).astype(str), return_inverse=True)[1]
+    values = ratings.value
+    codes = np.unique(ratings.get("unit").astype(str), return_inverse=True)[1]
     method = "split_half"
     shared = (np.bincount(codes)[codes] > 1) & ~np.isnan(values) if codes.size else codes > 0
     values, codes = values[shared], np.unique(codes[shared], return_inverse=True)[1]
@@ -281,20 +279,18 @@ def find_ceiling(
 
 
 def find_ceilings_within(
-    *, group: ArrayLike, system: ArrayLike, rater: ArrayLike | None, value: ArrayLike,
-    splits: int = _SPLITS, seed: int = SEED,
-) -> list[Figure]:  # fmt: skip
+    ratings: Ratings, *, splits: int = _SPLITS, seed: int = SEED
+) -> list[Figure]:
     """Return how well half of the people of an input order its systems like the other half.
 
-    Arrays of length n. The people of each input are split at random, `splits` times (its ratings
+    The people of each input are split at random, `splits` times (its ratings
     if raters are unknown); the mean over inputs of each correlation over systems is stepped up
     to all people, as for `find_ceiling`. Undefined: too_few, no_variation.
     """
-    values = np.asarray(value, dtype=np.float64)
-    who: Any = np.arange(len(values)) if rater is None else np.asarray(rater).astype(str)
+    values, rater = ratings.value, ratings.rater
     rows = pd.DataFrame(
-        {"group": np.asarray(group).astype(str), "system": np.asarray(system).astype(str),
-         "who": who, "value": values}
+        {"group": ratings.get("group").astype(str), "system": ratings.get("system").astype(str),
+         "who": np.arange(len(values)) if rater is None else rater.astype(str), "value": values}
     ).sort_values(["group", "system", "value", "who"], kind="stable")  # fmt: skip
     inputs, systems = (pd.factorize(rows[name], sort=True) for name in ("group", "system"))
     visit = rows.groupby(["group", "who"], sort=True).ngroup().to_numpy()

@@ -355,8 +355,7 @@ def mean_figures(data: Scores, mixed: Mixed) -> dict[str, Figure]:
         if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
             figures[system] = undefined("model_mean", Reason.TOO_FEW, method=REML, n=n)
             continue
-        estimate, se, df = mixed.fit.contrast(weights)
-        figure = t_figure("model_mean", estimate=estimate, se=se, df=df, method=REML, n=n)
+        figure = t_figure("model_mean", mixed.fit.contrast(weights), method=REML, n=n)
         # a test of a mean against 0 says nothing
         details = {
             key: value for key, value in figure.details.items() if key not in ("p", "t", "test")
@@ -383,8 +382,7 @@ def list_from_average(data: Scores, mixed: Mixed) -> dict[str, Figure]:
         if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
             figures[system] = undefined("from_average", Reason.TOO_FEW, method=REML, n=n)
             continue
-        estimate, se, df = mixed.fit.contrast(weights)
-        figure = t_figure("from_average", estimate=estimate, se=se, df=df, method=REML, n=n)
+        figure = t_figure("from_average", mixed.fit.contrast(weights), method=REML, n=n)
         details = {
             key: value for key, value in figure.details.items() if key not in ("p", "t", "test")
         }

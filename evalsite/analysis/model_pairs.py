@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evalsite.analysis.bootstrap import METHOD as BOOTSTRAP
-from evalsite.analysis.bootstrap import drawn_figure
+from evalsite.analysis.bootstrap import drawn_test
 from evalsite.analysis.effects import rounded
 from evalsite.analysis.figure import REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import ALWAYS_EQUAL, TINY, t_figure
@@ -66,10 +66,8 @@ class ModelPairs:
         if self.mixed.fit is None or self.mixed.fit.is_overcorrected(weights):
             figure = self._test_by_draws(first, second)
         elif self.mixed.determines(weights):
-            estimate, se, df = self.mixed.fit.contrast(weights)
-            figure = t_figure(
-                "difference", estimate=estimate, se=se, df=df, method=REML, n=self.data.counts()
-            )
+            estimate = self.mixed.fit.contrast(weights)
+            figure = t_figure("difference", estimate, method=REML, n=self.data.counts())
         else:
             return self._leave_open("undetermined")
         if figure.details.get("note") == ALWAYS_EQUAL and "p" not in figure.details:
@@ -105,14 +103,13 @@ class ModelPairs:
         drawn = apart[np.isfinite(apart)]
         if int(data.block.max()) > 0 and len(drawn) and np.ptp(drawn) < TINY:
             blocks = [data.block[data.system == place] for place in (first, second)]
-            return t_figure(
-                "difference", estimate=estimate, se=0.0, df=1.0, method=BOOTSTRAP,
-                n=data.counts(), details=details, units=len(np.intersect1d(*blocks)),
+            figure = t_figure(
+                "difference", (estimate, 0.0, 1.0), method=BOOTSTRAP, n=data.counts(),
+                units=len(np.intersect1d(*blocks)),
             )  # fmt: skip
-        figure = drawn_figure(
-            "difference", estimate, apart, n=data.counts(), seed=self.seed, test=True,
-            details=details,
-        )  # fmt: skip
+            return replace(figure, details={**details, **figure.details})
+        figure = drawn_test("difference", estimate, apart, n=data.counts(), seed=self.seed)
+        figure = replace(figure, details={**details, **figure.details})
         if min(figure.n.get("raters", _LEAST_DRAWN), figure.n["items"]) >= _LEAST_DRAWN:
             return figure
         details = {**figure.details, "interval": str(Reason.TOO_FEW)}
@@ -133,5 +130,4 @@ def compare_alone(data: Scores, first: int, second: int) -> Figure:
     if mixed.fit is None or mixed.fit.is_overcorrected(weights) or not mixed.determines(weights):
         reason = mixed.reason or Reason.TOO_FEW
         return undefined("own_error", reason, method=REML, n=alone.counts())
-    estimate, se, df = mixed.fit.contrast(weights)
-    return t_figure("own_error", estimate=estimate, se=se, df=df, method=REML, n=alone.counts())
+    return t_figure("own_error", mixed.fit.contrast(weights), method=REML, n=alone.counts())

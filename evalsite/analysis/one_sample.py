@@ -64,4 +64,4 @@ def _over_one(
     mean, df = float(value.mean()), len(count) - 1
     off = np.bincount(item, weights=value - mean)
     se = float(np.sqrt((off**2).sum() * len(count) / df)) / len(value)
-    return t_figure(name, estimate=mean, se=se, df=df, method=method, n=n, units=len(count))
+    return t_figure(name, (mean, se, df), method=method, n=n, units=len(count))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
+from evalsite.analysis.bootstrap import drawn_figure, drawn_test, draws_for, two_way_sums
 from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, REML, Cautions, Figure, Reason, undefined
@@ -25,6 +25,7 @@ from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_checks import circular_triads, position_bias, tie_shares
 from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import majority_sign, sign_test_of_counts
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
 
@@ -96,29 +97,20 @@ class PairsResult:
 
 
 def read_preferences(
-    *,
-    rater: Any | None,
-    item: Any,
-    left: Any,
-    right: Any,
-    outcome: Any,
-    cluster: Any | None = None,
-    is_position_known: bool = True,
+    ratings: Ratings, left: Any, right: Any, *, is_position_known: bool = True
 ) -> Preferences:
     """Return preferences as codes.
 
-    All (n,): names of raters (None: unknown), items (groups), the two systems, and the outcome: 1
-    or "left", 0 or "tie", -1 or "right". If nobody knows which system was on the left, pass them in
-    any order with `is_position_known` False. ValueError: another outcome, or a system against
-    itself.
+    Values are outcomes: 1 is a win of `left`, 0 a tie, -1 a win of `right`, which hold the names of
+    the two systems (n,). If nobody knows which system was on the left, pass them in any order with
+    `is_position_known` False. Blocks, or else groups, are resampled. ValueError: another outcome,
+    or a system against itself.
     """
-    words = {"left": 1.0, "tie": 0.0, "right": -1.0, 1: 1.0, 0: 0.0, -1: -1.0}
-    won = pd.Series(outcome).map(words)
-    if won.isna().any():
-        raise ValueError("An outcome is left, tie or right (1, 0 or -1).")
-    value = won.to_numpy(dtype=np.float64)
+    if not np.isin(ratings.value, (-1, 0, 1)).all():
+        raise ValueError("An outcome is 1 (left), 0 (a tie) or -1 (right).")
+    value, rater, item = ratings.value + 0.0, ratings.rater, ratings.get("group")
     who = np.zeros(len(value)) if rater is None else rater
-    drawn = item if cluster is None else cluster
+    drawn = item if ratings.block is None else ratings.block
     systems = sorted({str(name) for name in (*left, *right)})
     place = {name: number for number, name in enumerate(systems)}
     sides = [pd.Series(side).astype(str).map(place).to_numpy(np.int64) for side in (left, right)]
@@ -329,8 +321,7 @@ def _compare_pair(
     rows = forth | back
     outcome = np.where(forth, data.outcome, -data.outcome)[rows]
     n = _count(data, rows, total)
-    rater = None if data.rater is None else data.rater[rows]
-    known: dict[str, Any] = {"n": n, "seed": seed, "over_raters": rater is not None}
+    known: dict[str, Any] = {"n": n, "seed": seed}
     return PairResult(
         first=data.systems[i],
         second=data.systems[j],
@@ -350,12 +341,8 @@ def _compare_pair(
             n,
             mixed,
             [float(pair == (i, j)) for pair in met],
-            drawn_figure(
-                "net_win_share",
-                (wins - losses) / total,
-                share[:, 0] - share[:, 2],
-                test=True,
-                **known,
+            drawn_test(
+                "net_win_share", (wins - losses) / total, share[:, 0] - share[:, 2], **known
             ),
         ),
         sign=sign_test_of_counts(wins, losses, ties),
@@ -384,19 +371,15 @@ def _test(
     units: Units = "clusters" if "clusters" in n else "inputs"
     blocks = n.get("clusters", n["items"])
     if data.rater is not None and len(data.raters) > 1 and blocks > 1 and not np.ptp(outcome):
-        figure = t_figure(
-            "net_win_share", estimate=float(outcome[0]), se=0.0, df=1.0, method=REML, n=n,
-            units=blocks,
-        )  # fmt: skip
+        equal = (float(outcome[0]), 0.0, 1.0)
+        figure = t_figure("net_win_share", equal, method=REML, n=n, units=blocks)
         figure = describe_equal_differences(figure, units=units, is_of_means=False)
     elif data.rater is None or len(data.raters) == 1 or blocks == 1:
         who = None if data.rater is None else data.rater[rows]
         figure = mean_test(who, data.item[rows], outcome, name="net_win_share", units=units)
     elif mixed.fit is None and _has_equal_means(data.item[rows], outcome):
-        figure = t_figure(
-            "net_win_share", estimate=float(outcome.mean()), se=0.0, df=1.0, method=REML, n=n,
-            units=blocks,
-        )  # fmt: skip
+        equal = (float(outcome.mean()), 0.0, 1.0)
+        figure = t_figure("net_win_share", equal, method=REML, n=n, units=blocks)
         figure = describe_equal_differences(figure, units=units, is_of_means=True)
     elif mixed.fit is None or mixed.fit.is_overcorrected(weights):
         why = mixed.facts.get("fallback", "error_poorly_known")
@@ -405,8 +388,7 @@ def _test(
         details = {"why": "undetermined"}
         return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details=details)
     else:
-        estimate, se, df = mixed.fit.contrast(weights)
-        figure = t_figure("net_win_share", estimate=estimate, se=se, df=df, method=REML, n=n)
+        figure = t_figure("net_win_share", mixed.fit.contrast(weights), method=REML, n=n)
     if n["items"] == 1:
         return replace(figure, details={**figure.details, "only": ONE_INPUT})
     return figure
@@ -424,13 +406,12 @@ def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) ->
     won, drawn = _count_points(tables)
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn_shares = won / drawn
-    known: dict[str, Any] = {"seed": seed, "over_raters": data.rater is not None}
     shares = {}
     for place, system in enumerate(data.systems):
         is_shown = (data.left == place) | (data.right == place)
         n = _count(data, is_shown, int(total[place]))
         value = float(points[place] / total[place])
-        figure = drawn_figure("win_share", value, drawn_shares[:, place], n=n, **known)
+        figure = drawn_figure("win_share", value, drawn_shares[:, place], n=n, seed=seed)
         shares[system] = replace(figure, method="wins_and_half_ties")
     return shares
 

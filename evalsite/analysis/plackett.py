@@ -25,6 +25,7 @@ from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.newton import climb
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
 
 Floats = NDArray[np.float64]
@@ -56,33 +57,27 @@ class Rankings:
         return np.bincount(self.order, minlength=len(self.orders)).astype(np.float64)
 
 
-def read_rankings(
-    *,
-    rater: Any | None,
-    item: Any,
-    system: Any,
-    value: Any,
-    keep_ties: bool = True,
-    screen: Any | None = None,
-) -> Rankings:
-    """Return the orders within screens: the values of one rater on one item, highest first.
+def read_rankings(ratings: Ratings) -> Rankings:
+    """Return the orders within screens: the values of one rater on one block, highest first.
 
-    All (n,); `screen` separates several screens of one rater and item. Without `keep_ties` screens
-    with a tie are left out, as are screens with one system or more ties than MOST_ORDERS allows.
+    Groups separate several screens of one rater and block. Screens with one system, or with more
+    ties than MOST_ORDERS allows, are left out.
     """
-    systems, place = np.unique(np.asarray(pd.Series(system).astype(str)), return_inverse=True)
-    values = np.asarray(value, dtype=np.float64)
+    rater, screen = ratings.rater, ratings.group
+    names = np.asarray(pd.Series(ratings.get("system")).astype(str))
+    systems, place = np.unique(names, return_inverse=True)
+    values = ratings.value
     page = pd.DataFrame(
         {
-            "rater": 0 if rater is None else np.asarray(rater),
-            "item": np.asarray(item),
-            "screen": 0 if screen is None else np.asarray(screen),
+            "rater": 0 if rater is None else rater,
+            "item": ratings.get("block"),
+            "screen": 0 if screen is None else screen,
         }
     )
     unit = page.groupby(list(page)).ngroup().to_numpy(np.int64) if len(page) else page.index
     pages = page.groupby(list(page)).first().index.to_frame(index=False)
     levels = _levels(np.asarray(unit), place, values, (len(pages), len(systems)))
-    kept = _usable(levels, keep_ties)
+    kept = _usable(levels)
     distinct, inverse = np.unique(levels[kept], axis=0, return_inverse=True)
     code = inverse.ravel()
     rows, (who, items) = canonical_rows(code, pages["rater"][kept], pages["item"][kept])
@@ -121,13 +116,13 @@ def _levels(unit: Codes, system: Codes, value: Floats, shape: tuple[int, int]) -
     return levels
 
 
-def _usable(levels: Codes, keep_ties: bool) -> NDArray[np.bool_]:
+def _usable(levels: Codes) -> NDArray[np.bool_]:
     """Return which screens have two systems or more, and no more ties than can be expanded."""
     orders = np.ones(len(levels))
     for level in range(levels.shape[1]):
         orders *= special.factorial((levels == level).sum(axis=1))
     shown = (levels >= 0).sum(axis=1)
-    return np.asarray((shown > 1) & (orders <= (MOST_ORDERS if keep_ties else 1)))
+    return np.asarray((shown > 1) & (orders <= MOST_ORDERS))
 
 
 @dataclass(frozen=True, kw_only=True)

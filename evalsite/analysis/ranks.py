@@ -12,6 +12,7 @@ from evalsite.analysis.bootstrap import METHOD, two_way_weights
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, canonical_rows, code, find_gap
 from evalsite.analysis.correlation import METHODS, Cells, Kind
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
 
 SHARED = 5  # fewer shared units than this: no figure for a pair of raters
@@ -55,24 +56,20 @@ def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
     return Figure(name=name, method=_W, value=value, n=counted, details=details)
 
 
-def kendall_w_of_sets(
-    *, group: ArrayLike, rater: ArrayLike | None, object_: ArrayLike, value: ArrayLike,
-    draws: int = DRAWS, seed: int = SEED, name: str = "kendall_w_of_sets",
-) -> Figure:  # fmt: skip
-    """Return the mean of Kendall's W over sets of objects that are ranked together.
+def kendall_w_of_sets(ratings: Ratings, *, draws: int = DRAWS, seed: int = SEED) -> Figure:
+    """Return the mean of Kendall's W over groups whose systems are ranked together.
 
-    One row for each rating (length n): the set (group) it belongs to, the rater, the object (such
-    as the system), and the value. A rater counts for a set if they rated all of it; a set counts if
-    two raters do. Sets in which every rater tied everything have no W and are counted. Interval:
-    bootstrap over raters and sets; a rater who is drawn twice doesn't count as agreeing with
-    themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
+    A rater counts for a group, a set, if they rated all of it; a set counts if two raters do. Sets
+    in which every rater tied everything have no W and are counted. Interval: bootstrap over raters
+    and sets; a rater who is drawn twice doesn't count as agreeing with themselves. Undefined:
+    no_data, raters_unknown, no_overlap, no_variation.
     """
-    method = f"{_W}+over_sets"
-    if rater is None:
+    name, method = _W, f"{_W}+over_sets"
+    if ratings.rater is None:
         return undefined(name, Reason.RATERS_UNKNOWN, method=method)
     rows = pd.DataFrame(
-        {"group": np.asarray(group), "rater": np.asarray(rater), "object": np.asarray(object_),
-         "value": np.asarray(value, dtype=np.float64)}
+        {"group": ratings.get("group"), "rater": ratings.rater, "object": ratings.get("system"),
+         "value": ratings.value}
     ).dropna()  # fmt: skip
     if rows.empty:
         return undefined(name, Reason.NO_DATA, method=method)
@@ -170,19 +167,18 @@ def _rank_sets(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairwise_correlation(
-    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, kind: Kind = "spearman",
-    input: ArrayLike | None = None, shared: int = SHARED, draws: int = DRAWS, seed: int = SEED,
-    name: str = "",
-) -> Figure:  # fmt: skip
+    ratings: Ratings, kind: Kind, *, shared: int = SHARED, draws: int = DRAWS, seed: int = SEED
+) -> Figure:
     """Return the mean correlation of pairs of raters that share `shared` units or more.
 
-    Arguments as for `alpha`. A pair in which one rater never varies has none and is counted apart
+    A pair in which one rater never varies has none and is counted apart
     from the "rater_pairs" that the mean is of. Of more than 400 pairs those that share most are
     used. Interval: bootstrap over inputs, for these raters, with fewer draws where pairs are many
     (see details). Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
-    data = code(unit=unit, value=value, rater=rater, block=input)
-    name, method = name or f"mean_{kind}", f"{METHODS[kind]}+over_rater_pairs"
+    data = code(ratings)
+    name = "pairwise_tau_b" if kind == "kendall" else f"pairwise_{kind}"
+    method = f"{METHODS[kind]}+over_rater_pairs"
     reason = find_gap(data)
     if data.rater is None and reason is not Reason.NO_DATA:
         reason = Reason.RATERS_UNKNOWN

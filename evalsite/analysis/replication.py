@@ -25,7 +25,8 @@ from evalsite.analysis.bootstrap import METHOD, METHOD_ITEMS, draws_for, two_way
 from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.correlation import METHODS, Kind, correlate, steady
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.resample import DRAWS, SEED, describe_draws
+from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.resample import NO_DRAWS, SEED, describe_draws
 
 CV_STAR = "cv_star"
 FEW_SYSTEMS = 10  # below this, a correlation over systems has an interval but no p
@@ -85,7 +86,7 @@ class Twice:
 
 def score_twice(
     first: pd.DataFrame, second: pd.DataFrame, *, low: float = 0.0, is_log: bool = False,
-    seed: int = SEED, draws: int | None = None,
+    seed: int = SEED,
 ) -> Twice:  # fmt: skip
     """Return the scores of the systems in common, each study's from all of its own ratings.
 
@@ -100,16 +101,16 @@ def score_twice(
     column = rows.system.map(place).to_numpy(np.int64) + len(systems) * rows.study.to_numpy()
     is_known = bool(rows.rater.notna().all())
     who = rows.rater if is_known else np.zeros(len(rows))
+    value = value.to_numpy(np.float64)
     order, (who_code, block_code, _) = canonical_rows(
-        value.to_numpy(np.float64), np.asarray(who), rows.block.to_numpy(), column
+        value, np.asarray(who), rows.block.to_numpy(), column
     )
-    draws = draws or draws_for(len(rows))
+    draws = draws_for(len(rows))
     means, drawn = np.zeros(0), np.zeros((draws, 0))
     if len(rows):
-        means, drawn = two_way_means(
-            who_code if is_known else None, block_code, column[order],
-            value.to_numpy(np.float64)[order], draws=draws, seed=seed,
-        )  # fmt: skip
+        ratings = Ratings(value=value[order], rater=who_code if is_known else None,
+                          block=block_code, system=column[order])  # fmt: skip
+        means, drawn = two_way_means(ratings, draws=draws, seed=seed)
     n = {"systems": len(systems)}
     if all("answer" in part for part in parts):
         # each answer has two rows
@@ -204,15 +205,15 @@ def correlate_scores(twice: Twice, kind: Kind) -> Figure:
     if not twice.systems:
         return undefined(name, Reason.NOTHING_IN_COMMON, method=METHODS[kind], n={"systems": 0})
     first, second = steady(twice.first), steady(twice.second)
-    figure = correlate(x=first, y=second, kind=kind, by="none", name=name)
+    figure = correlate(first, second, kind, resampling=NO_DRAWS)
     n = {key: number for key, number in twice.n.items() if key != "raters"}
     known = {key: value for key, value in figure.details.items() if key != "blocks"}
     known["transform"] = "ln" if twice.is_log else "none"
     if figure.value is None:
-        return replace(figure, n=n, details=known)
+        return replace(figure, name=name, n=n, details=known)
     if len(twice.systems) < FEW_SYSTEMS:
         known.pop("p", None)
-    figure = replace(figure, n=n, details=known)
+    figure = replace(figure, name=name, n=n, details=known)
     return _add_interval(figure, _correlate_rows(twice, kind), twice)
 
 
@@ -257,7 +258,7 @@ def _add_interval(figure: Figure, drawn: Floats, twice: Twice) -> Figure:
 
 def agree_across(
     first: pd.DataFrame, second: pd.DataFrame, *, level: Level, is_log: bool = False,
-    draws: int = DRAWS, seed: int = SEED,
+    seed: int = SEED,
 ) -> list[Figure]:  # fmt: skip
     """Return Krippendorff's alpha on the outputs that both studies rated.
 
@@ -278,8 +279,9 @@ def agree_across(
     parts = [rows, rows[rows.study == 0], rows[rows.study == 1]]
     figures = [
         alpha(
-            unit=part.unit, rater=part.rater if part.rater.notna().all() else None,
-            value=part.value, input=part.block, level=level, name=name,
+            Ratings(unit=part.unit, rater=part.rater if part.rater.notna().all() else None,
+                    value=part.value, block=part.block),
+            level, name=name,
         )
         for name, part in zip(names, parts, strict=False)
     ]  # fmt: skip
@@ -288,8 +290,9 @@ def agree_across(
     )
     figures.append(
         alpha(
-            unit=scores.unit, rater=scores.study, value=steady(scores.value.to_numpy()),
-            input=scores.block, level="interval", name=names[-1],
+            Ratings(unit=scores.unit, rater=scores.study, block=scores.block,
+                    value=steady(scores.value.to_numpy())),
+            "interval", name=names[-1],
         )
     )  # fmt: skip
     if not is_log:

@@ -28,6 +28,17 @@ Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Resampling:
+    """How often to draw, and from which seed; no draws: no interval."""
+
+    draws: int = DRAWS
+    seed: int = SEED
+
+
+MANY_DRAWS, NO_DRAWS = Resampling(), Resampling(draws=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spread:
     """What the draws of one figure say: a percentile interval and standard errors."""
 
@@ -77,23 +88,23 @@ def jackknife(statistic: Statistic, n_blocks: int, *, width: int = 0) -> tuple[F
     return np.concatenate(drawn), parts
 
 
-def percentiles(drawn: Floats, level: float = LEVEL) -> tuple[float | None, float | None]:
+def percentiles(drawn: Floats) -> tuple[float | None, float | None]:
     """Return the percentile interval of the defined draws; None where there are none."""
     defined = drawn[~np.isnan(drawn)]
     if not defined.size:
         return None, None
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
-def describe_draws(drawn: Floats, value: float, level: float = LEVEL) -> Spread:
+def describe_draws(drawn: Floats, value: float) -> Spread:
     """Return interval and standard error of a figure from its value and its draws (a flat array).
 
     Draws that are all, or nearly all, equal don't tell how far off the figure may be: then there is
     no interval. Draws of a handful of ratings may all be on one side of the value: then the
     interval ends at it.
     """
-    low, high = percentiles(drawn, level)
+    low, high = percentiles(drawn)
     defined = drawn[~np.isnan(drawn)]
     details: dict[str, Any] = {"interval": "bootstrap", "draws": len(drawn)}
     if low is not None and high is not None and high - low <= _ROUNDING * max(1.0, abs(low)):
@@ -108,10 +119,7 @@ def describe_draws(drawn: Floats, value: float, level: float = LEVEL) -> Spread:
     return Spread(low=low, high=high, details=details)
 
 
-def spread(
-    statistic: Statistic, n_blocks: int, *, draws: int, seed: int, level: float = LEVEL,
-    width: int = 0,
-) -> Spread:  # fmt: skip
+def spread(statistic: Statistic, n_blocks: int, *, draws: int, seed: int, width: int = 0) -> Spread:
     """Return the bootstrap interval of a figure, and the jackknife's for comparison.
 
     Hughes (2022) finds the bootstrap of alpha short at small samples and the jackknife's variance
@@ -122,7 +130,7 @@ def spread(
         return Spread(low=None, high=None, details={"interval": why})
     whole = float(statistic(np.ones((1, n_blocks)))[0])
     interval = describe_draws(
-        bootstrap(statistic, n_blocks, draws=draws, seed=seed, width=width), whole, level
+        bootstrap(statistic, n_blocks, draws=draws, seed=seed, width=width), whole
     )
     left, parts = jackknife(statistic, n_blocks, width=width)
     left = left[~np.isnan(left)]
@@ -130,7 +138,7 @@ def spread(
         error = float(np.sqrt((parts - 1) / parts * ((left - left.mean()) ** 2).sum()))
         if error <= _ROUNDING:
             return interval
-        reach = float(stats.t.ppf((1 + level) / 2, parts - 1)) * error
+        reach = float(stats.t.ppf((1 + LEVEL) / 2, parts - 1)) * error
         interval.details.update(
             se_jackknife=error, jackknife_low=whole - reach, jackknife_high=whole + reach,
             jackknife_parts=parts,

@@ -1,7 +1,6 @@
 """The ratings of one criterion in the form that comparisons use, and what their design allows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ from scipy import sparse
 
 from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.figure import Cautions
+from evalsite.analysis.ratings import Ratings
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -66,33 +66,24 @@ def renumber(codes: Codes) -> Codes:
     return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.int64)
 
 
-def read_scores(
-    *,
-    group: Any,
-    system: Any,
-    value: Any,
-    rater: Any | None,
-    cluster: Any | None = None,
-    is_log: bool = False,
-) -> Scores:
-    """Return the ratings of one criterion, from columns (n,) of names and numbers; rows without a
-    value are left out.
+def read_scores(ratings: Ratings, *, is_log: bool = False) -> Scores:
+    """Return the ratings of one criterion; rows without a value are left out.
 
-    `rater` None: unknown. `is_log`: values are magnitudes, and their natural logarithms are
-    compared. ValueError: a magnitude of 0 or less.
+    The blocks of the ratings are clusters; without them, groups are resampled. `is_log`: values are
+    magnitudes, and their natural logarithms are compared. ValueError: a magnitude of 0 or less.
     """
-    values = np.asarray(value, dtype=np.float64)
+    values, rater, block = ratings.value, ratings.rater, ratings.block
     is_known = np.isfinite(values)
     values = values[is_known]
     if is_log:
         if (values <= 0).any():
             raise ValueError("A magnitude must be above 0; leave out the ratings that are not.")
         values = np.log(values)
-    names = pd.Series(system).astype(str).to_numpy()[is_known]
+    names = pd.Series(ratings.get("system")).astype(str).to_numpy()[is_known]
     systems, codes = np.unique(names, return_inverse=True)
-    groups = pd.Series(group).to_numpy()[is_known]
-    blocks = groups if cluster is None else pd.Series(cluster).to_numpy()[is_known]
-    who = np.zeros(len(values)) if rater is None else pd.Series(rater).to_numpy()[is_known]
+    groups = ratings.get("group")[is_known]
+    blocks = groups if block is None else block[is_known]
+    who = np.zeros(len(values)) if rater is None else rater[is_known]
     rows, (who_code, group_code, block_code, _) = canonical_rows(
         values, who, groups, blocks, codes.astype(np.int64)
     )
@@ -106,7 +97,7 @@ def read_scores(
         value=values[rows],
         row=np.flatnonzero(is_known)[rows],
         is_log=is_log,
-        has_clusters=cluster is not None,
+        has_clusters=block is not None,
     )
 
 

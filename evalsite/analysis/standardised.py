@@ -6,46 +6,12 @@ included (Westfall, Kenny and Judd 2014), so studies with other numbers of rater
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
 from math import sqrt
 from typing import Any
 
-import numpy as np
-
-from evalsite.analysis.figure import REML as METHOD
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.scores import read_scores
 
 RESIDUAL = "residual"
-_SHORT = {
-    "rater": "rater", "group": "item", "cluster": "cluster", "group:system": "is",
-    "cluster:system": "cs", "rater:system": "rs", "rater:group": "ri", RESIDUAL: "Residual",
-}  # fmt: skip
-
-
-def describe_effects(
-    *, rater: Any, item: Any, system: Any, value: Any, cluster: Any = None
-) -> dict[str, Any]:
-    """Return `sd_total`, the `share` of each variance, and for each of the `pairs`, second minus
-    first, `d` with `low` and `high`, of ratings as columns (n,); {} where there is no model."""
-    data = read_scores(rater=rater, group=item, system=system, value=value, cluster=cluster)
-    mixed = fit_mixed(data)
-    if mixed.fit is None:
-        return {}
-    unit, pairs = np.eye(len(data.systems)), {}
-    for i, j in combinations(range(len(data.systems)), 2):
-        estimate, se, df = mixed.fit.contrast(unit[j] - unit[i])
-        figure = t_figure(
-            "difference", estimate=estimate, se=se, df=df, method=METHOD, n=data.counts()
-        )
-        details = add_effect(figure, mixed.facts).details
-        pairs[f"{data.systems[j]}-{data.systems[i]}"] = {
-            "d": details.get("d"), "low": details.get("d_low"), "high": details.get("d_high"),
-        }  # fmt: skip
-    share = {_SHORT[term]: value for term, value in share_variances(mixed.facts).items()}
-    return {"sd_total": find_total_sd(mixed.facts), "share": share, "pairs": pairs}
 
 
 def share_variances(model: Mapping[str, Any], times: float = 1.0) -> dict[str, float]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.figure import make_note
+from evalsite.analysis.ratings import Ratings
 from evalsite.lib.rating_columns import (
     DECISION_WORDS,
     DIRECTIONS,
@@ -236,6 +237,13 @@ class Table:
     def rater(self) -> pd.Series | None:
         """Who rated, or None where participants are no persons."""
         return self.rows.participant if self.raters_known else None
+
+    def ratings(self, value: Any, unit: str = "output") -> Ratings:
+        """Return the columns that statistics take. `value`: a number for each row; `unit`: the
+        column of what raters agree on."""
+        rows = self.rows
+        return Ratings(value=value, unit=rows[unit], rater=self.rater, group=rows.group,
+                       block=rows.block, system=rows.system)  # fmt: skip
 
     def of(self, criterion: str) -> "Table":
         """Return the ratings of one criterion."""

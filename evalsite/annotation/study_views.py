@@ -30,7 +30,6 @@ from evalsite.annotation.running import (  # noqa: F401 (pages that register the
     quota_views,
     read_views,
     setup_views,
-    stop_views,
     work_page,
 )
 from evalsite.annotation.running.launch import (

@@ -17,7 +17,6 @@ from django.db.models.functions import RowNumber
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.exports.comment_rows import make_comment_rows
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
-from evalsite.exports.kind_columns import comment_column
 from evalsite.exports.rows import (
     PAGE,
     Group,
@@ -34,7 +33,6 @@ from evalsite.exports.selection import Selection
 from evalsite.exports.simple_rows import make_simple_rows
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA, Scale
-from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Origin
 from evalsite.studies.gold import Gold
 from evalsite.studies.item_numbers import ItemNumbers
@@ -169,18 +167,6 @@ class RatingRow(NamedTuple):
             self.answer.item_id, self.output_pk, score.criterion, score.turn, score.part,
             score.value, score.text, score.detail,
         )  # fmt: skip
-
-
-class WideRow(NamedTuple):
-    """A row of ratings_wide.csv: all that one participant said of one output, or of an item."""
-
-    answer: Answer
-    number: int
-    system: str
-    values: Mapping[str, str]
-    standard: int | None
-    comparison: Comparison
-    turn: int = 0
 
 
 class MarkRow(NamedTuple):
@@ -372,11 +358,6 @@ class AnswerReader:
         better = asked.direction if asked else ""
         return Score(scale, criterion, value, typed, standard, comparison, better=better)
 
-    def read_wide(self) -> Iterator[Group]:
-        """Rows of ratings_wide.csv: by annotation, then output as uploaded."""
-        for answer, ratings in self.read_ratings():
-            yield answer, _spread(answer, ratings, self._criteria)
-
     def read_simple(self) -> Iterator[Group]:
         """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
         of_output = any(criterion.per_output for criterion in self.study.config.criteria)
@@ -430,44 +411,6 @@ class AnswerReader:
                             for _, position, system, *mark in rows
                         ],
                     )
-
-
-def _spread(
-    answer: Answer, ratings: Sequence[RatingRow], criteria: Mapping[str, Criterion]
-) -> list[WideRow]:
-    """Make rows of ratings: one for each output or turn that is rated, one for what is of none."""
-    found: defaultdict[tuple[int, int], list[RatingRow]] = defaultdict(list)
-    for rating in ratings:
-        found[rating.number, rating.turn].append(rating)
-    return [
-        WideRow(
-            answer,
-            number,
-            rows[0].system,
-            _write_cells(rows, criteria),
-            next((score.standard for *_, score in rows if score.standard is not None), None),
-            max(score.comparison for *_, score in rows),
-            turn,
-        )
-        for (number, turn), rows in sorted(found.items())
-    ]
-
-
-def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -> dict[str, str]:
-    """Write the cells of a wide row, by the name of the column."""
-    cells: dict[str, str] = {}
-    own: dict[str, list[AnswerRow]] = {}
-    for row in rows:
-        score = row.score
-        if score.part == COMMENT:
-            cells[comment_column(score.criterion)] = score.text
-        elif score.comparison.outcome:
-            cells[score.criterion] = score.comparison.preferred or score.comparison.outcome
-        elif score.criterion in criteria:
-            own.setdefault(score.criterion, []).append(row.stored)
-        else:
-            cells[score.criterion] = "" if score.value is None else str(score.value)
-    return cells | {key: criteria[key].scale.write_cell(some) for key, some in own.items()}
 
 
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:

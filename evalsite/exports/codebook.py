@@ -55,7 +55,7 @@ def write_chapters(chapters: Iterable[Chapter]) -> str:
 
 def _fit(column: Column, config: Instrument, file: str, misread: str) -> Column:
     """Return the column with the criteria, values and ids of this study, where they apply."""
-    if file == "metrics":
+    if file == "metrics" or (file == "judge_labels" and column.name != "criterion"):
         return column
     if column.name == "item_no" and misread:
         return replace(column, meaning=f"{column.meaning} {misread}")

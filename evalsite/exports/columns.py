@@ -1,6 +1,5 @@
 """Every column of every exported file, in order, declared once. Shared ones are in `column.py`."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -28,7 +27,6 @@ from evalsite.exports.column import (
     TIMES,
     VERSION,
     WHOLE,
-    WITHHELD,
     YES_NO,
     Column,
     name_output,
@@ -40,11 +38,8 @@ from evalsite.exports.column import (
 from evalsite.exports.comment_rows import COMMENTS
 from evalsite.exports.kind_columns import (
     MORE_OF_RATINGS,
-    TURN,
-    comment_column,
-    describe_criterion,
 )
-from evalsite.exports.people_columns import METRICS, PARTICIPANTS
+from evalsite.exports.people_columns import JUDGE_LABELS, METRICS, PARTICIPANTS
 from evalsite.exports.simple_columns import list_simple_columns
 from evalsite.instruments.scales import installed_scales
 from evalsite.instruments.schema import Instrument
@@ -193,47 +188,6 @@ def _list_rating_columns(config: Instrument) -> tuple[Column, ...]:
         )
         for column in columns
     )
-
-
-# --- ratings_wide.csv: one column for each criterion ----------------------------------------
-
-# what ratings.csv says of one rating alone
-_OF_ONE_RATING = frozenset(
-    {"scale", "scale_min", "scale_max", "better", "value", "label", "value_typed", "log_ratio",
-     "preferred", "outcome", "file_row"}
-)  # fmt: skip
-
-
-def _list_wide_columns(config: Instrument) -> tuple[Column, ...]:
-    """List the columns of ratings.csv, with the criteria where that has what is rated."""
-    left_out = set(_OF_ONE_RATING)
-    if not any(criterion.per_output for criterion in config.criteria):
-        left_out |= {"system", "output_id", "place"}
-    if not any(criterion.scale.compares for criterion in config.criteria):
-        left_out |= {"system_1", "system_2", "shown_first"}
-    if not any(criterion.scale.has_standard for criterion in config.criteria):
-        left_out |= {"standard"}
-    columns: list[Column] = []
-    for column in RATINGS:
-        if column.name == "criterion":
-            columns += _describe_criteria(config)
-        elif column.name not in left_out:
-            # a row is no single rating: nothing repeats by its value
-            columns.append(replace(column, of="row") if column.of == "score" else column)
-    return (*columns, TURN) if config.asks_turns else tuple(columns)
-
-
-def _describe_criteria(config: Instrument) -> Iterator[Column]:
-    for criterion in config.criteria:
-        yield describe_criterion(criterion)
-    for criterion in config.criteria:
-        if criterion.comment:
-            name = comment_column(criterion.key)
-            yield Column(
-                name, TEXT, f"The comment on {criterion.label}. Read it before you share the file.",
-                missing="nothing was written", of="row", withheld=WITHHELD,
-                cell=lambda row, name=name: row.values.get(name, ""),  # type: ignore[misc]
-            )  # fmt: skip
 
 
 # --- annotations.csv and highlights.csv -----------------------------------------------------
@@ -402,7 +356,7 @@ def _write_input(cell: object) -> str:
 
 
 # what participants wrote or did
-_OF_PEOPLE = {"ratings", "ratings_wide", "annotations", "highlights", "participants"}
+_OF_PEOPLE = {"ratings", "annotations", "highlights", "participants"}
 # what is joined with the file for a quick look
 _NUMBERED = {"ratings", "annotations", "items"}
 
@@ -411,7 +365,6 @@ def list_files(config: Instrument, *, asks_to_share: bool = False) -> dict[str, 
     """List the data files that a study of this protocol has, with their columns in order."""
     files = {
         "ratings": _list_rating_columns(config),
-        "ratings_wide": _list_wide_columns(config),
         "annotations": ANNOTATIONS,
         "items": _list_item_columns(config),
         "highlights": HIGHLIGHTS,
@@ -436,7 +389,8 @@ def list_downloads(
     files = list_files(config, asks_to_share=asks_to_share)
     share = (MAY_SHARE,) if asks_to_share else ()
     return {
-        "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files
+        "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
+        "judge_labels": JUDGE_LABELS,
     }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
-"""Columns of participants.csv and metrics.csv."""
+"""Columns of participants.csv, metrics.csv and judge_labels.csv."""
 
 from dataclasses import replace
+from typing import Any
 
 from evalsite.exports.column import (
     EXCLUDED,
@@ -110,3 +111,46 @@ METRICS = (
         allowed="higher, lower",
     ),
 )  # fmt: skip
+
+JUDGE_LABELS = (
+    Column(
+        "item", ID, "The input that was judged: an item as in items.csv, or one that the study "
+        "doesn't have.",
+    ),
+    Column("criterion", ONE_OF, "The criterion that the label is of."),
+    Column("judge", TEXT, "The judge, a model that rates. It is no participant."),
+    Column("prompt_version", TEXT, "The version of its prompt: each is a judge of its own.",
+           missing="the file names none"),
+    Column("system", TEXT, "The system that produced the output.",
+           missing="the label is a preference",
+           cell=lambda label: "" if label.other_system else label.system),
+    Column("value", NUMBER, "What the judge said: a number, or the key of an option. Of a "
+           "preference how strong it is.",
+           missing="neither of the two is preferred",
+           cell=lambda label: label.option if label.value is None else _write_strength(label)),
+    Column("system_1", TEXT, "Of a preference the system whose name comes first.",
+           missing="the label is of one output",
+           cell=lambda label: label.system if label.other_system else ""),
+    Column("system_2", TEXT, "Of a preference the other system.",
+           missing="the label is of one output", cell=lambda label: label.other_system),
+    Column("preferred", TEXT, "The system that the judge prefers, or tie, both_good, both_bad.",
+           missing="the label is of one output", cell=lambda label: _name_preferred(label)),
+    Column("order", WHOLE, "Which of the two systems the judge was shown first.", allowed="1, 2",
+           missing="not known", cell=lambda label: label.order or ""),
+    Column("run", TEXT, "The run, where a judge rated several times.", missing="one run"),
+    Column("reason", TEXT, "What the judge wrote.", missing="it gave no reason"),
+)  # fmt: skip
+
+
+def _write_strength(label: Any) -> str:
+    if label.other_system:
+        return write_score(abs(label.value)) if label.value else ""
+    return write_score(label.value)
+
+
+def _name_preferred(label: Any) -> str:
+    if not label.other_system:
+        return ""
+    if not label.value:
+        return label.option or "tie"
+    return str(label.other_system if label.value > 0 else label.system)

@@ -1,7 +1,7 @@
 """Rows of the exported files, in a fixed order and with flat memory.
 
 They come in groups: what some rows share, and these rows. A group of ratings is an annotation with
-its ratings (see `answers.py`); items, participants and metrics are separate groups.
+its ratings (see `answers.py`); items, participants, metrics and labels are separate groups.
 """
 
 from array import array
@@ -18,7 +18,7 @@ from django.db.models.functions import Cast, Coalesce
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.selection import Selection
-from evalsite.imports.models import MetricScore
+from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import Scale
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
@@ -224,3 +224,30 @@ def read_metrics(study: Study) -> Iterator[Group]:
         for row in sorted(group):
             score = ScoreRow(*row)
             yield score, (score,)
+
+
+class LabelRow(NamedTuple):
+    """A row of judge_labels.csv."""
+
+    item: str
+    criterion: str
+    judge: str
+    prompt_version: str
+    system: str
+    other_system: str
+    order: int
+    run: str
+    value: float | None
+    option: str
+    reason: str
+
+
+def read_judge_labels(study: Study) -> Iterator[Group]:
+    """Rows of judge_labels.csv, by judge and file, as they were uploaded."""
+    labels = JudgeLabel.objects.filter(file__study=study)
+    fields = ("item_key", "criterion", "judge__name", "judge__prompt_version", "system",
+              "other_system", "order", "run", "value", "option", "reason")  # fmt: skip
+    ordered = labels.order_by("judge_id", "pk")
+    for row in ordered.values_list(*fields).iterator(chunk_size=PAGE):
+        label = LabelRow(*row)
+        yield label, (label,)

@@ -1,7 +1,7 @@
 """Data out: files that hold exactly what was entered, of one moment, with a checksum in the log."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from tempfile import TemporaryFile
@@ -18,19 +18,25 @@ from evalsite.exports.answers import AnswerReader
 from evalsite.exports.blocks import write_blocks
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.comment_rows import list_written
-from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
+from evalsite.exports.rows import (
+    Group,
+    read_items,
+    read_judge_labels,
+    read_metrics,
+    read_participants,
+)
 from evalsite.exports.selection import Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
-from evalsite.imports.models import MetricScore
+from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
-from evalsite.studies.summary_lines import count_of, name_start
+from evalsite.studies.summary_lines import count_of, name_of_file
 
 SIMPLE = "ratings_simple"
-# origins that names of files tell
+# origins that the page tells
 _NAMED = (Origin.SIMULATED, Origin.IMPORTED)
 # what the file for a quick look holds: what results count, and beside it, marked, what is excluded
 _RESULTS: dict[str, Any] = {
@@ -159,11 +165,12 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
             return read_participants(study, choice)
         case "metrics":
             return read_metrics(study)
+        case "judge_labels":
+            return read_judge_labels(study)
     reader = AnswerReader(study, choice.selection)
     return {
         SIMPLE: reader.read_simple,
         "ratings": reader.read_ratings,
-        "ratings_wide": reader.read_wide,
         "annotations": reader.read_annotations,
         "highlights": reader.read_highlights,
         "comments": reader.read_comments,
@@ -184,25 +191,41 @@ def record_export(
     )
 
 
+_EXCLUDED = {"out": "without excluded ones", "only": "excluded ones only"}
+
+
+def describe_export(detail: Mapping[str, Any]) -> str:
+    """Describe which file the log means, and which rows of it."""
+    parts = [
+        str(detail.get("file", "")),
+        f"status {detail['status']}" if detail.get("status") else "",
+        f"{detail['kind']} items" if detail.get("kind") else "",
+        f"origin {detail['origin']}" if detail.get("origin") else "",
+        _EXCLUDED.get(str(detail.get("excluded")), ""),
+        f"from {detail['since']}" if detail.get("since") else "",
+        f"until {detail['until']}" if detail.get("until") else "",
+        "pilot answers included" if detail.get("with_pilot") else "",
+        "for spreadsheets" if detail.get("for_spreadsheets") else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
 # --- names and marks --------------------------------------------------------------------------
 
 
 def name_file(study: Study, choice: Choice) -> str:
-    """Return a name for the download: study, “simulated”, “imported”, file and choice.
-
-    The two words are in it only if a row of this very file is simulated or imported.
-    """
-    parts = [name_start(study)]
-    parts += [origin for origin in _NAMED if _has_rows_of(origin, study, choice)]
-    parts += [choice.file, *choice.name_parts()]
+    """Return a name for the download: study, “simulated” if a row is, file and choice."""
+    parts = [choice.file, *choice.name_parts()]
     # an exact CSV and a guarded one differ, and must not be taken for each other
     parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
-    return f"{'-'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    file = f"{'_'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    return name_of_file(study, file, is_simulated=_has_simulated_rows(study, choice))
 
 
-def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
+def _has_simulated_rows(study: Study, choice: Choice) -> bool:
+    origin = Origin.SIMULATED
     match choice.file:
-        case "items" | "metrics":
+        case "items" | "metrics" | "judge_labels":
             return False
         case "participants":
             return choice.find_participants(study).filter(origin=origin).exists()
@@ -288,6 +311,8 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
             yield choice.find_participants(study)
         case "metrics":
             yield MetricScore.objects.filter(file__study=study)
+        case "judge_labels":
+            yield JudgeLabel.objects.filter(file__study=study)
         case "annotations":
             yield choice.find_annotations(study)
         case "highlights":
@@ -297,7 +322,7 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
         case _:
-            yield from _find_wide(study, choice)
+            yield from _find_simple(study, choice)
 
 
 def _find_ratings(study: Study, choice: Choice) -> RatingQuerySet:
@@ -312,10 +337,10 @@ def _find_comments(study: Study, choice: Choice) -> tuple[QuerySet[Any], QuerySe
     return texts, choice.selection.find_annotations(study).order_by().exclude(note="")
 
 
-def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
-    """Return a row for each output that is rated, and one for what is said of an item.
+def _find_simple(study: Study, choice: Choice) -> Iterator[Any]:
+    """Return a row for each output that is rated, or for each item where no output is.
 
-    For a quick look what is said of an item is in the rows of its outputs, if it has some.
+    What is said of an item is in the rows of its outputs, if it has some.
     """
     ratings = _find_ratings(study, choice).without_marks()
     of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
@@ -323,5 +348,5 @@ def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
     parts = ["annotation", Value("/"), "output"]
     parts += [Value("/"), "turn"] if study.config.asks_turns else []
     yield of_outputs, Concat(*parts, output_field=TextField())
-    if of_item and (choice.file != SIMPLE or len(of_item) == len(study.config.criteria)):
+    if of_item and len(of_item) == len(study.config.criteria):
         yield ratings.filter(criterion__in=of_item), "annotation"

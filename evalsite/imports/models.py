@@ -1,4 +1,5 @@
-"""Files that wait for a decision, and the scores of metrics that came in files."""
+"""Files that wait for a decision, and the scores of metrics and labels of judges that came in
+files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ class Upload(models.Model):
         ITEMS = "items"
         RATINGS = "ratings"
         METRICS = "metrics"
+        JUDGES = "judges"
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # empty before there is a study: then it belongs to the person who uploaded it
@@ -150,3 +152,98 @@ class MetricScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} {self.value}"
+
+
+class JudgeFile(models.Model):
+    """An uploaded file of labels that judges, which are models that rate, gave."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_files")
+    file_name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    # what the researcher confirmed at import, such as rows left out: plain data, one dict a step
+    import_notes = models.JSONField(default=list, blank=True)
+    uploaded_at = models.DateTimeField(default=now)
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["uploaded_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "sha256"], name="same_judge_file_once_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class Judge(models.Model):
+    """A judge of a study: a name, and the version of its prompt; another prompt is another judge.
+
+    What a certificate needs is asked when its first labels have come, and may stay empty.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judges")
+    name = models.CharField(max_length=100)
+    prompt_version = models.CharField(max_length=100, blank=True)
+    version = models.CharField(max_length=200, blank=True)  # of the model
+    prompt = models.TextField(blank=True)
+    prompt_sha256 = models.CharField(max_length=64, blank=True)
+    settings = models.CharField(max_length=500, blank=True)
+    judged_on = models.DateField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name", "prompt_version"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "name", "prompt_version"], name="one_judge_per_name_and_prompt"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}, prompt {self.prompt_version}" if self.prompt_version else self.name
+
+
+class JudgeLabel(models.Model):
+    """What a judge said of an output on one question, or of two outputs of one input.
+
+    Inputs and systems are names: a label of an input that nobody rated needs no item. Of a pair
+    both systems, in alphabetical order; what isn't known is an empty text or 0.
+    """
+
+    file = models.ForeignKey(JudgeFile, on_delete=models.CASCADE, related_name="labels")
+    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="labels")
+    criterion = models.CharField(max_length=100)
+    item_key = models.CharField(max_length=200)
+    system = models.CharField(max_length=200)
+    other_system = models.CharField(max_length=200, blank=True)
+    # 1: the first of the two systems was shown first; 2: the second; 0: not known
+    order = models.PositiveSmallIntegerField(default=0)
+    run = models.CharField(max_length=100, blank=True)
+    # of a pair above 0 where `other_system` is preferred
+    value = models.FloatField(null=True)
+    option = models.CharField(max_length=200, blank=True)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(value__isnull=False) | ~Q(option=""),
+                name="labels_have_a_value_or_an_option",
+            ),
+            models.CheckConstraint(condition=Q(order__lte=2), name="labels_have_a_known_order"),
+            models.CheckConstraint(
+                condition=Q(other_system="") | Q(other_system__gt=models.F("system")),
+                name="labels_of_pairs_have_systems_in_order",
+            ),
+            models.UniqueConstraint(
+                fields=[
+                    "judge", "criterion", "item_key", "system", "other_system", "order", "run",
+                ],
+                name="one_label_per_judge_and_output",
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.criterion} {self.item_key} {self.system}"

@@ -11,9 +11,17 @@ from django.views.decorators.http import require_http_methods
 from evalsite.annotation.models import Annotation
 from evalsite.operations.retention import erase_person
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 
+@study_page(
+    "people/<str:pseudonym>/erase/",
+    name="person-erase",
+    role=Membership.Role.OWNER,
+    within="study-people",
+    # people may ask for it when the study was put away long ago
+    is_reading=True,
+)
 @require_http_methods(["GET", "HEAD", "POST"])
 def erase(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase:
     """Show what erasing this person deletes, and do it."""
@@ -32,16 +40,3 @@ def erase(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBas
         "answers": Annotation.objects.given().filter(participant=person).count(),
     }
     return TemplateResponse(request, "studies/erase_person.html", context)
-
-
-study_views = [
-    StudyView(
-        path="people/<str:pseudonym>/erase/",
-        name="person-erase",
-        view=erase,
-        role=Membership.Role.OWNER,
-        within="study-people",
-        # people may ask for it when the study was put away long ago
-        is_reading=True,
-    ),
-]

@@ -1,5 +1,8 @@
 """Staff pages: a round's files for its platform, which name people by their ids."""
 
+from typing import Any
+
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,10 +13,9 @@ from django.views.decorators.http import require_POST
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.csv_download import send_csv
-from evalsite.participants.models import Recruitment
+from evalsite.participants.models import ItemSet, Recruitment, Visit
 from evalsite.quality.pay import mark_paid
 from evalsite.quality.pay_files import PayFile, count_left_out, write_block_list, write_files
-from evalsite.quality.pay_views import read_ids
 from evalsite.quality.platform_exports import (
     Joined,
     apply_statuses,
@@ -22,8 +24,40 @@ from evalsite.quality.platform_exports import (
     read_table,
 )
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import may_see_identities, study_page
 from evalsite.studies.summary_lines import count_of, format_money, name_start
+
+_EDITOR = Membership.Role.EDITOR
+
+
+class MarkForm(forms.Form):
+    """What a text to paste named: sets, bonuses of sets, and bonuses of visits."""
+
+    set = forms.ModelMultipleChoiceField(ItemSet.objects.none(), required=False)
+    bonus = forms.ModelMultipleChoiceField(ItemSet.objects.none(), required=False)
+    visit = forms.ModelMultipleChoiceField(Visit.objects.none(), required=False)
+
+    def __init__(self, data: Any, *, recruitment: Recruitment) -> None:
+        super().__init__(data)
+        sets = ItemSet.objects.filter(study=recruitment.study_id)
+        self.fields["set"].queryset = sets  # type: ignore[attr-defined]
+        self.fields["bonus"].queryset = sets  # type: ignore[attr-defined]
+        self.fields["visit"].queryset = recruitment.visits.all()  # type: ignore[attr-defined]
+
+
+class ExportForm(forms.Form):
+    """A platform's own list of submissions, and the round that it is of."""
+
+    round = forms.IntegerField(
+        min_value=1,
+        max_value=9_999,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"), "Choose a round."
+        ),
+    )
+    file = forms.FileField(
+        allow_empty_file=True, error_messages={"required": "Choose the platform’s file first."}
+    )
 
 
 def _find(request: HttpRequest, study: Study, number: int) -> Recruitment:
@@ -50,6 +84,9 @@ def _record(request: HttpRequest, recruitment: Recruitment, files: list[PayFile]
         )
 
 
+@study_page(
+    "invite/<int:number>/pay/", name="round-pay", role=_EDITOR, within="Pay", is_reading=True
+)
 @require_POST
 def show_files(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     """Show everything to paste on the round's platform; the log keeps who saw it."""
@@ -65,6 +102,9 @@ def show_files(request: HttpRequest, study: Study, number: int) -> HttpResponseB
     return TemplateResponse(request, "quality/pay_files.html", context)
 
 
+@study_page(
+    "invite/<int:number>/pay/<slug:kind>/", name="round-pay-file", role=_EDITOR, is_reading=True
+)
 @require_POST
 def download_file(request: HttpRequest, study: Study, number: int, kind: str) -> HttpResponseBase:
     """Send one of the files as it is pasted: UTF-8, without a mark at its start."""
@@ -77,39 +117,38 @@ def download_file(request: HttpRequest, study: Study, number: int, kind: str) ->
     return send_csv(file.text, name, is_personal=True)
 
 
+@study_page("invite/<int:number>/pay-mark/", name="round-pay-mark", role=_EDITOR)
 @require_POST
 def mark(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     """Mark what one file named as paid: what was decided since stays as it is."""
     recruitment = _find(request, study, number)
-    texts = request.POST.getlist("visit")
-    ids = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19]
-    visits = recruitment.visits.filter(pk__in=ids).values_list("pk", flat=True)
-    marked = mark_paid(
+    form = MarkForm(request.POST, recruitment=recruitment)
+    if not form.is_valid():
+        messages.error(request, "Nothing was marked. Show what to paste again, then mark it.")
+    elif marked := mark_paid(
         study=study,
         by=request.user,
-        set_ids=read_ids(request, "set"),
-        bonus_ids=read_ids(request, "bonus"),
-        visit_ids=list(visits),
-    )
-    if marked:
+        **{f"{name}_ids": [row.pk for row in rows] for name, rows in form.cleaned_data.items()},
+    ):
         messages.success(request, f"{count_of(marked, 'payment')} marked as paid.")
     # what else is to be pasted is one click from there
     return redirect(f"{redirect('admin:study-pay', study.pk).url}#files")
 
 
+@study_page("pay/export/", name="pay-export", role=_EDITOR)
 @require_POST
 def read_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Read a platform's list of submissions: mark who is gone, or give it back filled in."""
-    number = request.POST.get("round", "")
-    if not (number.isascii() and number.isdigit() and len(number) < 5):
-        messages.error(request, "Choose a round.")
+    form = ExportForm(request.POST, request.FILES)
+    if not form.is_valid():
+        faults = [str(fault) for faults in form.errors.values() for fault in faults]
+        messages.error(request, f"Nothing was changed. {' '.join(faults)}")
         return redirect("admin:study-pay", study.pk)
-    recruitment = _find(request, study, int(number))
-    file = request.FILES.get("file")
+    recruitment = _find(request, study, form.cleaned_data["round"])
     try:
-        if file is None or recruitment.adapter.export is None:
-            raise ValidationError("Choose the platform’s file first.", code="no_file")
-        table = read_table(file.read())
+        if recruitment.adapter.export is None:
+            raise ValidationError("This platform has no such file.", code="no_file")
+        table = read_table(form.cleaned_data["file"].read())
         joined = join_table(recruitment, table)
     except ValidationError as error:
         messages.error(request, f"Nothing was changed. {' '.join(error.messages)}")
@@ -145,26 +184,3 @@ def _give_back(request: HttpRequest, recruitment: Recruitment, text: str) -> Htt
     )
     name = f"{name_start(recruitment.study)}_round{recruitment.number}_decided.csv"
     return send_csv(text, name, is_personal=True)
-
-
-_EDITOR = Membership.Role.EDITOR
-
-pay_file_views = [
-    StudyView(path="pay/export/", name="pay-export", view=read_export, role=_EDITOR),
-    StudyView(
-        path="invite/<int:number>/pay/",
-        name="round-pay",
-        view=show_files,
-        role=_EDITOR,
-        within="Pay",
-        is_reading=True,
-    ),
-    StudyView(
-        path="invite/<int:number>/pay/<slug:kind>/",
-        name="round-pay-file",
-        view=download_file,
-        role=_EDITOR,
-        is_reading=True,
-    ),
-    StudyView(path="invite/<int:number>/pay-mark/", name="round-pay-mark", view=mark, role=_EDITOR),
-]

@@ -1,7 +1,8 @@
-"""Staff pages: pay, deciding on sets, answering reviews, and what to paste on a platform."""
+"""Staff pages: pay, deciding on sets, and answering reviews."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -10,12 +11,16 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
+from django.db.models import Case, Q, When
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_guarded
+from evalsite.participants.models import ItemSet, Recruitment
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import (
     LONGEST_TEXT,
@@ -38,19 +43,15 @@ from evalsite.quality.pay import (
 )
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import (
-    StudyView,
-    may_see_identities,
-    move_into_address,
-    read_choice,
-)
-from evalsite.studies.summary_lines import count_of, format_money
+from evalsite.studies.staff_pages import may_see_identities, study_page
+from evalsite.studies.summary_lines import count_of, format_money, name_of_file
 
 INVALID = 422
 PAGE = 50
 # as many sets as can be decided on at once
 _MOST = 500
 State = Approval.State
+_EDITOR = Membership.Role.EDITOR
 LABELS = {state.value: state.label.capitalize() for state in State}
 
 
@@ -76,13 +77,24 @@ def _as_rows(study: Study, sets: Sequence[PaySet]) -> list[PayRow]:
     ]
 
 
+# reviews first, then what waits
+_URGENCY = Case(
+    When(approval__state=State.REVIEW, then=0),
+    When(Q(approval__isnull=True) | Q(approval__state=State.WAITING), then=1),
+    default=2,
+)
+
+
+@study_page(
+    "pay/", name="study-pay", place="People", tab="Pay", order=67, role=_EDITOR, is_shown=is_paid
+)
 @require_safe
 def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who is due what, what was decided, and whether the pay is what was promised."""
     counts = count_states(study)
     asked = request.GET.get("state", "")
     state = asked if asked in counts else ""
-    sets = with_answer_counts(list_payable(study)).order_by("-created_at", "-pk")
+    sets = with_answer_counts(list_payable(study)).order_by(_URGENCY, "-created_at", "-pk")
     if state:
         sets = filter_state(sets, state)
     paginator = Paginator(sets, PAGE)
@@ -90,7 +102,6 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     paginator.count = counts[state] if state else sum(counts.values())
     rows = paginator.get_page(request.GET.get("page"))
     rounds = list(study.recruitments.order_by("number"))
-    rate = find_rate(study)
     reviews = list_reviews(study).select_related("item_set__participant")
     context = {
         "rows": rows,
@@ -106,9 +117,7 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
             if any(counts[each] for each in states if state in ("", each))
         ],
         "reviews": list(reviews) if counts[State.REVIEW] else [],
-        "rate": rate,
-        "promised": format_money(rate.promised, study.currency) if rate else "",
-        "measured": format_money(rate.measured, study.currency) if rate else "",
+        "rate": _draw_rate(study, rounds),
         "exported": [
             recruitment
             for recruitment in rounds
@@ -125,7 +134,44 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "quality/pay.html", context)
 
 
+def _draw_rate(study: Study, rounds: Sequence[Recruitment]) -> dict[str, Any] | None:
+    """Return the hourly pay as measured, as promised and as panels require, with their places."""
+    rate = find_rate(study)
+    if rate is None:
+        return None
+    required = max(
+        (Decimal(str(round_.adapter.least_pay.get(study.currency, 0))) for round_ in rounds),
+        default=Decimal(0),
+    )
+    most = max(rate.measured, rate.promised, required) * Decimal("1.25")
+    return {
+        "rate": rate,
+        "pay": format_money(study.pay_per_set or Decimal(0), study.currency),
+        "zero": format_money(Decimal(0), study.currency),
+        "required": required and format_money(required, study.currency),
+        "promised": format_money(rate.promised, study.currency),
+        "measured": format_money(rate.measured, study.currency),
+        **{
+            f"{name}_at": f"{100 * amount / most:.1f}%"
+            for name, amount in (
+                ("required", required), ("promised", rate.promised), ("measured", rate.measured)
+            )
+        },
+    }  # fmt: skip
+
+
 # --- deciding -----------------------------------------------------------------------------------
+
+
+class ChosenForm(forms.Form):
+    """What is to be done with which sets, as a list or the page that is confirmed sends it."""
+
+    do = forms.CharField()
+    set = forms.ModelMultipleChoiceField(ItemSet.objects.none(), required=False)
+
+    def __init__(self, data: Any, *, study: Study) -> None:
+        super().__init__(data)
+        self.fields["set"].queryset = study.item_sets.all()  # type: ignore[attr-defined]
 
 
 class DecisionForm(forms.Form):
@@ -139,10 +185,8 @@ class DecisionForm(forms.Form):
     )
     amount = forms.DecimalField(max_digits=8, decimal_places=2, min_value=Decimal("0.01"))
 
-    def __init__(
-        self, *args: Any, do: str, sets: Sequence[PaySet], currency: str, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: Any, *, do: str, sets: Sequence[PaySet], currency: str) -> None:
+        super().__init__(data)
         self.fields["amount"].label = f"Bonus for each set ({currency})"
         kept = {"reject": ("reason", "message"), "bonus": ("amount",)}.get(do, ())
         for name in [name for name in self.fields if name not in kept]:
@@ -184,24 +228,15 @@ def _insist_on_identities(request: HttpRequest, study: Study) -> None:
         raise PermissionDenied
 
 
-def read_ids(request: HttpRequest, name: str) -> list[UUID]:
-    """Return the ids that were chosen under this name; what is none is left out."""
-    ids = []
-    for text in read_choice(request).getlist(name):
-        try:
-            ids.append(UUID(text))
-        except ValueError:
-            continue
-    return ids
-
-
+@study_page("pay/decide/", name="pay-decide", role=_EDITOR, within="Pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show what would be decided about the selected sets, then decide it."""
+    """Show what would be decided about the selected sets; a post decides it."""
     _insist_on_identities(request, study)
-    if moved := move_into_address(request):
-        return moved
-    do, ids = read_choice(request).get("do", ""), read_ids(request, "set")
+    data = request.POST if request.method == "POST" else request.GET
+    chosen = ChosenForm(data, study=study)
+    values = chosen.cleaned_data if chosen.is_valid() else {}
+    do, ids = values.get("do", ""), [item_set.pk for item_set in values.get("set", ())]
     if do == _APPROVE_PASSED:
         do, ids = "approve", _list_passed(study)
         if not ids:
@@ -215,7 +250,7 @@ def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> HttpResponseBase:
-    """Show what would be decided about these sets; where that was confirmed, decide it."""
+    """Show what would be decided about these sets; a post decides it."""
     _insist_on_identities(request, study)
     act = _ACTS.get(do)
     if act is None or not ids:
@@ -227,10 +262,9 @@ def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> H
         if pay_set.state in act.states
         or (do == "mark" and pay_set.state == State.PAID and pay_set.bonus_by_hand)
     ]
-    is_confirmed = request.POST.get("confirmed") == "yes"
-    sent = request.POST if is_confirmed else None
-    form = DecisionForm(sent, do=do, sets=sets, currency=study.currency)
-    if is_confirmed and sets and (form.is_valid() or not form.fields):
+    data = request.POST if request.method == "POST" else None
+    form = DecisionForm(data, do=do, sets=sets, currency=study.currency)
+    if form.is_valid() and sets:
         try:
             return _run(request, study, do, ids, form)
         except ValidationError as error:
@@ -273,8 +307,7 @@ def _run(
     request: HttpRequest, study: Study, do: str, ids: list[UUID], form: DecisionForm
 ) -> HttpResponseBase:
     act = _ACTS[do]
-    values = form.cleaned_data if form.fields else {}
-    done = act.run(study=study, set_ids=ids, by=request.user, **values)
+    done = act.run(study=study, set_ids=ids, by=request.user, **form.cleaned_data)
     messages.success(request, f"{count_of(done, 'set')} {act.done}.")
     if do == "approve":
         return redirect(f"{_pay_url(study)}?state={State.APPROVED}#files")
@@ -285,6 +318,31 @@ def _pay_url(study: Study) -> str:
     return redirect("admin:study-pay", study.pk).url
 
 
+# --- reviews --------------------------------------------------------------------------------------
+
+
+class ReviewForm(forms.Form):
+    """The answer to somebody who asked for a rejection to be looked at again."""
+
+    answer = forms.ChoiceField(
+        label="Your answer",
+        choices=[("approve", "Approve the set"), ("keep", "Keep the rejection")],
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose whether the set is approved."},
+    )
+    text = forms.CharField(
+        label="What they’ll read",
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        error_messages={"required": "Write what the person will read."},
+    )
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        use_our_words(self.fields.values())
+
+
+@study_page("pay/reviews/<int:approval_id>/", name="pay-review", role=_EDITOR, within="Pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_review(request: HttpRequest, study: Study, approval_id: int) -> HttpResponseBase:
     """Show a rejection that somebody asked to be looked at again, and take the answer to it."""
@@ -295,71 +353,80 @@ def show_review(request: HttpRequest, study: Study, approval_id: int) -> HttpRes
         ),
         pk=approval_id,
     )
+    form = ReviewForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        answered = answer_review(
+            study=study,
+            set_id=approval.item_set_id,
+            is_approved=form.cleaned_data["answer"] == "approve",
+            answer=form.cleaned_data["text"],
+            by=request.user,
+        )
+        if answered:
+            words = "The review is answered. They read your answer on their page."
+            messages.success(request, words)
+        else:
+            messages.warning(request, "This review has been answered already.")
+        return redirect("admin:study-pay", study.pk)
     [pay_set] = describe_sets(study, [approval.item_set])
-    choice = request.POST.get("answer", "")
-    text = request.POST.get("text", "").replace("\0", "").strip()[:LONGEST_TEXT]
-    errors = []
-    if request.method == "POST":
-        if choice not in ("approve", "keep"):
-            errors.append("Choose whether the set is approved.")
-        if not text:
-            errors.append("Write what the person will read.")
-        if not errors:
-            return _answer(request, study, approval, is_approved=choice == "approve", text=text)
     reasons = {reason.key: reason.label for reason in pay_set.recruitment.adapter.reasons}
     context = {
         "approval": approval,
         "reason": reasons.get(approval.reason, ""),
         "row": _as_rows(study, [pay_set])[0],
         "worth": format_money(pay_set.worth, study.currency),
-        "errors": errors,
-        "choice": choice,
-        "text": text,
+        "form": form,
     }
-    status = INVALID if errors else 200
+    status = INVALID if form.errors else 200
     return TemplateResponse(request, "quality/pay_review.html", context, status=status)
 
 
-def _answer(
-    request: HttpRequest, study: Study, approval: Approval, *, is_approved: bool, text: str
-) -> HttpResponseBase:
-    answered = answer_review(
-        study=study,
-        set_id=approval.item_set_id,
-        is_approved=is_approved,
-        answer=text,
-        by=request.user,
+# --- the table ------------------------------------------------------------------------------------
+
+_AT_ONCE = 500
+COLUMNS = (
+    "participant", "set", "round", "platform", "items", "answered", "finished_at", "minutes",
+    "attention_asked", "attention_failed", "state", "decided_at", "paid_at", "amount", "bonus",
+    "bonus_paid_at", "currency",
+)  # fmt: skip
+
+
+@study_page("pay/table.csv", name="pay-table", role=_EDITOR)
+@require_safe
+def download_table(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Send what each set is due and what was decided, as CSV."""
+    sets = list(with_answer_counts(list_payable(study)).order_by("created_at", "pk"))
+    rows = (
+        _write_row(study, pay_set)
+        for start in range(0, len(sets), _AT_ONCE)
+        for pay_set in describe_sets(study, sets[start : start + _AT_ONCE])
     )
-    if answered:
-        messages.success(request, "The review is answered. They read your answer on their page.")
-    else:
-        messages.warning(request, "This review has been answered already.")
-    return redirect("admin:study-pay", study.pk)
+    text = write_guarded([COLUMNS, *rows])
+    return send_csv(text, name_of_file(study, "pay.csv"), is_personal=True)
 
 
-pay_views = [
-    StudyView(
-        path="pay/",
-        name="study-pay",
-        view=show_pay,
-        place="People",
-        tab="Pay",
-        order=67,
-        role=Membership.Role.EDITOR,
-        is_shown=is_paid,
-    ),
-    StudyView(
-        path="pay/decide/",
-        name="pay-decide",
-        view=decide,
-        role=Membership.Role.EDITOR,
-        within="Pay",
-    ),
-    StudyView(
-        path="pay/reviews/<int:approval_id>/",
-        name="pay-review",
-        view=show_review,
-        role=Membership.Role.EDITOR,
-        within="Pay",
-    ),
-]
+def _write_row(study: Study, pay_set: PaySet) -> list[Any]:
+    approval, item_set = pay_set.approval, pay_set.item_set
+    return [
+        item_set.participant.pseudonym,
+        item_set.number,
+        pay_set.recruitment.number,
+        pay_set.recruitment.adapter.label,
+        item_set.total,
+        pay_set.answered,
+        _write_moment(item_set.finished_at),
+        "" if pay_set.minutes is None else f"{pay_set.minutes:.1f}",
+        pay_set.attention.asked,
+        pay_set.attention.failed,
+        pay_set.state,
+        _write_moment(approval.decided_at),
+        _write_moment(approval.marked_at),
+        f"{pay_set.amount:.2f}",
+        "" if approval.bonus is None else f"{approval.bonus:.2f}",
+        _write_moment(approval.bonus_marked_at),
+        study.currency,
+    ]
+
+
+def _write_moment(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at else ""

@@ -41,6 +41,7 @@ class Measures:
     uses: list[tuple[int, int, float]] = field(default_factory=list)
     agreement: float | None = None
     shared: int = 0  # outputs that agreement rests on, of the criterion with fewest
+    longest_run: int = 0  # answers in a row with one point, on one criterion
     paces: list[float] = field(default_factory=list)  # seconds of the latest answers, in order
 
     @property
@@ -162,6 +163,7 @@ def _measure_values(
     scores: dict[str, dict[tuple[int, int], dict[int, int]]] = defaultdict(
         lambda: defaultdict(dict)
     )
+    runs: dict[tuple[int, str], tuple[Any, int]] = {}
     for annotation, criterion, output, position, value, turn in _read_ratings(list(who)):
         person, order = who[annotation], shown[annotation]
         point = value
@@ -169,6 +171,10 @@ def _measure_values(
             # the side that was chosen: outputs change sides from item to item
             point = order.index(position) if position in order else position
         points[person][criterion][point] += 1
+        before, run = runs.get((person, criterion), (None, 0))
+        runs[person, criterion] = point, run + 1 if point == before else 1
+        longest = people[person].longest_run
+        people[person].longest_run = max(longest, runs[person, criterion][1])
         if criterion not in compares and output is not None:
             scores[criterion][output, turn][person] = value
     pool: dict[str, Counter[Any]] = defaultdict(Counter)

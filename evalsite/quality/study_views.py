@@ -7,10 +7,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from evalsite.quality import change_views  # noqa: F401 (pages that register themselves)
-from evalsite.quality.pay_file_views import pay_file_views
-from evalsite.quality.pay_table import pay_table_views
-from evalsite.quality.pay_views import pay_views
+from evalsite.quality import (  # noqa: F401 (pages that register themselves)
+    change_views,
+    pay_file_views,
+    pay_views,
+)
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import study_page
@@ -29,6 +30,3 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
         words = f"Topped up: {count_of(added, 'more place')}." if added else "No item is short."
         messages.success(request, words)
     return redirect("admin:study-overview", study.pk)
-
-
-study_views = [*pay_views, *pay_file_views, *pay_table_views]

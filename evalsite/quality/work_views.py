@@ -1,12 +1,12 @@
 """A person's page about their sets: how far each is, what was decided, and asking for a review."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -72,6 +72,13 @@ class WorkRow:
         return self.pay_set.is_own_visit and visit is not None and bool(visit.reported)
 
 
+class ReviewForm(forms.Form):
+    """Why a rejection should be looked at again."""
+
+    set = forms.IntegerField(min_value=1, max_value=9_999)
+    text = forms.CharField(max_length=LONGEST_TEXT)
+
+
 @participant_page
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -79,16 +86,15 @@ def work(request: HttpRequest, me: Participant) -> HttpResponse:
     """Show the state of each set; a rejection says why, and can be looked at again."""
     if me.is_pilot:
         return redirect(address(request, "participant-home"))
-    error, number = "", request.POST.get("set", "")
-    text = request.POST.get("text", "").replace("\0", "").strip()
-    if request.method == "POST":
-        if not text:
-            error = _("Tell us what happened")
-        elif len(text) > LONGEST_TEXT:
-            error = _("Please write %(number)s characters at most") % {"number": LONGEST_TEXT}
-        elif re.fullmatch("[0-9]{1,4}", number, re.ASCII):
-            ask_for_review(me=me, number=int(number), text=text)
-            return redirect(address(request, "participant-work") + "?review=asked")
+    form = ReviewForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        ask_for_review(me=me, number=form.cleaned_data["set"], text=form.cleaned_data["text"])
+        return redirect(address(request, "participant-work") + "?review=asked")
+    error = ""
+    if form.has_error("text"):
+        error = _("Tell us what happened")
+    if form.has_error("text", "max_length"):
+        error = _("Please write %(number)s characters at most") % {"number": LONGEST_TEXT}
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None and (not open_set.total or next_step(me).name in _AWAY):
         open_set = None
@@ -102,8 +108,8 @@ def work(request: HttpRequest, me: Participant) -> HttpResponse:
         "start_url": address(request, "participant-start"),
         "is_asked": request.GET.get("review") == "asked",
         "error": error,
-        "error_set": number,
-        "text": text[:LONGEST_TEXT],
+        "error_set": form["set"].value() or "",
+        "text": form["text"].value() or "",
         "longest": LONGEST_TEXT,
         "review_days": settings.REVIEW_DAYS,
         "is_withdrawn": me.withdrawn_at is not None,

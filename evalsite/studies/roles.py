@@ -63,7 +63,7 @@ ROLE_TABLE = [
         "Act on people",
         "Exclusions, notes, stop and take back, reassign",
         TeamRole.EDITOR,
-        "post study-exclude", "post person-stop", "post invited-change",
+        "post study-exclude", "post people-stop", "post invited-change",
     ),
     _row(
         "See identities",

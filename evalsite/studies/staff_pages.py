@@ -6,8 +6,8 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import F, FilteredRelation, Q
-from django.http import Http404, HttpRequest, QueryDict
-from django.http.response import HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, reverse
 
 from evalsite.studies.models import Membership, Study
@@ -19,9 +19,6 @@ PLACES = ("Overview", "Set up", "People", "Results", "Files")
 PLACES_OF_A_DRAFT = ("Set up", "Invite")
 # the navigation of these stands beside the page; that of the others is a line above it
 SIDED = ("Set up", "Results")
-
-# the web server refuses a request whose first line has more than 4,094 characters
-_LONGEST_ADDRESS = 4_000
 
 _RANK = {Membership.Role.VIEWER: 0, Membership.Role.EDITOR: 1, Membership.Role.OWNER: 2}
 
@@ -142,24 +139,6 @@ def may_see_identities(request: HttpRequest, study: Study) -> bool:
     return membership is not None and (
         membership.role == Membership.Role.OWNER or membership.has_identities
     )
-
-
-def read_choice(request: HttpRequest) -> QueryDict:
-    """Return what was chosen in a list: from the form of the list, or from the address after it."""
-    return request.POST if request.method == "POST" else request.GET
-
-
-def move_into_address(request: HttpRequest) -> HttpResponseRedirect | None:
-    """Lead from the post of a list to a page that can be reloaded; None once that was confirmed.
-
-    More than fits into an address stays in the post.
-    """
-    chosen = request.POST.copy()
-    chosen.pop("csrfmiddlewaretoken", None)
-    address = f"{request.path}?{chosen.urlencode()}"
-    if request.method != "POST" or "confirmed" in chosen or len(address) > _LONGEST_ADDRESS:
-        return None
-    return HttpResponseRedirect(address)
 
 
 def study_url(name: str, study: Study) -> str:

@@ -30,7 +30,15 @@ def format_moment(moment: datetime) -> str:
 
 def name_start(study: Study) -> str:
     """Return how the names of a study's files begin: its title, as far as file names allow it."""
-    return slugify(study.title)[:60] or "study"
+    return slugify(study.title)[:40].strip("-") or "study"
+
+
+def name_of_file(study: Study, file: str, *, is_simulated: bool = False) -> str:
+    """Return the name of a file of the study, such as rooms_ratings.csv.
+
+    `is_simulated`: a row of this very file is simulated.
+    """
+    return "_".join([name_start(study), *(["simulated"] if is_simulated else []), file])
 
 
 def name_of_protocol(name: str) -> str:

@@ -10,6 +10,7 @@ from evalsite.analysis.components import find_components
 from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import FORMS, icc, icc_in_file_order, icc_of_matrix
 from evalsite.analysis.kappa import cohen, kappa_matrix
+from evalsite.analysis.ratings import Ratings
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 SHROUT = dict(zip(("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"), FORMS, strict=True))
@@ -26,10 +27,10 @@ def test_gwet_is_that_of_the_vector(name):
     scale = range(1, top_of(name) + 1)
 
     got = {
-        "ac1": gwet(**given_, scale=scale, weights="identity").value,
-        "ac2_linear": gwet(**given_, scale=scale, weights="linear").value,
-        "ac2_quadratic": gwet(**given_, scale=scale, weights="quadratic").value,
-        "percent_agreement": percent_agreement(**given_).value,
+        "ac1": gwet(Ratings(**given_), scale=scale, weights="identity").value,
+        "ac2_linear": gwet(Ratings(**given_), scale=scale, weights="linear").value,
+        "ac2_quadratic": gwet(Ratings(**given_), scale=scale, weights="quadratic").value,
+        "percent_agreement": percent_agreement(Ratings(**given_)).value,
     }
 
     compare(got, expected, tolerance)
@@ -39,7 +40,7 @@ def test_gwet_is_that_of_the_vector(name):
 def test_fleiss_is_that_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
 
-    found = fleiss(unit=data.unit, value=data.value, rater=data.rater)
+    found = fleiss(Ratings(unit=data.unit, value=data.value, rater=data.rater))
 
     compare({"kappa": found.value}, expected, tolerance)
 
@@ -78,7 +79,7 @@ def test_intraclass_correlations_are_those_of_the_vector(name):
 def test_intraclass_correlations_with_gaps_are_those_of_the_vector():
     data, expected, tolerance = read_vector("icc_mixed__agree_crowd7")
 
-    found = icc(unit=data.unit, value=data.value, rater=data.rater)
+    found = icc(Ratings(unit=data.unit, value=data.value, rater=data.rater))
 
     got = {f"var_{key}": value for key, value in found["ICC(A,1)"].details["variance"].items()}
     got |= {"icc_a1": found["ICC(A,1)"].value, "icc_c1": found["ICC(C,1)"].value}
@@ -89,7 +90,7 @@ def test_intraclass_correlations_with_gaps_are_those_of_the_vector():
 def test_variances_of_penicillin_are_those_of_the_vector():
     data, expected, tolerance = read_vector("lmm__penicillin")
 
-    coded = code(unit=data.plate, rater=data["sample"], value=data.diameter)
+    coded = code(Ratings(unit=data.plate, rater=data["sample"], value=data.diameter))
     found = find_components(coded, with_rater=True)
 
     got = {"plate": found.unit, "sample": found.rater, "Residual": found.residual}
@@ -98,12 +99,12 @@ def test_variances_of_penicillin_are_those_of_the_vector():
 
 def test_variances_by_reml_are_those_by_anova_on_complete_data():
     data = read_data("agree_complete5.csv")
-    coded = code(unit=data.unit, rater=data.rater, value=data.value)
+    coded = code(Ratings(unit=data.unit, rater=data.rater, value=data.value))
 
     crossed = find_components(coded, with_rater=True)
     one_way = find_components(coded, with_rater=False)
 
-    anova = icc(unit=data.unit, value=data.value, rater=data.rater)
+    anova = icc(Ratings(unit=data.unit, value=data.value, rater=data.rater))
     whole = crossed.unit + crossed.rater + crossed.residual
     assert crossed.unit / whole == pytest.approx(anova["ICC(A,1)"].value, abs=1e-6)
     assert crossed.unit / (crossed.unit + crossed.residual) == pytest.approx(
@@ -117,7 +118,7 @@ def test_variances_by_reml_are_those_by_anova_on_complete_data():
 def test_only_one_way_forms_stand_without_raters():
     data = read_data("agree_complete5.csv")
 
-    found = icc(unit=data.unit, value=data.value, rater=None)
+    found = icc(Ratings(unit=data.unit, value=data.value, rater=None))
 
     assert found["ICC(1,k)"].value == pytest.approx(0.859013687817304)
     assert found["ICC(C,k)"].reason == "raters_unknown"
@@ -138,24 +139,24 @@ def test_undefined_agreement_has_its_reason(name, reason):
     scale = range(1, 8)
 
     figures = [
-        gwet(**given_, scale=scale, weights="identity"),
-        gwet(**given_, scale=scale, weights="quadratic"),
-        fleiss(**given_),
-        kappa_matrix(**given_, shared=1).mean,
-        *icc(**given_).values(),
+        gwet(Ratings(**given_), scale=scale, weights="identity"),
+        gwet(Ratings(**given_), scale=scale, weights="quadratic"),
+        fleiss(Ratings(**given_)),
+        kappa_matrix(Ratings(**given_), shared=1).mean,
+        *icc(Ratings(**given_)).values(),
         *icc_in_file_order(unit=data.unit, value=data.value).values(),
     ]
 
     shown = {figure.reason for figure in figures}
     assert shown <= {reason, "unequal_raters"}
     assert all(figure.value is None for figure in figures)
-    assert gwet(**given_, scale=scale, weights="identity").reason == reason
+    assert gwet(Ratings(**given_), scale=scale, weights="identity").reason == reason
 
 
 def test_plain_agreement_is_shown_where_all_ratings_are_equal():
     data = read_data("degenerate_all_equal.csv")
 
-    found = percent_agreement(unit=data.unit, value=data.value, rater=data.rater)
+    found = percent_agreement(Ratings(unit=data.unit, value=data.value, rater=data.rater))
 
     assert found.value == 1
     assert 0.5 < found.low < 1
@@ -165,12 +166,12 @@ def test_plain_agreement_is_shown_where_all_ratings_are_equal():
 def test_fleiss_needs_equal_numbers_of_ratings():
     data = read_data("agree_crowd7.csv").iloc[:-1]
 
-    assert fleiss(unit=data.unit, value=data.value).reason == "unequal_raters"
+    assert fleiss(Ratings(unit=data.unit, value=data.value)).reason == "unequal_raters"
 
 
 def test_a_value_off_the_scale_is_refused():
     with pytest.raises(ValueError, match="9 is not on the scale"):
-        gwet(unit=[1, 1], value=[9, 3], scale=range(1, 8), weights="identity")
+        gwet(Ratings(unit=[1, 1], value=[9, 3]), scale=range(1, 8), weights="identity")
 
 
 def test_cohen_of_a_constant_pair_has_no_figure():
@@ -179,7 +180,7 @@ def test_cohen_of_a_constant_pair_has_no_figure():
 
 
 def test_within_one_counts_neighbours():
-    found = percent_agreement(unit=[1, 1, 2, 2], value=[3, 4, 1, 3], within=1)
+    found = percent_agreement(Ratings(unit=[1, 1, 2, 2], value=[3, 4, 1, 3]), within=1)
 
     assert found.value == 0.5
 
@@ -188,7 +189,7 @@ def test_matrix_of_kappas_holds_cohens_figures():
     data = read_data("agree_complete5.csv")
     wide = data.pivot(index="unit", columns="rater", values="value")
 
-    found = kappa_matrix(unit=data.unit, rater=data.rater, value=data.value)
+    found = kappa_matrix(Ratings(unit=data.unit, rater=data.rater, value=data.value))
 
     assert len(found.kappa) == 6
     for first, second, kappa, shared in zip(
@@ -201,8 +202,12 @@ def test_matrix_of_kappas_holds_cohens_figures():
 
 
 def test_matrix_of_kappas_needs_raters_and_shared_units():
-    assert kappa_matrix(unit=[1, 1], rater=None, value=[1, 2]).mean.reason == "raters_unknown"
-    assert kappa_matrix(unit=[1, 1], rater=[1, 2], value=[1, 2]).mean.reason == "no_overlap"
+    assert (
+        kappa_matrix(Ratings(unit=[1, 1], rater=None, value=[1, 2])).mean.reason == "raters_unknown"
+    )
+    assert (
+        kappa_matrix(Ratings(unit=[1, 1], rater=[1, 2], value=[1, 2])).mean.reason == "no_overlap"
+    )
 
 
 ratings = st.lists(
@@ -225,10 +230,10 @@ def test_order_of_rows_and_names_change_no_digit(rows, random):
         unit, rater, value = zip(*table, strict=True)
         some = {"unit": unit, "value": value, "rater": rater}
         figures = [
-            gwet(**some, scale=range(1, 6), weights="linear"),
-            percent_agreement(**some),
-            fleiss(**some),
-            *icc(**some).values(),
+            gwet(Ratings(**some), scale=range(1, 6), weights="linear"),
+            percent_agreement(Ratings(**some)),
+            fleiss(Ratings(**some)),
+            *icc(Ratings(**some)).values(),
         ]
         return [figure.to_dict() for figure in figures]
 
@@ -276,7 +281,7 @@ def test_agreement_counts_the_units_it_is_the_mean_of(within):
     rows = [("u1", "r1", 1), ("u1", "r2", 2), ("u2", "r1", 3), ("u2", "r2", 3), ("u3", "r1", 1)]
     unit, rater, value = zip(*rows, strict=True)
 
-    found = percent_agreement(unit=unit, rater=rater, value=value, within=within)
+    found = percent_agreement(Ratings(unit=unit, rater=rater, value=value), within=within)
 
     assert found.n == {"units": 2, "ratings": 4, "raters": 2, "units_left_out": 1}
     assert found.value == (1.0 if within else 0.5)

@@ -1,12 +1,12 @@
 """Intervals of agreement for other raters and inputs: the vectors, and what holds for each."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.agreement import (
-    describe_agreement,
     find_reliability,
     list_agreement_notes,
 )
@@ -15,7 +15,9 @@ from evalsite.analysis.alpha import alpha
 from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import FORMS, icc
 from evalsite.analysis.kappa import kappa_matrix
+from evalsite.analysis.ratings import Ratings
 from evalsite.results.document.methods import explain_none
+from tests.analysis.compared import describe_agreement
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
 KINDS = {"categories4": "categories", "slider": "values", "rare_yes": "decision"}
@@ -25,11 +27,11 @@ SCALES = {"points": [1, 2, 3, 4, 5], "decision": [0, 1]}
 def read_design(name):
     data, expected, tolerance = read_vector(name)
     kind = KINDS.get(name.partition("__")[2], "points")
-    known = {
-        "unit": data["item"] + " " + data.system, "input": data["item"], "rater": data.rater,
-        "value": data.value, "kind": kind, "scale": SCALES.get(kind),
-    }  # fmt: skip
-    return known, expected, tolerance
+    value = pd.factorize(data.value, sort=True)[0] if kind == "categories" else data.value
+    ratings = Ratings(
+        unit=data["item"] + " " + data.system, block=data["item"], rater=data.rater, value=value
+    )
+    return ratings, kind, expected, tolerance
 
 
 def rate(raters, inputs, *, systems=2, seed=1, strictness=0.7):
@@ -38,45 +40,52 @@ def rate(raters, inputs, *, systems=2, seed=1, strictness=0.7):
     r, i, s = np.indices((raters, inputs, systems)).reshape(3, -1)
     latent = 3 + rng.normal(0, strictness, raters)[r] + rng.normal(0, 0.8, (inputs, systems))[i, s]
     value = np.clip(np.rint(latent + rng.normal(0, 0.9, len(r))), 1, 5)
-    return {"unit": i * systems + s, "input": i, "rater": r, "value": value}
+    return {"unit": i * systems + s, "block": i, "rater": r, "value": value}
 
 
 @pytest.mark.parametrize("name", find_vectors("v3_agreement"))
 def test_figures_of_agreement_and_their_ends_are_those_of_the_vector(name):
-    known, expected, tolerance = read_design(name)
+    ratings, kind, expected, tolerance = read_design(name)
 
-    compare(describe_agreement(**known), expected, tolerance)
+    found = describe_agreement(ratings, kind, scale=SCALES.get(kind))
+
+    compare(found, expected, tolerance)
 
 
 @pytest.mark.one_case
 @pytest.mark.parametrize("name", find_vectors("v3_agreement"))
 def test_ends_stay_the_same_in_any_order_of_rows(name):
-    known, _, _ = read_design(name)
-    order = np.random.default_rng(7).permutation(len(known["value"]))
-    turned = {key: column.to_numpy()[order] if key not in ("kind", "scale") else column
-              for key, column in known.items()}  # fmt: skip
+    ratings, kind, _, _ = read_design(name)
+    order = np.random.default_rng(7).permutation(len(ratings))
+    turned = Ratings(value=ratings.value[order], unit=ratings.unit[order],
+                     block=ratings.block[order], rater=ratings.rater[order])  # fmt: skip
 
-    assert describe_agreement(**known) == describe_agreement(**turned)
+    found, again = (
+        describe_agreement(rows, kind, scale=SCALES.get(kind)) for rows in (ratings, turned)
+    )
+
+    assert found == again
 
 
 def test_all_coefficients_of_a_criterion_come_from_the_same_draws():
     known = rate(5, 30)
-    draws = draw_agreement(kind="points", scale=[1, 2, 3, 4, 5], **known)
+    draws = draw_agreement(Ratings(**known), "points", scale=[1, 2, 3, 4, 5])
 
-    iccs = icc(draws=draws, **known)
+    iccs = icc(Ratings(**known), draws=draws)
     ends = {
         (figure.low, figure.high)
         for figure in (
-            alpha(level="interval", draws=draws, **known), iccs["ICC(1,1)"], iccs["ICC(A,1)"]
+            alpha(Ratings(**known), "interval", draws=draws), iccs["ICC(1,1)"], iccs["ICC(A,1)"]
         )
     }  # fmt: skip
-    kappa = kappa_matrix(unit=known["unit"], rater=known["rater"], value=known["value"],
-                         draws=draws).mean  # fmt: skip
+    kappa = kappa_matrix(
+        Ratings(unit=known["unit"], rater=known["rater"], value=known["value"]), draws=draws
+    ).mean
 
     assert len(ends) == 1
     assert (kappa.low, kappa.high) in ends
-    whole = alpha(level="nominal", draws=draws, **known)
-    of_fleiss = fleiss(draws=draws, **known)
+    whole = alpha(Ratings(**known), "nominal", draws=draws)
+    of_fleiss = fleiss(Ratings(**known), draws=draws)
     assert (of_fleiss.low, of_fleiss.high) == (whole.low, whole.high)
 
 
@@ -84,12 +93,12 @@ def test_all_coefficients_of_a_criterion_come_from_the_same_draws():
 def test_two_or_three_raters_have_the_interval_of_these_raters_beside_it(raters):
     known = rate(raters, 40)
 
-    figure = alpha(level="ordinal", **known)
+    figure = alpha(Ratings(**known), "ordinal")
 
     assert figure.details["over"] == "raters_and_inputs"
     assert ("these_raters" in figure.details) == (raters < 4)
     if raters < 4:
-        of_these = alpha(level="ordinal", **known | {"rater": None})
+        of_these = alpha(Ratings(**known | {"rater": None}), "ordinal")
         assert figure.details["these_raters"] == {"low": of_these.low, "high": of_these.high}
 
 
@@ -97,13 +106,13 @@ def test_where_raters_are_unknown_the_interval_is_for_these_raters():
     known = rate(4, 40) | {"rater": None}
 
     figures = [
-        alpha(level="ordinal", **known),
-        gwet(scale=[1, 2, 3, 4, 5], weights="quadratic", **known),
-        percent_agreement(**known),
-        percent_agreement(within=1, **known),
-        fleiss(**known),
-        icc(**known)["ICC(1,1)"],
-        icc(**known)["ICC(1,k)"],
+        alpha(Ratings(**known), "ordinal"),
+        gwet(Ratings(**known), scale=[1, 2, 3, 4, 5], weights="quadratic"),
+        percent_agreement(Ratings(**known)),
+        percent_agreement(Ratings(**known), within=1),
+        fleiss(Ratings(**known)),
+        icc(Ratings(**known))["ICC(1,1)"],
+        icc(Ratings(**known))["ICC(1,k)"],
     ]
 
     for figure in figures:
@@ -114,7 +123,7 @@ def test_where_raters_are_unknown_the_interval_is_for_these_raters():
 def test_one_input_has_no_interval():
     known = rate(4, 1, systems=6)
 
-    figure = alpha(level="ordinal", **known)
+    figure = alpha(Ratings(**known), "ordinal")
 
     assert (figure.low, figure.high) == (None, None)
     assert "over" not in figure.details
@@ -123,10 +132,10 @@ def test_one_input_has_no_interval():
 def test_more_than_eleven_values_have_no_cuts():
     known = rate(5, 40)
     known["value"] = known["value"] * 20 + np.arange(len(known["value"])) % 20
-    draws = draw_agreement(kind="points", scale=list(range(121)), **known)
+    draws = draw_agreement(Ratings(**known), "points", scale=list(range(121)))
 
-    by_values = draw_agreement(kind="values", **known)
-    figure = alpha(level="interval", draws=draws, **known)
+    by_values = draw_agreement(Ratings(**known), "values")
+    figure = alpha(Ratings(**known), "interval", draws=draws)
 
     assert figure.details["over"] == "raters_and_inputs"
     assert (figure.low, figure.high) == tuple(
@@ -135,17 +144,17 @@ def test_more_than_eleven_values_have_no_cuts():
     )
     scale = list(range(121))
     for other in (
-        alpha(level="ordinal", draws=draws, **known),
-        gwet(scale=scale, weights="quadratic", draws=draws, **known),
+        alpha(Ratings(**known), "ordinal", draws=draws),
+        gwet(Ratings(**known), scale=scale, weights="quadratic", draws=draws),
     ):
         assert other.details["over"] == "raters_and_inputs"
         assert 0 < other.low < other.value < other.high < 1
     # figures that need cuts say that they are for these raters
-    assert percent_agreement(draws=draws, **known).details["over"] == "inputs"
+    assert percent_agreement(Ratings(**known), draws=draws).details["over"] == "inputs"
 
 
 def test_ends_of_means_are_those_of_single_ratings_stepped_up():
-    figures = icc(**rate(4, 30))
+    figures = icc(Ratings(**rate(4, 30)))
 
     for form in ("1", "A", "C"):
         single, mean = figures[f"ICC({form},1)"], figures[f"ICC({form},k)"]
@@ -155,7 +164,7 @@ def test_ends_of_means_are_those_of_single_ratings_stepped_up():
 
 
 def test_the_reliability_of_a_mean_is_alpha_stepped_up():
-    figure = alpha(level="ordinal", **rate(3, 30))
+    figure = alpha(Ratings(**rate(3, 30)), "ordinal")
 
     mean = find_reliability(figure)
 
@@ -167,7 +176,7 @@ def test_the_reliability_of_a_mean_is_alpha_stepped_up():
 
 @pytest.mark.parametrize(("raters", "has_few"), [(2, True), (3, True), (4, False)])
 def test_notes_say_what_few_raters_and_means_are_worth(raters, has_few):
-    figure = alpha(level="ordinal", **rate(raters, 40))
+    figure = alpha(Ratings(**rate(raters, 40)), "ordinal")
     mean = find_reliability(figure)
 
     notes = {
@@ -186,7 +195,7 @@ def test_notes_say_what_few_raters_and_means_are_worth(raters, has_few):
 
 def test_notes_of_agreement_need_figures():
     known = {"unit": [1, 1, 2, 2], "rater": [1, 2, 1, 2], "value": [3, 3, 3, 3]}
-    figure = alpha(level="ordinal", **known)
+    figure = alpha(Ratings(**known), "ordinal")
 
     assert figure.value is None
     assert list_agreement_notes("fluency", [figure, find_reliability(figure)]) == []
@@ -200,9 +209,9 @@ def test_alpha_of_ratios_is_drawn_from_the_logarithms():
     r, i = np.indices((60, 300)).reshape(2, -1)
     logs = rng.normal(0, 0.5, 60)[r] + rng.normal(0, 0.9, 300)[i] + rng.normal(0, 0.7, len(r))
     known = {"unit": i, "rater": r}
-    draws = draw_agreement(kind="values", value=logs, is_log=True, **known)
+    draws = draw_agreement(Ratings(value=logs, **known), "values", is_log=True)
 
-    figure = alpha(level="ratio", value=np.exp(logs), draws=draws, **known)
+    figure = alpha(Ratings(value=np.exp(logs), **known), "ratio", draws=draws)
 
     drawn = draws.figures["alpha_ratio"]
     assert np.median(drawn) == pytest.approx(figure.value, abs=0.02)
@@ -212,7 +221,7 @@ def test_alpha_of_ratios_is_drawn_from_the_logarithms():
 def test_ratings_that_all_agree_have_no_interval_but_that_of_their_share():
     known = {"unit": [0, 0, 1, 1, 2, 2], "rater": [0, 1] * 3, "value": [1, 1, 3, 3, 5, 5]}
 
-    whole, share = alpha(level="ordinal", **known), percent_agreement(**known)
+    whole, share = alpha(Ratings(**known), "ordinal"), percent_agreement(Ratings(**known))
 
     assert (whole.value, whole.low, whole.details["none"]) == (1, None, "all_equal")
     assert (share.value, share.high) == (1, 1)
@@ -234,17 +243,20 @@ def test_every_end_is_possible_and_holds_its_figure(rows, kind, is_extreme):
     values = np.array(value, dtype=float)
     if is_extreme and kind == "values":
         values[values == 5] = 999_999
-    known = {"unit": unit, "rater": rater, "value": values, "input": [u // 2 for u in unit]}
+    known = {"unit": unit, "rater": rater, "value": values, "block": [u // 2 for u in unit]}
     scale = sorted(set(values.tolist())) if is_extreme else [1, 2, 3, 4, 5]
-    draws = draw_agreement(kind=kind, scale=scale, **known)
+    draws = draw_agreement(Ratings(**known), kind, scale=scale)
 
     figures = [
-        *(alpha(level=level, draws=draws, **known) for level in ("nominal", "ordinal", "interval")),
-        gwet(scale=scale, weights="identity", draws=draws, **known),
-        gwet(scale=scale, weights="quadratic", draws=draws, **known),
-        percent_agreement(draws=draws, **known),
-        percent_agreement(within=1, draws=draws, **known),
-        *icc(draws=draws, **known).values(),
+        *(
+            alpha(Ratings(**known), level, draws=draws)
+            for level in ("nominal", "ordinal", "interval")
+        ),
+        gwet(Ratings(**known), scale=scale, weights="identity", draws=draws),
+        gwet(Ratings(**known), scale=scale, weights="quadratic", draws=draws),
+        percent_agreement(Ratings(**known), draws=draws),
+        percent_agreement(Ratings(**known), within=1, draws=draws),
+        *icc(Ratings(**known), draws=draws).values(),
     ]
 
     for figure in figures:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.gwet import gwet, percent_agreement
 from evalsite.analysis.icc import icc
+from evalsite.analysis.ratings import Ratings
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
@@ -18,9 +19,9 @@ ratings = st.lists(
 )  # fmt: skip
 
 
-def measure(rows, level="ordinal", **options):
+def measure(rows, level="ordinal", *, block=None, **options):
     unit, rater, value = zip(*rows, strict=True)
-    return alpha(unit=unit, rater=rater, value=value, level=level, **options)
+    return alpha(Ratings(unit=unit, rater=rater, value=value, block=block), level, **options)
 
 
 def define_alpha(rows, level):
@@ -55,7 +56,7 @@ def define_alpha(rows, level):
 def test_alpha_is_that_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
 
-    got = {level: alpha(unit=data.unit, rater=data.rater, value=data.value, level=level).value
+    got = {level: alpha(Ratings(unit=data.unit, rater=data.rater, value=data.value), level).value
            for level in LEVELS}  # fmt: skip
 
     compare(got, expected, tolerance)
@@ -64,7 +65,7 @@ def test_alpha_is_that_of_the_vector(name):
 def test_alpha_of_logarithms_is_that_of_the_vector():
     data, expected, tolerance = read_vector("alpha_log__agree_magnitude")
 
-    found = alpha(unit=data.unit, value=data.value, level="interval", transform="ln")
+    found = alpha(Ratings(unit=data.unit, value=data.value), "interval", transform="ln")
 
     compare({"interval_of_log": found.value}, expected, tolerance)
 
@@ -72,7 +73,7 @@ def test_alpha_of_logarithms_is_that_of_the_vector():
 def read_options(data):
     if "unit" in data:
         return {"unit": data.unit}
-    return {"unit": data["item"] + " " + data.system, "input": data["item"]}
+    return {"unit": data["item"] + " " + data.system, "block": data["item"]}
 
 
 @pytest.mark.one_case
@@ -85,10 +86,10 @@ def test_values_of_agreement_are_those_of_the_vector(name):
     scale = range(1, 8 if "7" in name else 6)
 
     figures = {
-        "alpha": alpha(level="ordinal", **known),
-        "ac2": gwet(scale=scale, weights="quadratic", **known),
-        "agreement": percent_agreement(**known),
-        "icc11": icc(**known)["ICC(1,1)"],
+        "alpha": alpha(Ratings(**known), "ordinal"),
+        "ac2": gwet(Ratings(**known), scale=scale, weights="quadratic"),
+        "agreement": percent_agreement(Ratings(**known)),
+        "icc11": icc(Ratings(**known))["ICC(1,1)"],
     }
 
     # the ends in these vectors are those of an older method: see v3_agreement
@@ -104,7 +105,7 @@ def test_slopes_of_the_interval_are_those_of_weighted_counts(level):
 
     unit, _, value = zip(*rows, strict=True)
 
-    figure = alpha(unit=unit, value=value, level=level)
+    figure = alpha(Ratings(unit=unit, value=value), level)
 
     rarest = min(sorted(set(value)), key=value.count)
     more = define_alpha([*rows, *((30, r, rarest) for r in range(4))], level)
@@ -173,7 +174,7 @@ def test_perfect_agreement_has_no_interval():
 def test_undefined_alpha_has_its_reason(name, reason, level):
     data = read_data(f"{name}.csv")
 
-    found = alpha(unit=data.unit, rater=data.rater, value=data.value, level=level)
+    found = alpha(Ratings(unit=data.unit, rater=data.rater, value=data.value), level)
 
     assert (found.value, found.reason) == (None, reason)
 
@@ -224,7 +225,7 @@ def test_outputs_of_an_input_share_its_weight():
     rows = [(u, r, int(rng.integers(1, 8))) for u in range(60) for r in range(3)]
     unit = [one[0] for one in rows]
 
-    alone, whole = measure(rows), measure(rows, input=[one // 20 for one in unit])
+    alone, whole = measure(rows), measure(rows, block=[one // 20 for one in unit])
 
     assert alone.value == whole.value
     assert (alone.details["inputs"], whole.details["inputs"]) == (60, 3)

@@ -8,6 +8,7 @@ from evalsite.analysis.__main__ import main, make_parser
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.as_printed import select_ratings
 from evalsite.analysis.gwet import percent_agreement
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import read_bare_table
 from tests.support.published import published_file
 
@@ -44,7 +45,9 @@ def test_first_ratings_of_each_output_have_the_figures_of_r():
 
     rows = table.rows
     found = {
-        level: alpha(unit=rows.output, rater=rows.participant, value=rows.value, level=level).value
+        level: alpha(
+            Ratings(unit=rows.output, rater=rows.participant, value=rows.value), level
+        ).value
         for level in ("ordinal", "interval")
     }
 
@@ -60,7 +63,9 @@ def test_two_named_raters_agree_as_r_counts_them():
     table = select(MARCO, "--rater", "judge1", "--rater", "judge2")
 
     rows = table.of("readability").rows
-    found = percent_agreement(unit=rows["item"], rater=rows.participant, value=rows.outcome)
+    found = percent_agreement(
+        Ratings(unit=rows["item"], rater=rows.participant, value=rows.outcome)
+    )
 
     assert found.value == pytest.approx(0.6907008, abs=1e-6)
     assert set(rows.participant) == {"judge1", "judge2"}

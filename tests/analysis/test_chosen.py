@@ -10,6 +10,7 @@ from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, fit_pairs
 from evalsite.analysis.plan import Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
@@ -28,17 +29,17 @@ def test_share_of_each_option_is_compared_by_the_mixed_model():
     for option in expected["difference"]:
         is_taken = (data.value == option).astype(float)
         scores = read_scores(
-            rater=data.rater, group=data["item"], system=data.system, value=is_taken
+            Ratings(rater=data.rater, group=data["item"], system=data.system, value=is_taken)
         )
         figures, difference = describe(fit_mixed(scores).fit, [-1, 1])
         differences[option] = figures | {"difference": difference}
         for system, share in is_taken.groupby(data.system).mean().items():
             shares.setdefault(system, {})[option] = share
     agreement = alpha(
-        unit=data["item"] + data.system,
-        rater=data.rater,
-        value=pd.factorize(data.value)[0],
-        level="nominal",
+        Ratings(
+            unit=data["item"] + data.system, rater=data.rater, value=pd.factorize(data.value)[0]
+        ),
+        "nominal",
     )
 
     found = {"difference": differences, "shares": shares, "alpha_nominal": agreement.value}
@@ -60,7 +61,7 @@ def test_grades_of_a_preference_have_the_mean_of_the_model_of_pairs():
 
     counts = {name: int((sign == side).sum()) for name, side in
               (("first", -1), ("tie", 0), ("second", 1))}  # fmt: skip
-    ordinal = alpha(unit=data["item"], rater=data.rater, value=data.value, level="ordinal")
+    ordinal = alpha(Ratings(unit=data["item"], rater=data.rater, value=data.value), "ordinal")
     found = figures | counts | {"mean": mean, "net_share": sign.mean()}
     compare(found | {"alpha_ordinal": ordinal.value}, expected, tolerance)
 

@@ -17,6 +17,8 @@ from evalsite.analysis.clusters import (
     rank_ranges,
 )
 from evalsite.analysis.compare import find_differences
+from evalsite.analysis.plan import Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.to_json import to_plain
 from tests.analysis.compared import compare_systems
@@ -26,9 +28,10 @@ from tests.support.published import published_file
 FEW = 60  # draws where intervals of means are not the point
 
 
-def read(data, **options):
-    options = {"rater": data.rater} | options
-    return read_scores(group=data["item"], system=data.system, value=data.value, **options)
+def read(data, *, has_raters=True, **options):
+    ratings = Ratings(group=data["item"], system=data.system, value=data.value,
+                      rater=data.rater if has_raters else None)  # fmt: skip
+    return read_scores(ratings, **options)
 
 
 def make_ratings(*, raters=6, items=10, systems="ab", seed=1, gap=0.0, shift=0.0):
@@ -129,7 +132,7 @@ def test_a_pair_has_an_error_of_its_own_beside_that_of_all():
 def test_a_plan_may_want_a_separate_error_for_each_pair():
     data = read(read_data("compare_small7.csv"))
 
-    found = find_differences(data, draws=FEW, has_own_errors=True).correct()
+    found = find_differences(data, plan=Plan(has_own_errors=True), draws=FEW).correct()
 
     assert [one.difference.details["se"] for one in found.pairs] == [
         one.own_error.details["se"] for one in found.pairs
@@ -212,7 +215,7 @@ def test_magnitudes_are_compared_as_ratios():
 
 def test_magnitudes_of_nothing_are_refused():
     with pytest.raises(ValueError, match="above 0"):
-        read_scores(rater=["r"], group=["i"], system=["a"], value=[0], is_log=True)
+        read_scores(Ratings(rater=["r"], group=["i"], system=["a"], value=[0]), is_log=True)
 
 
 def test_geometric_means_of_rankme_are_those_of_the_reference():
@@ -241,7 +244,7 @@ def test_one_rater_speaks_for_no_other():
 def test_participants_that_are_no_persons_are_no_sample_of_raters():
     data = make_ratings(shift=1.0)
 
-    found = compare_systems(read(data, rater=None), draws=FEW)
+    found = compare_systems(read(data, has_raters=False), draws=FEW)
 
     assert list(found.cautions) == ["raters_unknown"]
     assert found.pairs[0].difference.method == "t_over_items"
@@ -287,19 +290,19 @@ def test_a_baseline_makes_the_family_smaller():
     data = make_ratings(systems="abcd", shift=0.3)
 
     every = compare_systems(read(data), draws=FEW)
-    few = compare_systems(read(data), draws=FEW, baseline="b")
+    few = compare_systems(read(data), plan=Plan(baseline="b"), draws=FEW)
 
     assert (every.family, few.family) == (6, 3)
     assert {one.first for one in few.pairs} == {"b"}
     with pytest.raises(ValueError, match="choose one of the systems"):
-        compare_systems(read(data), baseline="z")
+        compare_systems(read(data), plan=Plan(baseline="z"))
 
 
 @pytest.mark.torture
 def test_a_baseline_corrects_over_its_own_pairs_and_leaves_the_tests_as_they_are():
     data, expected, tolerance = read_vector("joint__compare_small7")
 
-    few = compare_systems(read(data), draws=FEW, baseline="A")
+    few = compare_systems(read(data), plan=Plan(baseline="A"), draws=FEW)
     every = compare_systems(read(data), draws=FEW)
 
     # by hand: twice the smallest p of the two, and no less for the other

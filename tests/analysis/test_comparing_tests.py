@@ -26,6 +26,7 @@ from evalsite.analysis.rank_tests import (
     sign_test_of_counts,
     wilcoxon_pratt,
 )
+from evalsite.analysis.ratings import Ratings
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
@@ -47,7 +48,7 @@ def to_items(data):
 def make_crossed(table):
     """The t test of a complete design, as the planner has it."""
     mean, se, df = (float(part) for part in crossed_parts(table))
-    return t_figure("difference", estimate=mean, se=se, df=df, method="crossed", n={})
+    return t_figure("difference", (mean, se, df), method="crossed", n={})
 
 
 @pytest.mark.parametrize("name", find_vectors("crossed"))
@@ -75,8 +76,8 @@ def test_paired_figures_are_those_of_the_vector(name):
         both = items[[first, second]].dropna()
         d = np.round((both[second] - both[first]).to_numpy(), 9)
         mean = t_figure(
-            "difference", estimate=d.mean(), se=d.std(ddof=1) / np.sqrt(len(d)),
-            df=len(d) - 1, method="paired t", n={},
+            "difference", (d.mean(), d.std(ddof=1) / np.sqrt(len(d)), len(d) - 1),
+            method="paired t", n={},
         )  # fmt: skip
         p_t.append(mean.details["p"])
         got = {
@@ -137,13 +138,15 @@ def test_yes_no_tests_are_those_of_the_vector():
     compare(got, expected, tolerance)
 
 
+def code(data):
+    rater, item, system = (factor_codes(data[name]) for name in ("rater", "item", "system"))
+    return Ratings(value=data.value, rater=rater, block=item, system=system)
+
+
 def test_two_way_bootstrap_is_that_of_the_vector():
     data, expected, tolerance = read_vector("bootstrap_twoway__compare_small7")
-    system = factor_codes(data.system)
 
-    means, drawn = two_way_means(
-        factor_codes(data.rater), factor_codes(data["item"]), system, data.value, draws=20_000
-    )
+    means, drawn = two_way_means(code(data), draws=20_000)
 
     found = drawn_figure(
         "difference", means[1] - means[0], drawn[:, 1] - drawn[:, 0],
@@ -160,8 +163,8 @@ def test_magnitude_test_on_item_means_is_that_of_the_vector():
     d = (items["B"] - items["A"]).to_numpy()
 
     found = t_figure(
-        "difference", estimate=d.mean(), se=d.std(ddof=1) / np.sqrt(len(d)),
-        df=len(d) - 1, method="paired t", n={},
+        "difference", (d.mean(), d.std(ddof=1) / np.sqrt(len(d)), len(d) - 1),
+        method="paired t", n={},
     )  # fmt: skip
 
     got = {"ratio": np.exp(found.value), "low": np.exp(found.low), "high": np.exp(found.high)}
@@ -187,19 +190,17 @@ def test_bootstrap_does_not_change_with_names_or_order_of_rows():
 
     drawn = []
     for d in (data, shuffled):
-        rows, codes = canonical_rows(d.value, d.rater, d["item"], d.system)
-        drawn.append(two_way_means(*codes, d.value.to_numpy()[rows], draws=50)[1])
+        rows, (rater, item, system) = canonical_rows(d.value, d.rater, d["item"], d.system)
+        ratings = Ratings(value=d.value.to_numpy()[rows], rater=rater, block=item, system=system)
+        drawn.append(two_way_means(ratings, draws=50)[1])
 
     assert np.array_equal(drawn[0], drawn[1])
 
 
 def test_the_seed_decides_the_draws():
-    data = read_data("compare_small7.csv")
-    codes = [factor_codes(data[one]) for one in ("rater", "item", "system")]
+    ratings = code(read_data("compare_small7.csv"))
 
-    first, again, other = (
-        two_way_means(*codes, data.value, draws=40, seed=seed)[1] for seed in (7, 7, 8)
-    )
+    first, again, other = (two_way_means(ratings, draws=40, seed=seed)[1] for seed in (7, 7, 8))
 
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -248,7 +249,7 @@ def test_flips_beyond_counting_are_drawn_and_near_the_exact_p():
 
     found = sign_flip_test(d)
 
-    t = t_figure("d", estimate=d.mean(), se=d.std(ddof=1) / 40**0.5, df=39, method="t", n={})
+    t = t_figure("d", (d.mean(), d.std(ddof=1) / 40**0.5, 39), method="t", n={})
     assert found.seed == 1
     assert found.details["p"] == pytest.approx(t.details["p"], abs=0.02)
 

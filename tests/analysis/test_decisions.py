@@ -34,7 +34,7 @@ def test_majorities_are_those_of_the_vector():
 def test_a_score_that_decides_has_an_auc_of_one():
     scores = pd.DataFrame({"fits": [6, 7, 1, 2], "none": [3, 3, 3, 3]})
 
-    fits, none = compare_with_scores(accepted=[1, 1, 0, 0], scores=scores, draws=FEW)
+    fits, none = compare_with_scores(accepted=[1, 1, 0, 0], scores=scores)
 
     assert (fits.figures["auc"].value, none.figures["auc"].value) == (1, 0.5)
     assert fits.figures["mean_accepted"].value == 6.5
@@ -48,7 +48,7 @@ def test_auc_is_the_share_of_pairs_in_order(rows):
     up, down = score[accepted], score[~accepted]
     pairs = [(a > b) + 0.5 * (a == b) for a in up for b in down]
 
-    found = find_auc(accepted=accepted, score=score, draws=5)
+    found = find_auc(accepted=accepted, score=score)
 
     if not pairs:
         assert found.reason == "no_data"
@@ -73,7 +73,7 @@ def seen(rater, *words, output="o"):
 
 
 def highlights(*marked, **options):
-    found = compare_highlights(marked, {"o": TEXT, "p": TEXT}, draws=FEW, **options)
+    found = compare_highlights(marked, {"o": TEXT, "p": TEXT}, **options)
     return {one.name: one for one in found}
 
 

@@ -15,10 +15,9 @@ from evalsite.analysis.describe import (
     standardise,
 )
 from evalsite.analysis.design import describe_design
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import make_table
 from tests.analysis.vectors import read_data
-
-FEW = 50
 
 
 def bare(rows, columns="participant item system criterion value"):
@@ -169,9 +168,10 @@ def test_facts_of_an_empty_design_are_zero():
 
 
 def describe(rows, **options):
-    options = {"draws": FEW} | options
-    return describe_systems(rater=rows.participant, group=rows["item"], system=rows.system,
-                            value=rows.value, **options)  # fmt: skip
+    return describe_systems(
+        Ratings(rater=rows.participant, block=rows["item"], system=rows.system, value=rows.value),
+        **options,
+    )
 
 
 def test_plain_means_are_means_of_ratings():
@@ -246,8 +246,9 @@ def test_mixes_of_systems_that_raters_saw_are_compared():
 def test_z_stands_beside_the_raw_scale():
     rows = read_data("compare_small7.csv")
 
-    found = describe_standardised(rater=rows.rater, group=rows["item"], system=rows.system,
-                                  value=rows.value, draws=FEW)  # fmt: skip
+    found = describe_standardised(
+        Ratings(rater=rows.rater, block=rows["item"], system=rows.system, value=rows.value),
+    )
 
     own = standardise(rater=rows.rater, value=rows.value)
     for system, some in found.items():
@@ -258,9 +259,9 @@ def test_z_stands_beside_the_raw_scale():
 def test_share_of_a_point_that_nobody_chose_has_an_interval_that_is_no_point():
     # six of six ratings are 3: whatever is drawn, the share of 1 stays 0
     (found,) = describe_systems(
-        rater=list("abcabc"), group=[0, 0, 0, 1, 1, 1], system=["s"] * 6, value=[3] * 6,
-        scale=[1, 2, 3], draws=50,
-    )  # fmt: skip
+        Ratings(rater=list("abcabc"), block=[0, 0, 0, 1, 1, 1], system=["s"] * 6, value=[3] * 6),
+        scale=[1, 2, 3],
+    )
 
     share = found.figures["share_1"]
     assert (share.name, share.value, share.details["interval"]) == ("share_1", 0, "wilson")

@@ -8,6 +8,7 @@ from scipy import stats
 
 from evalsite.analysis.effects import effect_figures, effects_of_draws
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.notes import list_notes
 from evalsite.analysis.scores import read_scores
 
@@ -77,7 +78,7 @@ def test_superiority_counts_the_raters_and_inputs_that_it_compares():
         ("r1", "i2", "a", 4), ("r1", "i2", "b", 5), ("r2", "i3", "a", 1), ("r3", "i3", "b", 2),
     ]  # fmt: skip
     rater, group, system, value = zip(*rows, strict=True)
-    data = read_scores(rater=rater, group=group, system=system, value=value)
+    data = read_scores(Ratings(rater=rater, group=group, system=system, value=value))
 
     found = effect_figures(data, 0, 1, seed=1, draws=20)
 

@@ -19,6 +19,7 @@ from evalsite.analysis.flags import (
     see_speed,
 )
 from evalsite.analysis.intra_rater import compare_passes
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
@@ -34,7 +35,9 @@ def read_behaviour():
 def test_behaviour_is_that_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
 
-    use = describe_use(rater=data.rater, value=data.value, order=data.position, reserved=(3, 5))
+    use = describe_use(
+        Ratings(rater=data.rater, value=data.value), order=data.position, reserved=(3, 5)
+    )
     pace = describe_pace(rater=data.rater, seconds=data.seconds)
 
     got = {}
@@ -190,13 +193,15 @@ def test_a_long_run_is_told_from_chance_and_makes_no_flag():
     values = [1] * 10 + [2] * 10
     mixed = [1, 2] * 10
 
-    run = describe_use(rater=["r"] * 20, value=values, order=range(20))["r"]["longest_run"]
-    none = describe_use(rater=["r"] * 20, value=mixed, order=range(20))["r"]["longest_run"]
+    run = describe_use(Ratings(rater=["r"] * 20, value=values), order=range(20))["r"]["longest_run"]
+    none = describe_use(Ratings(rater=["r"] * 20, value=mixed), order=range(20))["r"]["longest_run"]
 
     assert (run.value, none.value) == (10, 1)
     assert run.details["p_by_chance"] < 0.01
     assert none.details["p_by_chance"] == 1
-    flat = describe_use(rater=["r"] * 20, value=[3] * 20, order=range(20))["r"]["longest_run"]
+    flat = describe_use(Ratings(rater=["r"] * 20, value=[3] * 20), order=range(20))["r"][
+        "longest_run"
+    ]
     assert flat.details["p_by_chance"] == 1  # no order of equal values breaks the run
     assert list(find_longest_runs(np.array([[1, 1, 2, 2, 2], [1, 2, 1, 2, 1]]))) == [3, 1]
 
@@ -211,11 +216,11 @@ def test_a_rater_who_drifts_away_from_the_others_is_found():
         for name, slope in (("steady", 0), ("other", 0), ("rising", 3))
     ])  # fmt: skip
 
-    found = describe_drift(rater=rows.rater, unit=rows.unit, value=rows.value, order=rows.order)
+    found = describe_drift(Ratings(rater=rows.rater, unit=rows.unit, value=rows.value), rows.order)
 
     assert found["rising"].value == pytest.approx(3, abs=0.5)
     assert found["rising"].low > 0.5
-    few = describe_drift(rater=["a", "b"], unit=[1, 1], value=[1, 2], order=[1, 1])
+    few = describe_drift(Ratings(rater=["a", "b"], unit=[1, 1], value=[1, 2]), [1, 1])
     assert few["a"].reason == "too_few"
 
 
@@ -236,7 +241,8 @@ def test_the_rater_who_changes_most_is_flagged_among_five():
     rater = [f"r{n}" for n in range(6) for _ in range(8)]
     first = [4] * 48
     second = [4] * 40 + [1] * 8
-    passes = compare_passes(rater=rater, first=first, second=second, draws=20)
+    rows = pd.DataFrame({"participant": rater, "first": first, "second": second})
+    passes = compare_passes(rows)
 
     assert set(flag_changes(passes)) == {"r5"}
     assert flag_changes({name: passes[name] for name in ("", "r0", "r5")}) == {}
@@ -267,8 +273,8 @@ def test_names_change_no_figure_of_a_rater():
     rows = read_data("behaviour7.csv")
     names = {name: f"x{10 - place}" for place, name in enumerate(sorted(rows.rater.unique()))}
 
-    one = describe_use(rater=rows.rater, value=rows.value, order=rows.position)
-    two = describe_use(rater=rows.rater.map(names), value=rows.value, order=rows.position)
+    one = describe_use(Ratings(rater=rows.rater, value=rows.value), order=rows.position)
+    two = describe_use(Ratings(rater=rows.rater.map(names), value=rows.value), order=rows.position)
 
     for name, figures in one.items():
         for key, figure in figures.items():

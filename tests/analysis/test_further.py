@@ -11,6 +11,7 @@ import pytest
 from evalsite.analysis.compare import find_differences
 from evalsite.analysis.pairs import find_pair_tests, read_preferences
 from evalsite.analysis.planning import Design, Parts, plan, smallest_difference
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.further import can_project, is_merged, reach_now, reach_with
 from evalsite.analysis.scores import read_scores
 from tests.analysis.test_compare import make_ratings
@@ -57,7 +58,9 @@ def rate_all(*, raters: int, items: int, systems: str = "ab") -> pd.DataFrame:
 @pytest.mark.parametrize("gap", [0.0, 0.4])
 def test_for_the_scores_that_are_there_errors_are_those_of_the_report(gap):
     data = make_ratings(systems="abc", gap=gap)
-    scores = read_scores(group=data["item"], system=data.system, value=data.value, rater=data.rater)
+    scores = read_scores(
+        Ratings(group=data["item"], system=data.system, value=data.value, rater=data.rater)
+    )
     tested = find_differences(scores, draws=2)
     named = [("abc"[i], "abc"[j]) for i, j in tested.pairs]
     pairs = [(*names, one) for names, one in zip(named, tested.differences, strict=True)]
@@ -79,8 +82,9 @@ def test_for_the_preferences_that_are_there_errors_are_those_of_the_report():
     ).sample(frac=0.7, random_state=1)  # fmt: skip
     tested = find_pair_tests(
         read_preferences(
-            rater=rows.participant, item=rows.group, left=rows.system_1, right=rows.system_2,
-            outcome=rng.integers(-1, 2, len(rows)),
+            Ratings(rater=rows.participant, group=rows.group,
+                    value=rng.integers(-1, 2, len(rows))),
+            rows.system_1, rows.system_2,
         ),
         draws=2,
     )  # fmt: skip

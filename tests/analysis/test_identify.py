@@ -8,6 +8,7 @@ from evalsite.analysis.canonical_order import factor_codes
 from evalsite.analysis.effects_in_blocks import one_hot
 from evalsite.analysis.findings import describe_finding
 from evalsite.analysis.mixed import fit_mixed, mean_figures, split_tied
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.reml import usable_terms
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.scores import read_scores
@@ -42,7 +43,9 @@ def rated_once(*, others="A", raters=6, items=12, where=(0, 0)):
 
 
 def read(data):
-    return read_scores(rater=data.rater, group=data["item"], system=data.system, value=data.value)
+    return read_scores(
+        Ratings(rater=data.rater, group=data["item"], system=data.system, value=data.value)
+    )
 
 
 def test_systems_of_one_output_each_on_inputs_of_their_own_are_not_compared():

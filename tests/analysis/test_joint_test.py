@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -14,15 +15,49 @@ from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.pair_figures import turn_figure
 from evalsite.analysis.pairs import find_pair_tests, read_preferences
 from evalsite.analysis.plan import Hypothesis, Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
-from evalsite.analysis.standardised import add_effect, describe_effects
+from evalsite.analysis.standardised import (
+    RESIDUAL,
+    add_effect,
+    find_total_sd,
+    share_variances,
+)
 from tests.analysis.vectors import FOLDER, compare, find_vectors, read_data, read_vector
 
+# terms of the model as the vectors name them
+SHORT = {
+    "rater": "rater", "group": "item", "cluster": "cluster", "group:system": "is",
+    "cluster:system": "cs", "rater:system": "rs", "rater:group": "ri", RESIDUAL: "Residual",
+}  # fmt: skip
 
-def take_columns(data):
-    columns = {name: data[name] for name in ("rater", "item", "system", "value")}
-    return columns | ({"cluster": data.cluster} if "cluster" in data else {})
+
+def read(data):
+    cluster = data.cluster if "cluster" in data else None
+    return read_scores(
+        Ratings(value=data.value, rater=data.rater, group=data["item"], system=data.system,
+                block=cluster)
+    )  # fmt: skip
+
+
+def list_tests(scores):
+    test = joint_test.find_joint_test(fit_mixed(scores), len(scores.systems), n=scores.counts())
+    keys = ("df1", "df2", "p", "scaling")
+    return {"f": test.value} | {key: test.details.get(key) for key in keys}
+
+
+def describe_effects(scores):
+    mixed = fit_mixed(scores)
+    unit, pairs = np.eye(len(scores.systems)), {}
+    for i, j in combinations(range(len(scores.systems)), 2):
+        figure = t_figure("difference", mixed.fit.contrast(unit[j] - unit[i]), method="", n={})
+        details = add_effect(figure, mixed.facts).details
+        pairs[f"{scores.systems[j]}-{scores.systems[i]}"] = {
+            "d": details.get("d"), "low": details.get("d_low"), "high": details.get("d_high"),
+        }  # fmt: skip
+    share = {SHORT[term]: value for term, value in share_variances(mixed.facts).items()}
+    return {"sd_total": find_total_sd(mixed.facts), "share": share, "pairs": pairs}
 
 
 @pytest.mark.one_case
@@ -30,7 +65,7 @@ def take_columns(data):
 def test_f_is_that_of_kenward_and_roger(name):
     data, expected, tolerance = read_vector(name)
 
-    compare(joint_test.test_systems(**take_columns(data)), expected, tolerance)
+    compare(list_tests(read(data)), expected, tolerance)
 
 
 @pytest.mark.one_case
@@ -38,7 +73,7 @@ def test_f_is_that_of_kenward_and_roger(name):
 def test_effects_are_in_sd_of_single_ratings(name):
     data, expected, tolerance = read_vector(name)
 
-    compare(describe_effects(**take_columns(data)), expected, tolerance)
+    compare(describe_effects(read(data)), expected, tolerance)
 
 
 def test_the_detectable_difference_counts_the_tests():
@@ -59,9 +94,8 @@ F_OF_PAIRS = {"df1": 6, "df2": 84.83843, "p": 0.2125825, "scaling": 0.9870436}
 def read_pairs(data, keep=None):
     data = data if keep is None else data[keep]
     return read_preferences(
-        rater=data.rater, item=data["item"], left=data["first"], right=data.second,
-        outcome=-data.value,
-    )  # fmt: skip
+        Ratings(rater=data.rater, group=data["item"], value=-data.value), data["first"], data.second
+    )
 
 
 def test_f_of_preferences_is_that_all_pairs_are_balanced():
@@ -86,10 +120,12 @@ def test_there_is_no_f_of_preferences_where_a_pair_was_never_met():
 def test_f_of_two_systems_is_the_square_of_t():
     data = read_data("compare_crowd5.csv")
     data = data[data.system.isin(["A", "B"])]
-    scores = read_scores(rater=data.rater, group=data["item"], system=data.system, value=data.value)
+    scores = read_scores(
+        Ratings(rater=data.rater, group=data["item"], system=data.system, value=data.value)
+    )
     estimate, se, df = fit_mixed(scores).fit.contrast([-1, 1])
 
-    found = joint_test.test_systems(**take_columns(data))
+    found = list_tests(read(data))
 
     assert (found["f"], found["df2"]) == pytest.approx(((estimate / se) ** 2, df), rel=1e-6)
     assert (found["df1"], found["scaling"]) == pytest.approx((1, 1))
@@ -116,7 +152,7 @@ def test_ratings_that_are_all_equal_leave_no_f(tmp_path):
 
 def test_an_error_corrected_beyond_trust_leaves_no_f():
     data = read_data("compare_small7.csv")
-    mixed = fit_mixed(read_scores(**rename(data)))
+    mixed = fit_mixed(read(data))
     doubtful = replace(mixed, fit=replace(mixed.fit, adjusted=2.01 * mixed.fit.covariance))
 
     found = joint_test.find_joint_test(doubtful, 3, n={})
@@ -126,7 +162,7 @@ def test_an_error_corrected_beyond_trust_leaves_no_f():
 
 def test_too_few_degrees_of_freedom_leave_no_f():
     data = read_data("compare_small7.csv")
-    mixed = fit_mixed(read_scores(**rename(data)))
+    mixed = fit_mixed(read(data))
     # as if the variances were hardly known
     vague = replace(mixed, fit=replace(mixed.fit, spread=60 * mixed.fit.spread))
 
@@ -134,11 +170,6 @@ def test_too_few_degrees_of_freedom_leave_no_f():
 
 
 # --- in the report ------------------------------------------------------------------------
-
-
-def rename(data):
-    columns = take_columns(data)
-    return {("group" if name == "item" else name): column for name, column in columns.items()}
 
 
 def report(folder, data, *, kind="likert", plan=None, points=7):
@@ -261,10 +292,9 @@ def test_effects_whose_units_speak_are_not_standardised(kind, change, tmp_path):
 
 def test_a_pair_seen_from_the_other_side_has_the_other_effect():
     data = read_data("compare_small7.csv")
-    scores = read_scores(**rename(data))
+    scores = read(data)
     mixed = fit_mixed(scores)
-    estimate, se, df = mixed.fit.contrast([-1, 1, 0])
-    figure = t_figure("difference", estimate=estimate, se=se, df=df, method="", n={})
+    figure = t_figure("difference", mixed.fit.contrast([-1, 1, 0]), method="", n={})
 
     details = add_effect(figure, mixed.facts).details
     turned = turn_figure(add_effect(figure, mixed.facts)).details

@@ -13,6 +13,8 @@ from evalsite.analysis.clusters import certainly_above, max_t
 from evalsite.analysis.compare import MANY_PAIRS
 from evalsite.analysis.davidson import count_pairs, fit_davidson, fit_draws
 from evalsite.analysis.pair_checks import circular_triads
+from evalsite.analysis.plan import Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.scores import Scores, read_scores
 from tests.analysis.compared import compare_systems
 
@@ -27,7 +29,7 @@ def rate_many(systems: int) -> Scores:
         for rater in range(2)
     ]
     names, items, raters, values = zip(*rows, strict=True)
-    return read_scores(group=items, system=names, value=values, rater=raters)
+    return read_scores(Ratings(group=items, system=names, value=values, rater=raters))
 
 
 @pytest.mark.torture
@@ -47,7 +49,7 @@ def test_above_a_thousand_pairs_effect_sizes_are_left_out_and_the_warning_says_s
 def test_with_a_baseline_many_systems_keep_their_effect_sizes():
     data = rate_many(46)
 
-    found = compare_systems(data, draws=20, baseline="s000")
+    found = compare_systems(data, plan=Plan(baseline="s000"), draws=20)
 
     assert len(found.pairs) == 45
     assert all("dz" in pair.effects for pair in found.pairs)

@@ -10,6 +10,7 @@ from evalsite.analysis import effects_in_blocks
 from evalsite.analysis.canonical_order import factor_codes
 from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.reml import fit_reml, signed, usable_terms
 from evalsite.analysis.scores import read_scores
 from tests.analysis.compared import crossed_parts
@@ -96,9 +97,14 @@ def test_comparison_of_systems_is_that_of_lme4_and_pbkrtest(name):
     data, expected, tolerance = read_vector(name)
     has_clusters = "cluster" in data
     scores = read_scores(
-        rater=data.rater, group=data["item"], system=data.system, value=data.value,
-        cluster=data.cluster if has_clusters else None,
-    )  # fmt: skip
+        Ratings(
+            rater=data.rater,
+            group=data["item"],
+            system=data.system,
+            value=data.value,
+            block=data.cluster if has_clusters else None,
+        )
+    )
 
     fit = fit_mixed(scores).fit
 
@@ -348,7 +354,7 @@ def test_inputs_are_integrated_out_of_the_model_of_systems(monkeypatch):
     monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 15)
     _, (rater, item, system, value) = make_complete(seed=1, raters=5, items=60)
 
-    found = fit_mixed(read_scores(rater=rater, group=item, system=system, value=value))
+    found = fit_mixed(read_scores(Ratings(rater=rater, group=item, system=system, value=value)))
 
     assert found.fit is not None
 

@@ -9,6 +9,7 @@ import pytest
 
 from evalsite.analysis.families.scored import aggregate_outputs
 from evalsite.analysis.mixed import fit_mixed, mean_figures, predict_outputs
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.table import make_table
@@ -35,10 +36,11 @@ OF_LME4 = {
 }  # fmt: skip
 
 
-def read(frame, **known):
-    return read_scores(
-        group=frame["item"], system=frame.system, value=frame.value, rater=frame.rater, **known
+def read(frame, **options):
+    ratings = Ratings(
+        group=frame["item"], system=frame.system, value=frame.value, rater=frame.rater
     )
+    return read_scores(ratings, **options)
 
 
 @pytest.mark.parametrize("name", OF_LME4)
@@ -81,9 +83,13 @@ def test_predictions_of_magnitudes_are_on_the_scale_of_raters():
 )
 def test_no_model_has_a_reason(rater, group, value, reason):
     scores = read_scores(
-        group=list(group), system=["A"] * len(value), value=value,
-        rater=None if rater is None else list(rater),
-    )  # fmt: skip
+        Ratings(
+            group=list(group),
+            system=["A"] * len(value),
+            value=value,
+            rater=None if rater is None else list(rater),
+        )
+    )
 
     mixed = fit_mixed(scores)
 

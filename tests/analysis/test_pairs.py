@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.davidson import DavidsonFit, count_pairs, drop_ties, expect, fit_davidson
 from evalsite.analysis.pairs import read_preferences
+from evalsite.analysis.ratings import Ratings
 from tests.analysis.compared import compare_pairs
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 from tests.support.published import published_file
@@ -29,9 +30,11 @@ def to_counts(data):
 
 def read(data, **options):
     return read_preferences(
-        rater=data.rater, item=data["item"], left=data.left, right=data.right,
-        outcome=data.outcome, **options,
-    )  # fmt: skip
+        Ratings(rater=data.rater, group=data["item"], value=data.outcome.map(WON)),
+        data.left,
+        data.right,
+        **options,
+    )
 
 
 def describe(fit, systems):
@@ -143,18 +146,18 @@ def test_ties_alone_have_no_share_without_ties():
 
 
 def test_nobody_asked_gives_no_pairs():
-    found = compare_pairs(read_preferences(rater=[], item=[], left=[], right=[], outcome=[]))
+    found = compare_pairs(read_preferences(Ratings(rater=[], group=[], value=[]), [], []))
 
     assert found.pairs == []
     assert found.left_share.reason == "no_data"
 
 
 @pytest.mark.parametrize(
-    ("right", "outcome", "why"), [("a", "left", "itself"), ("b", "maybe", "left, tie or right")]
+    ("right", "outcome", "why"), [("a", 1, "itself"), ("b", 2, "An outcome is 1")]
 )
 def test_answers_that_compare_nothing_are_refused(right, outcome, why):
     with pytest.raises(ValueError, match=why):
-        read_preferences(rater=["r"], item=["i"], left=["a"], right=[right], outcome=[outcome])
+        read_preferences(Ratings(rater=["r"], group=["i"], value=[outcome]), ["a"], [right])
 
 
 def test_one_side_always_preferred_is_separated_in_position():
@@ -169,10 +172,10 @@ def test_one_side_always_preferred_is_separated_in_position():
 def test_circle_of_three_answers_is_counted():
     rater, item = ["r1"] * 3 + ["r2"] * 3, ["i1"] * 6
     left, right = ["a", "b", "c"] * 2, ["b", "c", "a"] * 2
-    outcome = ["left", "left", "left", "left", "left", "right"]
+    outcome = [1, 1, 1, 1, 1, -1]
 
     found = compare_pairs(
-        read_preferences(rater=rater, item=item, left=left, right=right, outcome=outcome), draws=20
+        read_preferences(Ratings(rater=rater, group=item, value=outcome), left, right), draws=20
     )
 
     assert dict(found.circles.n) == {"triples": 2, "circular": 1}
@@ -228,7 +231,7 @@ def test_known_strengths_are_found_within_their_intervals():
         for rater in range(8):
             a, b = rng.permutation(3)[:2]
             weight = np.exp([truth[a], (truth[a] + truth[b]) / 2 - 0.5, truth[b]])
-            rows.append((rater, item, a, b, rng.choice([1, 0, -1], p=weight / weight.sum())))
+            rows.append((rater, item, a, b, rng.choice(list(WON), p=weight / weight.sum())))
     data = pd.DataFrame(rows, columns=["rater", "item", "left", "right", "outcome"])
 
     found = compare_pairs(read(data))
@@ -263,8 +266,8 @@ def test_judgements_of_marco_are_counted_as_published(marco, against, criterion)
 
     found = compare_pairs(
         read_preferences(
-            rater=None, item=rows.group, left=["MarCo"] * len(rows), right=rows.system,
-            outcome=outcome, cluster=rows.cluster, is_position_known=False,
+            Ratings(group=rows.group, block=rows.cluster, value=outcome), ["MarCo"] * len(rows),
+            rows.system, is_position_known=False,
         ),
         draws=200,
     )  # fmt: skip
@@ -286,7 +289,7 @@ def test_preferences_of_rankme_are_those_of_the_reference():
     rows = []
     for first, second in combinations(sorted(table), 2):
         for (rater, item), page in table.iterrows():
-            won = int(np.sign(page[first] - page[second]))
+            won = {1: "left", 0: "tie", -1: "right"}[int(np.sign(page[first] - page[second]))]
             rows.append((rater, item, first, second, won))
     pairs = pd.DataFrame(rows, columns=["rater", "item", "left", "right", "outcome"])
 

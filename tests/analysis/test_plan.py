@@ -11,6 +11,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
@@ -18,7 +19,9 @@ from tests.analysis.vectors import compare, read_vector
 
 def test_margins_are_those_of_the_vector():
     data, expected, tolerance = read_vector("tost__joint_pages")
-    scores = read_scores(rater=data.rater, group=data["item"], system=data.system, value=data.value)
+    scores = read_scores(
+        Ratings(rater=data.rater, group=data["item"], system=data.system, value=data.value)
+    )
     fit = fit_mixed(scores).fit
 
     for pair, wanted in expected.items():

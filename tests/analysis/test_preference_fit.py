@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from evalsite.analysis.pairs import PairsResult, read_preferences
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import read_table
 from tests.analysis.compared import compare_pairs
 from tests.support.published import published_file
@@ -19,7 +20,7 @@ def _answer(*pairs: tuple[str, str, int, int, int]) -> PairsResult:
         right += [second] * len(answers)
         item += [f"{first}{second}{number}" for number in range(len(answers))]
     data = read_preferences(
-        rater=None, item=item, left=left, right=right, outcome=outcome, is_position_known=False
+        Ratings(rater=None, group=item, value=outcome), left, right, is_position_known=False
     )
     return compare_pairs(data, draws=500)
 
@@ -70,11 +71,9 @@ def test_marco_ranks_leave_open_what_no_judge_compared() -> None:
     rows = table.of("readability").rows
     found = compare_pairs(
         read_preferences(
-            rater=None,
-            item=rows.group,
-            left=rows.system_1,
-            right=rows.system_2,
-            outcome=-rows.outcome.astype(int),
+            Ratings(rater=None, group=rows.group, value=-rows.outcome.astype(int)),
+            rows.system_1,
+            rows.system_2,
             is_position_known=False,
         )
     )

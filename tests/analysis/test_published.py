@@ -12,6 +12,7 @@ from evalsite.analysis.describe import describe_systems
 from evalsite.analysis.gwet import fleiss, percent_agreement
 from evalsite.analysis.icc import FORMS, icc, icc_in_file_order
 from evalsite.analysis.magnitude import describe_magnitudes, find_slips
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import read_table
 from tests.support.published import published_file
 
@@ -121,7 +122,7 @@ def test_published_one_way_figures_come_from_logarithms_of_score_plus_one(job, p
 def test_one_way_forms_need_no_file_order():
     rows = read_job("stp2_rankME_inf").sample(frac=1, random_state=1)
 
-    found = icc(unit=output_of(rows), value=rows.value, rater=rows.rater)
+    found = icc(Ratings(unit=output_of(rows), value=rows.value, rater=rows.rater))
 
     assert found["ICC(1,k)"].value == pytest.approx(0.8029, abs=6e-5)
     assert found["ICC(C,k)"].method == "variance_components"
@@ -132,7 +133,7 @@ def test_one_way_forms_need_no_file_order():
 def test_alphas_of_rankme_are_those_of_the_table(job):
     rows = read_job(job)
 
-    got = [alpha(unit=output_of(rows), rater=rows.rater, value=rows.value, level=level).value
+    got = [alpha(Ratings(unit=output_of(rows), rater=rows.rater, value=rows.value), level).value
            for level in ("ordinal", "interval", "ratio")]  # fmt: skip
 
     assert got == pytest.approx(ALPHAS[job], abs=6e-5)
@@ -142,11 +143,10 @@ def test_alphas_of_rankme_are_those_of_the_table(job):
 @pytest.mark.parametrize("job", SYSTEMS)
 def test_systems_of_rankme_are_those_of_the_table(job):
     rows = read_job(job)
-    known = {"rater": rows.rater, "group": rows.group, "system": rows.system,
-             "value": rows.value}  # fmt: skip
+    ratings = Ratings(rater=rows.rater, block=rows.group, system=rows.system, value=rows.value)
 
-    plain = {one.system: one.figures for one in describe_systems(**known)}
-    ratios = describe_magnitudes(**known)
+    plain = {one.system: one.figures for one in describe_systems(ratings)}
+    ratios = describe_magnitudes(ratings)
 
     for name, wanted in zip(NAMES, SYSTEMS[job], strict=True):
         mean = plain[name]["mean"]
@@ -166,7 +166,7 @@ def test_seven_scores_of_rankme_may_be_slips():
 def test_raters_who_gave_one_score_throughout_are_seen(job, constant):
     rows = read_job(job)
 
-    use = describe_use(rater=rows.rater, value=rows.value)
+    use = describe_use(Ratings(rater=rows.rater, value=rows.value))
 
     assert len(use) == 16
     assert sum(some["distinct"].value == 1 for some in use.values()) == constant
@@ -229,11 +229,12 @@ def test_alphas_and_means_of_squality_are_those_of_the_table(stories, kind):
     rows = stories[0][stories[0].criterion == kind]
     known = {"unit": output_of(rows), "rater": rows.rater}
 
-    got = (alpha(value=rows.value, level="ordinal", **known).value,
-           alpha(value=rows.value, level="interval", **known).value,
-           alpha(value=rows["rank"], level="ordinal", **known).value)  # fmt: skip
-    described = describe_systems(rater=rows.rater, group=rows.group, system=rows.system,
-                                 value=rows.value)  # fmt: skip
+    got = (alpha(Ratings(value=rows.value, **known), "ordinal").value,
+           alpha(Ratings(value=rows.value, **known), "interval").value,
+           alpha(Ratings(value=rows["rank"], **known), "ordinal").value)  # fmt: skip
+    described = describe_systems(
+        Ratings(rater=rows.rater, block=rows.group, system=rows.system, value=rows.value)
+    )
 
     assert got == pytest.approx(KINDS[kind], abs=6e-5)
     for one in described:
@@ -269,10 +270,10 @@ def test_agreement_of_marco_is_that_of_the_table(dialogues, other, criterion):
     known = {"unit": rows["item"], "value": rows.outcome}
 
     got = (
-        fleiss(**known).value,
-        alpha(**known, level="nominal").value,
-        alpha(**known, level="ordinal").value,
-        percent_agreement(**known).value,
+        fleiss(Ratings(**known)).value,
+        alpha(Ratings(**known), "nominal").value,
+        alpha(Ratings(**known), "ordinal").value,
+        percent_agreement(Ratings(**known)).value,
     )
 
     assert got == pytest.approx(DIALOGUES[other, criterion], abs=6e-5)

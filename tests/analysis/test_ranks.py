@@ -11,6 +11,8 @@ from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.correlation import Cells, correlate, fisher_interval
 from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.ranks import kendall_w, kendall_w_of_sets, pairwise_correlation
+from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.resample import NO_DRAWS
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 FEW = 50
@@ -22,12 +24,16 @@ def test_correlation_of_two_raters_is_that_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
     wide = data.pivot(index="unit", columns="rater", values="value")
 
-    got = {key: correlate(x=wide.iloc[:, 0], y=wide.iloc[:, 1], kind=kind, draws=FEW).value
+    got = {key: correlate(wide.iloc[:, 0], wide.iloc[:, 1], kind, resampling=NO_DRAWS).value
            for kind, key in KINDS.items()}  # fmt: skip
 
     compare(got, expected, tolerance)
-    pairs = {key: pairwise_correlation(unit=data.unit, rater=data.rater, value=data.value,
-             kind=kind, draws=FEW).value for kind, key in KINDS.items()}  # fmt: skip
+    pairs = {
+        key: pairwise_correlation(
+            Ratings(unit=data.unit, rater=data.rater, value=data.value), kind, draws=FEW
+        ).value
+        for kind, key in KINDS.items()
+    }
     compare(pairs, expected, tolerance)  # two raters are one pair
 
 
@@ -44,8 +50,9 @@ def test_w_of_one_set_is_w():
     data = read_data("agree_complete5.csv")
     whole = kendall_w(data.pivot(index="unit", columns="rater", values="value"))
 
-    found = kendall_w_of_sets(group=np.ones(len(data)), rater=data.rater, object_=data.unit,
-                              value=data.value)  # fmt: skip
+    found = kendall_w_of_sets(
+        Ratings(group=np.ones(len(data)), rater=data.rater, system=data.unit, value=data.value)
+    )
 
     assert found.value == pytest.approx(whole.value)
     assert found.low is None
@@ -60,7 +67,7 @@ def test_w_of_sets_leaves_out_what_is_not_ranked_whole():
     ]  # fmt: skip
     group, rater, object_, value = zip(*rows, strict=True)
 
-    found = kendall_w_of_sets(group=group, rater=rater, object_=object_, value=value)
+    found = kendall_w_of_sets(Ratings(group=group, rater=rater, system=object_, value=value))
 
     assert found.value == 0.5
     assert found.n["sets"] == 2
@@ -73,7 +80,9 @@ def test_intervals_of_w_draw_raters_and_sets_and_no_rater_agrees_with_themselves
     group, rater, object_ = np.indices((5, 3, 4)).reshape(3, -1)
     value = np.round(object_ + rng.normal(0, 2, len(group)))
 
-    figure = kendall_w_of_sets(group=group, rater=rater, object_=object_, value=value, draws=100)
+    figure = kendall_w_of_sets(
+        Ratings(group=group, rater=rater, system=object_, value=value), draws=100
+    )
 
     ranks = np.zeros((5, 3, 4))
     _, (sets, raters, objects) = canonical_rows(value, group, rater, object_)
@@ -113,7 +122,7 @@ def test_mean_of_pairs_of_raters_says_of_how_many_pairs_and_units_it_is():
     rows.append(("alone", "r1", 4))
     unit, rater, value = zip(*rows, strict=True)
 
-    found = pairwise_correlation(unit=unit, rater=rater, value=value, draws=20)
+    found = pairwise_correlation(Ratings(unit=unit, rater=rater, value=value), "spearman", draws=20)
 
     # r3 never varies: only r1 and r2 have a correlation
     assert found.n == {
@@ -127,19 +136,20 @@ def test_undefined_order_has_its_reason():
     assert kendall_w([[1], [2]]).reason == "no_overlap"
     assert kendall_w([[3, 3], [3, 3]]).reason == "no_variation"
     assert kendall_w(np.zeros((0, 3))).reason == "no_data"
-    sets = {"group": [1, 1], "object_": [1, 2], "value": [1, 2]}
-    assert kendall_w_of_sets(rater=None, **sets).reason == "raters_unknown"
-    assert kendall_w_of_sets(rater=[1, 1], **sets).reason == "no_overlap"
+    sets = {"group": [1, 1], "system": [1, 2], "value": [1, 2]}
+    assert kendall_w_of_sets(Ratings(rater=None, **sets)).reason == "raters_unknown"
+    assert kendall_w_of_sets(Ratings(rater=[1, 1], **sets)).reason == "no_overlap"
     pair = {"unit": [1, 1, 2, 2], "value": [1, 2, 2, 1]}
-    assert pairwise_correlation(rater=None, **pair).reason == "raters_unknown"
-    assert pairwise_correlation(rater=[1, 2, 1, 2], **pair).reason == "no_overlap"
+    assert pairwise_correlation(Ratings(**pair), "spearman").reason == "raters_unknown"
+    alternating = Ratings(rater=[1, 2, 1, 2], **pair)
+    assert pairwise_correlation(alternating, "spearman").reason == "no_overlap"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_correlation_with_a_constant_has_no_figure(kind):
-    assert correlate(x=[1, 1, 1], y=[1, 2, 3], kind=kind).reason == "no_variation"
-    assert correlate(x=[1, 2], y=[1, 2], kind=kind).reason == "too_few"
-    assert correlate(x=[], y=[], kind=kind).reason == "no_data"
+    assert correlate([1, 1, 1], [1, 2, 3], kind).reason == "no_variation"
+    assert correlate([1, 2], [1, 2], kind).reason == "too_few"
+    assert correlate([], [], kind).reason == "no_data"
 
 
 @given(
@@ -177,7 +187,9 @@ def test_order_of_rows_and_names_change_no_digit(rows, random):
 
     def measure(table):
         unit, rater, value = zip(*table, strict=True)
-        return pairwise_correlation(unit=unit, rater=rater, value=value, shared=3, draws=20)
+        return pairwise_correlation(
+            Ratings(unit=unit, rater=rater, value=value), "spearman", shared=3, draws=20
+        )
 
     one, two = measure(rows).to_dict(), measure(other).to_dict()
     assert one["details"] == two["details"]
@@ -188,7 +200,7 @@ def test_order_of_rows_and_names_change_no_digit(rows, random):
 def test_each_rater_stands_beside_the_others():
     data, expected, tolerance = read_vector("behaviour__behaviour7")
 
-    found = against_others(unit=data.item, rater=data.rater, value=data.value)
+    found = against_others(Ratings(unit=data.item, rater=data.rater, value=data.value))
 
     got = {one.rater: {"loo_spearman": one.spearman.value, "loo_bias": one.offset.value}
            for one in found}  # fmt: skip
@@ -204,8 +216,9 @@ def test_fishers_interval_of_pearson_is_that_of_scipy():
     y = x + rng.normal(size=30)
     wanted = stats.pearsonr(x, y)
 
-    found = correlate(x=x, y=y, kind="pearson", by="fisher")
+    found = correlate(x, y, "pearson")
 
-    assert (found.low, found.high) == pytest.approx(tuple(wanted.confidence_interval()))
+    ends = fisher_interval(found.value, 30, "pearson")
+    assert ends == pytest.approx(tuple(wanted.confidence_interval()))
     assert found.details["p"] == pytest.approx(wanted.pvalue)
     assert fisher_interval(1.0, 30, "pearson") == (None, None)

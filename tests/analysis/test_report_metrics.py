@@ -13,6 +13,7 @@ from scipy import stats
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import KNOWN_KINDS
 from evalsite.analysis.metrics import find_ceilings_within
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.table import read_table
@@ -449,7 +450,9 @@ def test_the_ceiling_within_inputs_is_the_correlation_of_two_people_stepped_up()
     ]  # fmt: skip
     group, system, rater, value = zip(*rows, strict=True)
 
-    found = find_ceilings_within(group=group, system=system, rater=rater, value=value, splits=5)
+    found = find_ceilings_within(
+        Ratings(group=group, system=system, rater=rater, value=value), splits=5
+    )
 
     for figure, correlate in zip(
         found, (stats.pearsonr, stats.spearmanr, stats.kendalltau), strict=True
@@ -464,7 +467,7 @@ def test_the_ceiling_within_inputs_is_the_correlation_of_two_people_stepped_up()
 
 def test_one_rater_has_no_ceiling_within_inputs():
     found = find_ceilings_within(
-        group=["a"] * 3, system=list("xyz"), rater=["p"] * 3, value=[1, 2, 3]
+        Ratings(group=["a"] * 3, system=list("xyz"), rater=["p"] * 3, value=[1, 2, 3])
     )
 
     assert [figure.reason for figure in found] == ["too_few"] * 3

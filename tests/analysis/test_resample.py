@@ -40,7 +40,7 @@ def test_bootstrap_and_jackknife_of_alpha_are_those_of_the_vector():
 def test_bootstrap_interval_holds_its_figure_where_draws_are_all_on_one_side():
     drawn = np.linspace(-2.5, -1.44, 100)
 
-    figure = drawn_figure("dz", -1.41, drawn, n={"inputs": 6}, seed=1, over_raters=False)
+    figure = drawn_figure("dz", -1.41, drawn, n={"inputs": 6}, seed=1)
 
     assert figure.low < -2.4
     assert figure.high == -1.41

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.components import split_variance
-from evalsite.analysis.correlation import correlate
+from evalsite.analysis.correlation import fisher_interval
 from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
+from evalsite.analysis.kappa import cohen
 from evalsite.analysis.magnitude import (
     describe_magnitude_use,
     describe_magnitudes,
@@ -18,6 +19,7 @@ from evalsite.analysis.magnitude import (
     winsorise,
 )
 from evalsite.analysis.metrics import correlate_metrics, find_ceiling, williams
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.across_criteria import correlate_criteria, cronbach
 from evalsite.analysis.table import make_table
 from tests.analysis.vectors import compare, find_vectors, read_vector
@@ -29,8 +31,10 @@ FEW = 50
 def test_magnitudes_are_those_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
 
-    found = describe_magnitudes(rater=data.rater, group=data["item"], system=data.system,
-                                value=data.value, standard=data.standard, draws=FEW)  # fmt: skip
+    found = describe_magnitudes(
+        Ratings(rater=data.rater, block=data["item"], system=data.system, value=data.value),
+        standard=data.standard,
+    )
 
     got = {system: {key: one.value for key, one in some.items()} for system, some in found.items()}
     compare(got, expected, tolerance)
@@ -44,8 +48,9 @@ def test_magnitudes_that_have_no_logarithm_are_refused():
 
 
 def test_figures_of_raters_are_left_out_where_raters_are_unknown():
-    found = describe_magnitudes(rater=None, group=[1, 1, 2, 2], system=["a", "b"] * 2,
-                                value=[100, 50, 80, 70], draws=FEW)  # fmt: skip
+    found = describe_magnitudes(
+        Ratings(rater=None, block=[1, 1, 2, 2], system=["a", "b"] * 2, value=[100, 50, 80, 70]),
+    )
 
     assert set(found["a"]) == {"geo_mean", "geo_mean_ratio", "arithmetic_mean"}
     assert found["a"]["geo_mean"].value == pytest.approx(np.sqrt(8000))
@@ -70,7 +75,7 @@ def test_ties_share_the_rank_and_the_first_place():
 
 def test_use_of_magnitudes_is_told_by_rater():
     found = describe_magnitude_use(
-        rater=["r", "r", "s"], value=[100, 55, 33], standard=[100, 100, 100]
+        Ratings(rater=["r", "r", "s"], value=[100, 55, 33]), standard=[100, 100, 100]
     )
 
     assert found["r"]["share_of_standard"].value == 0.5
@@ -83,18 +88,24 @@ def test_use_of_magnitudes_is_told_by_rater():
 def test_repeats_are_those_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
 
-    found = compare_passes(rater=data.rater, first=data["first"], second=data.second,
-                           scale=range(1, 8), draws=FEW)  # fmt: skip
+    passes = data.rename(columns={"rater": "participant"})
+
+    found = compare_passes(passes)
 
     got = {rater: {key: one.value for key, one in some.items()} for rater, some in found.items()}
+    for rater, rows in [(POOLED, data), *data.groupby("rater")]:
+        kappa = cohen(first=rows["first"], second=rows.second, scale=range(1, 8),
+                      weights="quadratic")  # fmt: skip
+        got[rater]["quadratic_kappa"] = kappa.value
     compare(got, expected, tolerance)
     assert found[POOLED]["exact"].value == np.mean(data["first"] == data.second)
     assert found[POOLED]["ordinal_alpha"].low is not None
 
 
 def test_repeats_of_magnitudes_are_told_as_ratios():
-    found = compare_passes(rater=["r"] * 4, first=[100, 100, 100, 100],
-                           second=[200, 50, 200, 50], level="ratio", draws=FEW)[POOLED]  # fmt: skip
+    passes = pd.DataFrame({"participant": "r", "first": 100, "second": [200, 50, 200, 50]})
+
+    found = compare_passes(passes, "ratio")[POOLED]
 
     sd = np.log(2) * np.sqrt(4 / 3)
     assert found["sd_log_change"].value == pytest.approx(sd)
@@ -102,7 +113,9 @@ def test_repeats_of_magnitudes_are_told_as_ratios():
 
 
 def test_no_repeats_have_no_figures():
-    found = compare_passes(rater=[], first=[], second=[])[POOLED]
+    none = pd.DataFrame({"participant": [], "first": [], "second": []})
+
+    found = compare_passes(none)[POOLED]
 
     assert {one.reason for one in found.values()} == {"no_data"}
 
@@ -154,16 +167,16 @@ def test_disagreement_is_told_apart_by_its_kind():
     unit, rater = (one.ravel() for one in np.meshgrid(range(40), range(8)))
     quality, offset = rng.normal(0, 1, 40), rng.normal(0, 2, 8)
 
-    found = split_variance(
-        unit=unit, rater=rater, value=quality[unit] + offset[rater] + rng.normal(0, 0.5, 320)
-    )
-    alone = split_variance(unit=unit, rater=None, value=quality[unit])
+    value = quality[unit] + offset[rater] + rng.normal(0, 0.5, 320)
+    units, raters, rest = split_variance(Ratings(unit=unit, rater=rater, value=value))
+    alone, _ = split_variance(Ratings(unit=unit, value=quality[unit]))
+    nothing = split_variance(Ratings(unit=[], rater=[], value=[]))
 
-    assert sum(one.value for one in found.values()) == pytest.approx(1)
-    assert found["share_of_raters"].value > found["share_of_units"].value
-    assert found["share_of_rest"].value < 0.15
-    assert alone["share_of_units"].value == pytest.approx(1, abs=1e-4)
-    assert split_variance(unit=[], rater=[], value=[])["share_of_rest"].reason == "no_data"
+    assert units.value + raters.value + rest.value == pytest.approx(1)
+    assert raters.value > units.value
+    assert rest.value < 0.15
+    assert alone.value == pytest.approx(1, abs=1e-4)
+    assert {figure.reason for figure in nothing} == {"no_data"}
 
 
 @pytest.mark.parametrize("name", find_vectors("criteria"))
@@ -206,16 +219,12 @@ def test_metrics_are_those_of_the_vector(name):
 
     got = {"williams_t": test.details["t"], "williams_p": test.details["p"]}
     for metric, some in found.items():
-        fisher = fisher_of(data.human, data[metric])
+        low, high = fisher_interval(some["pearson"].value, len(data), "pearson")
         got[metric] = {"pearson": some["pearson"].value, "spearman": some["spearman"].value,
                        "kendall_tau_b": some["kendall"].value,
                        "pearson_p": some["pearson"].details["p"],
-                       "pearson_low": fisher.low, "pearson_high": fisher.high}  # fmt: skip
+                       "pearson_low": low, "pearson_high": high}  # fmt: skip
     compare(got, expected, tolerance)
-
-
-def fisher_of(x, y):
-    return correlate(x=x, y=y, kind="pearson", by="fisher")
 
 
 def make_scores(systems=12, groups=20, seed=1):
@@ -296,7 +305,7 @@ def test_undefined_williams_has_its_reason():
 def test_ratings_without_variation_have_no_ceiling_and_cause_no_warning():
     output = np.repeat(np.arange(6), 2)
 
-    found = find_ceiling(output=output, value=np.full(12, 4.0))
+    found = find_ceiling(Ratings(unit=output, value=np.full(12, 4.0)))
 
     assert (found.value, found.reason) == (None, "no_variation")
 
@@ -306,6 +315,6 @@ def test_ceiling_is_high_where_raters_agree_and_absent_where_none_meet():
     output = np.repeat(np.arange(40), 4)
     value = output + rng.normal(0, 0.1, 160)
 
-    assert find_ceiling(output=output, value=value).value > 0.99
-    assert find_ceiling(output=[1, 2, 3], value=[1, 2, 3]).reason == "no_overlap"
-    assert find_ceiling(output=[], value=[]).reason == "no_data"
+    assert find_ceiling(Ratings(unit=output, value=value)).value > 0.99
+    assert find_ceiling(Ratings(unit=[1, 2, 3], value=[1, 2, 3])).reason == "no_overlap"
+    assert find_ceiling(Ratings(unit=[], value=[])).reason == "no_data"

@@ -28,7 +28,7 @@ from tests.support.tabs import Tab, open_tab
 
 pytestmark = pytest.mark.django_db
 
-FILES = ("ratings", "ratings_wide", "annotations", "participants")
+FILES = ("ratings", "ratings_simple", "annotations", "participants")
 WORDS = "what nobody agreed to"
 
 
@@ -58,7 +58,7 @@ def test_no_export_holds_it_or_counts_it_before_its_person_agrees():
 
     assert {file: len(rows) for file, rows in files.items()} == {
         "ratings": 3,
-        "ratings_wide": 3,
+        "ratings_simple": 3,
         "annotations": 1,
         "participants": 1,
     }

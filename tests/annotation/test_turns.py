@@ -72,8 +72,8 @@ def test_each_turn_is_asked_under_its_words_and_stored_with_its_number():
     assert {(row["criterion"], row["turn"]) for row in told if row["value"] == "4"} == {
         ("turn_quality", "2")
     }
-    wide = read(export(study, "ratings_wide"))
-    assert [(row["turn"], row["turn_quality"], row["overall"]) for row in wide] == [
+    simple = read(export(study, "ratings_simple"))
+    assert [(row["turn"], row["turn_quality"], row["overall"]) for row in simple] == [
         ("", "", "3"), ("2", "4", ""), ("4", "1", ""),
     ]  # fmt: skip
 

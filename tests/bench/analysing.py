@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from tests.bench.lines import Line, say
@@ -75,7 +76,7 @@ def measure_model(crowd: Crowd) -> None:
     value = 3 + sum(rng.normal(0, sd, code.max() + 1)[code] for sd, code in parts)
     value = np.clip(np.rint(value), 1, 5)
     used = time.process_time()
-    mixed = fit_mixed(read_scores(rater=rater, group=group, system=system, value=value))
+    mixed = fit_mixed(read_scores(Ratings(rater=rater, group=group, system=system, value=value)))
     cpu = time.process_time() - used
     assert mixed.fit is not None, mixed.reason
     pairs = len(np.unique(rater * crowd.inputs + group))

@@ -22,7 +22,7 @@ from evalsite.studies.models import Study  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.noise import Probe  # noqa: E402
 
-_FILES = ("ratings", "ratings_wide", "annotations", "items")
+_FILES = ("ratings", "ratings_simple", "annotations", "items")
 
 
 def main(plan: dict[str, Any]) -> None:

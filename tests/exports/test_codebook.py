@@ -92,7 +92,7 @@ def test_columns_that_describe_an_annotation_are_declared_once_for_all_files() -
     declared: dict[str, set[int]] = {}
     for config in installed_protocols().values():
         files = list_downloads(config)
-        for file in ("ratings", "ratings_wide", "annotations", "highlights"):
+        for file in ("ratings", "annotations", "highlights"):
             for column in files.get(file, ()):
                 if column.of == "answer":
                     declared.setdefault(column.name, set()).add(

@@ -164,26 +164,9 @@ def test_download_is_logged_with_rows_and_checksum_and_listed(
         "file": "ratings.csv", "rows": 3, "sha256": sha256(data).hexdigest(),
         "for_spreadsheets": False, "with_pilot": False,
     }  # fmt: skip
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     assert sha256(data).hexdigest() in page
-    assert '<td data-label="Rows">3</td>' in page
-
-
-def test_each_file_says_when_it_was_taken_last_and_with_which_checksum(
-    staff_client: Client, study: Study, make_participant: Callable[..., Any]
-) -> None:
-    annotate(study, make_participant(study), main_items(study)[0])
-    page = reverse("admin:study-export", args=[study.pk])
-    before = staff_client.get(page).content.decode()
-
-    data = download(staff_client, study).getvalue()
-
-    after = staff_client.get(page).content.decode()
-    offered = len(list_downloads(study.config))
-    assert before.count("<br>not downloaded</p>") == offered
-    assert after.count("<br>not downloaded</p>") == offered - 1
-    assert after.count("<br>downloaded on ") == 1
-    assert sha256(data).hexdigest() in after.partition('id="last"')[2]
+    assert 'ratings.csv</td><td class="n">3</td>' in page
 
 
 def test_page_of_an_empty_study_says_what_brings_answers(
@@ -219,15 +202,13 @@ def test_download_is_an_attachment_with_the_chosen_options(
 ) -> None:
     annotate(study, make_participant(study), main_items(study)[0], status="pilot")
 
-    response = download(
-        staff_client, study, "annotations", **{"for": "spreadsheets", "with_pilot": "on"}
-    )
+    response = download(staff_client, study, "annotations", purpose="spreadsheets", with_pilot="on")
     data = response.getvalue()
 
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Content-Disposition"] == (
-        'attachment; filename="restaurant-descriptions-annotations-for-spreadsheets.csv"'
+        'attachment; filename="restaurant-descriptions_annotations_for-spreadsheets.csv"'
     )
     assert data.startswith(b"\xef\xbb\xbf")
     assert len(read(data)) == 1
@@ -244,23 +225,32 @@ def test_simulated_pilot_is_named_only_where_its_rows_are_in_the_file(
 
     def name(file: str, **choice: Any) -> str:
         return name_file(study, Choice(file=file, **choice)).removeprefix(
-            "restaurant-descriptions-"
+            "restaurant-descriptions_"
         )
 
-    files = ("ratings", "ratings_simple", "ratings_wide", "annotations", "participants", "items")
+    files = ("ratings", "ratings_simple", "annotations", "participants", "items")
     assert [name(file) for file in files] == [f"{file}.csv" for file in files]
-    assert name("ratings", with_pilot=True) == "simulated-ratings.csv"
-    assert name("participants", with_pilot=True) == "simulated-participants.csv"
+    assert name("ratings", with_pilot=True) == "simulated_ratings.csv"
+    assert name("participants", with_pilot=True) == "simulated_participants.csv"
     assert name("ratings_simple", with_pilot=True) == "ratings_simple.csv"
     assert name("items", with_pilot=True) == "items.csv"
-    assert name("ratings", with_pilot=True, origin="own") == "ratings-own.csv"
-    address = reverse("admin:study-export", args=[study.pk])
+    assert name("ratings", with_pilot=True, origin="own") == "ratings_own.csv"
+    address = reverse("admin:files-all", args=[study.pk])
     assert not staff_client.get(address).context["is_simulated"]
     assert staff_client.get(f"{address}?with_pilot=on").context["is_simulated"]
     assert not staff_client.get(reverse("admin:export-bundle", args=[study.pk])).context[
         "is_simulated"
     ]
-    assert name_bundle(study, Contents()) == "restaurant-descriptions-data.zip"
+    assert name_bundle(study, Contents()) == "restaurant-descriptions_bundle.zip"
+
+
+@pytest.mark.django_db
+def test_names_begin_with_at_most_40_characters_of_the_title_between_hyphens(study: Study) -> None:
+    study.title = "Which Café is Better? Évaluation of Rooms, again"
+
+    assert name_file(study, Choice(file="items")) == (
+        "which-cafe-is-better-evaluation-of-rooms_items.csv"
+    )
 
 
 @pytest.mark.django_db
@@ -273,7 +263,7 @@ def test_simulated_rows_are_named_in_rows_file_name_and_page(
 
     assert {row["origin"] for row in read(export(study))} == {"simulated"}
     assert name_file(study, Choice(file="ratings")) == (
-        "restaurant-descriptions-simulated-ratings.csv"
+        "restaurant-descriptions_simulated_ratings.csv"
     )
     assert "Some of these answers are simulated" in page
 

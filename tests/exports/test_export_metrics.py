@@ -9,12 +9,13 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.imports.core import Source
+from evalsite.imports.judges.importer import store_labels
 from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.lib.csv_writer import guard_cell
 from evalsite.studies.models import Item, Study, System
 from tests.support.bundles import bundle_of, change, examine
-from tests.support.checking import check_scores
+from tests.support.checking import check_labels, check_scores
 from tests.support.exports import export, read
 from tests.support.factories import make_study
 from tests.support.hostile import SYSTEMS, TEXTS
@@ -82,7 +83,7 @@ def test_the_page_of_exports_offers_the_scores(staff_client: Client) -> None:
     study = make_study(items=2)
     store(study, WIDE)
 
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     codebook = staff_client.get(reverse("admin:export-codebook-csv", args=[study.pk]))
 
     assert "One row for each score of an automatic metric" in page
@@ -110,3 +111,22 @@ def test_a_score_that_was_tampered_with_makes_a_bundle_unsound(
     report = examine(change(bundle_of("fluency"), "records/metrics.jsonl", tamper))
 
     assert code in report.codes, report.faults
+
+
+def test_labels_of_judges_come_out_as_they_can_be_uploaded_again(db):
+    study = make_study(items=2, protocol="rrgen")
+    key = study.config.criteria[0].key
+    text = (
+        "item,criterion,judge,prompt_version,system,value,system_1,system_2,preferred,order,run,"
+        f"reason\nitem-001,{key},judge-a,v1,neural,3.5,,,,,1,ok\nfresh-1,{key},judge-a,v1,neural,"
+        "2,,,,,2,\n"
+    )
+    checked = check_labels(io.BytesIO(text.encode()), study=study)
+    store_labels(
+        checked=checked, source=Source(study=study, file_name="a.csv", sha256="0" * 64), by=None
+    )
+
+    exported = export(study, "judge_labels")
+    again = check_labels(io.BytesIO(exported), study=make_study(items=2, protocol="rrgen"))
+    assert again.faults == []
+    assert again.labels == checked.labels

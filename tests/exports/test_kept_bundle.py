@@ -66,7 +66,7 @@ def test_bundle_of_format_3_makes_a_study_that_exports_the_rows_in_it(groups):
     assert restored.remarks == []
     assert find_breaches(restored.study) == []
     names = [name for name in list_files_of(restored.study) if f"data/{name}.csv" in files]
-    assert {"ratings", "ratings_wide", "annotations", "items", "participants"} <= {*names}
+    assert {"ratings", "annotations", "items", "participants"} <= {*names}
     for name in names:
         kept = read_rows(files[f"data/{name}.csv"])
         rows = read_rows(export(restored.study, name))

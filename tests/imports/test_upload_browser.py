@@ -166,5 +166,5 @@ def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) ->
     with page.expect_download() as download:
         page.get_by_role("button", name="ratings as CSV", exact=True).click()
 
-    assert download.value.suggested_filename == "restaurant-descriptions-ratings.csv"
+    assert download.value.suggested_filename == "restaurant-descriptions_ratings.csv"
     assert download.value.path().read_bytes().startswith(b"study,version,batch,item,")

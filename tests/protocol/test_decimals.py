@@ -13,6 +13,7 @@ from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.running.pilot_results import _say
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import list_chapters
+from evalsite.exports.columns import list_downloads
 from evalsite.instruments.answer import read_value, round_value
 from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
@@ -252,14 +253,14 @@ def test_file_brings_decimals_and_writes_them_as_they_are_stored():
     stored = [row for annotation in Annotation.objects.all() for row in annotation.list_rows()]
     assert [row.value for row in stored] == [1.5, 0.35, 0.25, 2, 1, 24]
     assert [row["value"] for row in read(export(study))] == ["1.5", "0.35", "0.25", "2", "1", "24"]
-    (wide, other) = read(export(study, "ratings_wide"))
-    assert [wide[key] for key in KEYS] == ["1.5", "0.35", "0.25"]
-    assert [other[key] for key in KEYS] == ["2", "1", "24"]
+    (first, second) = read(export(study, "ratings_simple"))
+    assert [first[key] for key in KEYS] == ["1.5", "0.35", "0.25"]
+    assert [second[key] for key in KEYS] == ["2", "1", "24"]
     types = {
         column.name: column.type
-        for chapter in list_chapters(study.config)
+        for chapter in list_chapters(study.config, list_downloads(study.config))
         for column in chapter.columns
-        if chapter.file in ("ratings.csv", "ratings_wide.csv")
+        if chapter.file in ("ratings.csv", "ratings_simple.csv")
     }
     assert {types[name] for name in ("value", "scale_min", "scale_max", *KEYS)} == {"number"}
 

@@ -112,7 +112,7 @@ def test_every_member_sees_the_design_and_its_tab(role):
     page = member(study, role).get(url("study-design", study))
 
     assert page.status_code == 200
-    assert f'<a href="{url("study-design", study)}" aria-current="page">Balance</a>' in page.text
+    assert f'<a href="{url("study-design", study)}" aria-current="page">Design</a>' in page.text
 
 
 def test_a_viewer_is_not_sent_to_a_page_that_is_closed_to_viewers():

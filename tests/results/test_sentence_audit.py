@@ -35,6 +35,7 @@ from evalsite.analysis.flags import (
     see_speed,
 )
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.report.raters import count_chosen_places, count_circles
@@ -338,7 +339,9 @@ def caution(systems: int) -> list[dict[str, Any]]:
     """What is warned of where there are so many systems, from the comparison alone."""
     rows = rate(spread(0.1), raters=3, inputs=3, systems="".join(map(chr, range(65, 65 + systems))))
     columns = [[row[name] for row in rows] for name in ("item", "system", "value", "participant")]
-    data = read_scores(group=columns[0], system=columns[1], value=columns[2], rater=columns[3])
+    data = read_scores(
+        Ratings(group=columns[0], system=columns[1], value=columns[2], rater=columns[3])
+    )
     return warn_of_criterion("fit", compare_systems(data, draws=20).cautions)
 
 

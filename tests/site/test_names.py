@@ -49,13 +49,27 @@ CLEAN: tuple[str, ...] = (
 )
 
 
+# arguments that the published reference vectors name
+OF_VECTORS = {("plan_width", "others")}
+
+
 def find_names(folder: Path) -> Iterator[str]:
     """Yield each argument, variable and field on the list, as file:line: name."""
     for path in sorted([folder] if folder.is_file() else folder.rglob("*.py")):
         if "migrations" in path.parts or path.name == "tests.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        kept = {
+            argument
+            for function in functions
+            for argument in function.args.kwonlyargs
+            if (function.name, argument.arg) in OF_VECTORS
+        }
+        for node in ast.walk(tree):
             name = ""
+            if node in kept:
+                continue
             if isinstance(node, ast.arg):
                 name = node.arg
             elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):

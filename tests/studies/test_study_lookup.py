@@ -26,6 +26,7 @@ COMMANDS: dict[str, list[str]] = {
     "export_bundle": [],
     "fsck": [],
     "import_batch": ["no-file.csv"],
+    "import_judges": ["no-file.csv"],
     "import_metrics": ["no-file.csv"],
     "import_ratings": ["no-file.csv", "--persons", "yes"],
     "simulate": ["--participants", "1"],
@@ -124,7 +125,7 @@ def test_bundle_without_a_name_is_written_beside_under_the_name_of_its_study(
     with pytest.raises(CommandError, match="exists already"):
         call_command("export_bundle", "Restaurants A")
 
-    assert [path.name for path in tmp_path.iterdir()] == ["restaurants-a-data.zip"]
+    assert [path.name for path in tmp_path.iterdir()] == ["restaurants-a_bundle.zip"]
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "many"])

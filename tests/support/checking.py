@@ -8,6 +8,7 @@ from evalsite.data.tables.table import Limits
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import aim_at_study, check_source
+from evalsite.imports.judges.importer import JUDGES, CheckedLabels
 from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.importer import RATINGS
@@ -45,6 +46,20 @@ def check_scores(
     """What a file of scores contains for this study."""
     checked: CheckedScores = check_source(
         METRICS, source, target=aim_at_study(study), mapping=FileMapping.read(mapping, options)
+    )
+    return checked
+
+
+def check_labels(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> CheckedLabels:
+    """What a file of judges' labels contains for this study."""
+    checked: CheckedLabels = check_source(
+        JUDGES, source, target=aim_at_study(study), mapping=FileMapping.read(mapping, options)
     )
     return checked
 

@@ -21,7 +21,6 @@ def expect(study: Study, file: str) -> list[Row]:
     """The rows of a file with all annotations, pilots among them."""
     return {
         "ratings": _ratings,
-        "ratings_wide": _wide,
         "annotations": _annotations,
         "items": _items,
         "highlights": _highlights,
@@ -204,28 +203,6 @@ def _of_kind(scale: Any, rating: Rating) -> Row:
         "both": detail.get("both", ""),
         "reasons": "; ".join(told),
     }
-
-
-def _wide(study: Study) -> list[Row]:
-    """Of protocols whose criteria are all of one kind: per output, or comparing."""
-    is_compared = not study.config.criteria[0].per_output
-    rows: dict[tuple[int, int | None], Row] = {}
-    for one, shared in _answers(study):
-        ratings = _sorted_ratings(one)
-        for rating in sorted(ratings, key=lambda each: each.output.position if each.output else 0):
-            output = None if is_compared else rating.output
-            key = one.pk, output and output.pk
-            if key not in rows:
-                rows[key] = shared | dict.fromkeys(study.config.criterion_by_key, "")
-                rows[key] |= _compare(rating) if is_compared else _of_output(one, output)
-            preferred = _compare(rating)["preferred"] or "tie" if is_compared else ""
-            rows[key][rating.criterion] = preferred if is_compared else str(rating.value)
-            if study.config.criteria[0].scale.kind == "magnitude":
-                rows[key]["standard"] = str(_standard(one))
-    for row in rows.values():
-        row.pop("preferred", None)
-        row.pop("outcome", None)
-    return list(rows.values())
 
 
 def _annotations(study: Study) -> list[Row]:

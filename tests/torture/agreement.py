@@ -18,8 +18,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from scipy.special import ndtri
 
-from evalsite.analysis.agreement import describe_agreement
 from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.ratings import Ratings
+from tests.analysis.compared import describe_agreement
 from tests.torture.statistics import run_designs
 
 SEED = 2026
@@ -180,9 +181,10 @@ def run_study(design, truth, seed):
     the same for the same seed, wherever it runs."""
     r, i, s, value = draw_study(design, np.random.default_rng(seed))
     figures = describe_agreement(
-        unit=i * design.systems + s, input=i, rater=r, value=value, kind=design.kind,
+        Ratings(unit=i * design.systems + s, block=i, rater=r, value=value),
+        design.kind,
         scale=design.scale,
-    )  # fmt: skip
+    )
     names = SHOWN[design.kind]
     holds = {
         name: None if figure["low"] is None else figure["low"] <= truth[name] <= figure["high"]

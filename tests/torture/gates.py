@@ -24,6 +24,7 @@ from evalsite.analysis.equivalence import test_margin as judge_difference
 from evalsite.analysis.gate import plan_gate
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.scores import read_scores
 from tests.torture.statistics import World, draw
 
@@ -71,7 +72,9 @@ def run_slices(number, seed):
     p = []
     for place in range(number):
         part = i // 40 == place
-        scores = read_scores(rater=r[part], group=i[part], system=s[part], value=value[part])
+        scores = read_scores(
+            Ratings(rater=r[part], group=i[part], system=s[part], value=value[part])
+        )
         test = judge(scores, MARGIN)
         p.append(1.0 if test is None else test["p_worse"])
     return min(p) < 0.05, bool((correct(p) < 0.05).any())
@@ -80,7 +83,7 @@ def run_slices(number, seed):
 def run_forecast(world, seed):
     """Whether the gate passes where the two systems are equal."""
     r, i, s, latent = draw(np.random.default_rng(seed), world)
-    test = judge(read_scores(rater=r, group=i, system=s, value=latent), MARGIN)
+    test = judge(read_scores(Ratings(rater=r, group=i, system=s, value=latent)), MARGIN)
     return test is not None and test["p_not_worse"] < 0.05
 
 

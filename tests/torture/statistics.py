@@ -27,6 +27,7 @@ from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.model_pairs import compare_alone
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import fit_pairs, read_preferences
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.scores import read_scores
 
 
@@ -104,7 +105,7 @@ def find_p(rng, world):
         return _compare_preferences(rng, world, pairs)
     r, i, s, latent = draw(rng, world)
     value = answer(latent, world.answers)
-    scores = read_scores(rater=r, group=i, system=s, value=value)
+    scores = read_scores(Ratings(rater=r, group=i, system=s, value=value))
     if world.has_own_errors:
         return _compare_alone(scores, pairs)
     fit = fit_mixed(scores).fit
@@ -129,7 +130,7 @@ def _compare_preferences(rng, world, pairs):
     ]
     rater, item, left, right, outcome = zip(*rows, strict=True)
     data = read_preferences(
-        rater=rater, item=item, left=left, right=right, outcome=[int(one) for one in outcome]
+        Ratings(rater=rater, group=item, value=[int(one) for one in outcome]), left, right
     )
     fit = fit_pairs(data, pairs).fit
     return None if fit is None else [_p(fit, one) for one in np.eye(len(pairs))]

@@ -93,15 +93,9 @@ class Numbers:
 
     # --- answered twice by the same person
 
-    def compare_repeats(self, passes: pd.DataFrame, seed: int) -> dict[str, Figure]:
+    def compare_repeats(self, passes: pd.DataFrame) -> dict[str, Figure]:
         """Return how all raters together answered the second time."""
-        return compare_passes(
-            rater=passes.participant,
-            first=passes["first"],
-            second=passes["second"],
-            level=self.repeat_level,
-            seed=seed,
-        )[POOLED]
+        return compare_passes(passes, self.repeat_level)[POOLED]
 
     # --- a study compared with its replication
 

@@ -31,11 +31,10 @@ from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
 from evalsite.analysis.figure import REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
-from evalsite.analysis.magnitude import log_ratio
+from evalsite.analysis.magnitude import find_standards, log_ratio
 from evalsite.analysis.mixed import (
     Layout,
     Mixed,
-    fit_mixed,
     lay_out_scores,
     list_from_average,
     mean_figures,
@@ -110,7 +109,7 @@ def _list_ratings(table: Table, predicted: Floats | None, *, is_log: bool) -> pd
     if table.rater is not None:
         value: Any = rows.value
         if is_log:
-            value = log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
+            value = log_ratio(rows.value, find_standards(rows))
         scaled = standardise(rater=table.rater, value=value)
         grand = float(np.mean(ratings.log if is_log else rows.value)) if len(ratings) else 0.0
         ratings["centred"] = scaled.centred.to_numpy() + grand
@@ -165,24 +164,22 @@ class ScoredNumbers(Numbers):
     ) -> Prepared:
         """Return the tests; the finished part has `outputs`, a function that makes the table of
         outputs, which is too long for a report."""
-        scores = self._read(table)
-        mixed = fit_mixed(scores)
         tested = find_differences(
-            scores, baseline=plan.baseline or None, seed=seed, mixed=mixed,
-            has_own_errors=plan.has_own_errors, named=plan.named, better=find_better(criterion),
-        )  # fmt: skip
-        finish = partial(self._finish, table, criterion, seed, plan, scores, mixed, tested)
+            self._read(table), plan=plan, better=find_better(criterion), seed=seed
+        )
+        finish = partial(self._finish, table, criterion, plan, tested)
         return Prepared(p=tested.p, finish=finish)
 
     def _finish(
-        self, table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan, scores: Scores,
-        mixed: Mixed, tested: Differences, other_p: Sequence[float],
+        self, table: Table, criterion: Mapping[str, Any], plan: Plan, tested: Differences,
+        other_p: Sequence[float],
     ) -> dict[str, Any]:  # fmt: skip
+        scores, mixed, seed = tested.data, tested.mixed, tested.seed
         answers = list(criterion["answers"])
         scale = [float(answer["value"]) for answer in answers] or None
         ends = self.find_ends(criterion)
         comparison = tested.correct(other_p=other_p)
-        systems = self._list_systems(table, scale, ends, comparison, tested.better, seed)
+        systems = self._list_systems(table, scale, ends, comparison, tested)
         kind: ScaleKind = "share" if self.family.decides else "points"
         kind = "ratio" if self.family.is_log else kind
         limit = find_limit(scale=kind, ends=ends, value=scores.value)
@@ -264,9 +261,8 @@ class ScoredNumbers(Numbers):
         return table.rows.value
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described],
-        better: Better, seed: int,
-    ) -> Others:  # fmt: skip
+        self, table: Table, described: dict[str, Described], better: Better, seed: int
+    ) -> Others:
         """Return the figures beside the headline figure, and the other ways to average."""
         raise NotImplementedError
 
@@ -315,17 +311,11 @@ class ScoredNumbers(Numbers):
         return replace(figure, name=self.names.get(figure.name, figure.name))
 
     def _read(self, table: Table) -> Scores:
-        rows = table.rows
-        has_clusters = bool((rows.cluster != "").any())
         # values, not logs of ratios: a shared standard moves all systems equally
-        return read_scores(
-            group=rows.group,
-            system=rows.system,
-            value=self.compare_values(table),
-            rater=table.rater,
-            cluster=rows.block if has_clusters else None,
-            is_log=self.family.is_log,
-        )
+        ratings = table.ratings(self.compare_values(table))
+        if not (table.rows.cluster != "").any():
+            ratings = replace(ratings, block=None)
+        return read_scores(ratings, is_log=self.family.is_log)
 
     def _list_outputs(self, table: Table, scores: Scores, mixed: Mixed) -> pd.DataFrame:
         """Return the table of outputs, with what the mixed model predicts for each."""
@@ -342,22 +332,13 @@ class ScoredNumbers(Numbers):
 
     def _list_systems(
         self, table: Table, scale: list[float] | None, ends: Ends | None, comparison: Comparison,
-        better: Better,
-        seed: int,
+        tested: Differences,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Return the systems, the best first; without a direction, in the order of the file."""
-        rows = table.rows
-        known = {
-            "rater": table.rater,
-            "group": rows.block,
-            "system": rows.system,
-            "value": rows.value,
-        }
-        described = {
-            system.system: system
-            for system in describe_systems(scale=scale, ends=ends, seed=seed, **known)
-        }
-        further = self.describe_others(table, known, described, better, seed)
+        rows, better, seed = table.rows, tested.better, tested.seed
+        figures = describe_systems(table.ratings(rows.value), scale=scale, ends=ends, seed=seed)
+        described = {system.system: system for system in figures}
+        further = self.describe_others(table, described, better, seed)
         outputs = rows.groupby("system").output.nunique()
         clusters = {
             name: number

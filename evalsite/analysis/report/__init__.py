@@ -41,6 +41,7 @@ from evalsite.analysis.report.ignored import (
     read_ignored,
     warn_of_dropped,
 )
+from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
 from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     claim_error_rate,
@@ -91,9 +92,9 @@ def make_reports(
 ) -> dict[str, Any]:
     """Return the reports "kept", without exclusions, and "all", None if nothing is excluded.
 
-    `paths`: the files ratings (needed), annotations, highlights, items and metrics, as a study
-    exports them; for a bare file of preferences `outputs`, a file that names the systems of each
-    item.
+    `paths`: the files ratings (needed), annotations, highlights, items, metrics and judge_labels,
+    as a study exports them; for a bare file of preferences `outputs`, a file that names the systems
+    of each item.
     `raters_known`: False if participants aren't persons.
     `instrument`: for each criterion its key, label, kind, family, answers (value and label),
     reserved points and, without answers, minimum and maximum; kinds of version 0.1 need no family.
@@ -119,6 +120,10 @@ def make_reports(
         files["slices"] = read_item_slices(paths["items"], sliced)
     if "metrics" in paths:
         files["metrics"] = read_metrics(paths["metrics"])
+    if "judge_labels" in paths:
+        files["judge_labels"] = read_labels(paths["judge_labels"], paths.get("items"))
+        if "items" in paths:
+            files["output_words"] = count_output_words(paths["items"])
     kept, everything = table.results(), table.results(with_excluded=True)
     has_excluded = len(kept) != len(everything)
     steps = (1 + has_excluded) * (len(criteria) + 1)
@@ -201,6 +206,10 @@ def make_report(
                     "labels": {option["key"]: option["label"] for option in asked[key]["reasons"]},
                     "shares": [*list_reasons(files["remarks"], asked[key], seed=seed)],
                 }
+            if "judge_labels" in files:
+                result["judges"] = report_judges(
+                    part, asked[key], files["judge_labels"], files.get("output_words")
+                )
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]
@@ -236,7 +245,7 @@ def make_report(
         "criteria": criteria,
         "together": {
             **together,
-            "repeats": report_repeats(everything, instrument, seed),
+            "repeats": report_repeats(everything, instrument),
         },
         # how people rate or ignore shows in all of their answers
         "raters": report_raters(whole, files, instrument, limits, with_repeats=everything),

@@ -18,7 +18,7 @@ from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
 from evalsite.analysis.report.ignored import Ignored, report_ignored
-from evalsite.analysis.resample import DRAWS, SEED, spread
+from evalsite.analysis.resample import DRAWS, SEED, Resampling, spread
 from evalsite.analysis.table import Table
 
 # --- correlations and Cronbach's alpha ------------------------------------------------
@@ -37,11 +37,15 @@ def correlate_criteria(
     """
     correlations = {}
     for first, second in combinations(outputs.columns, 2):
-        figure = correlate(x=outputs[first], y=outputs[second], kind="spearman", block=block,
-                           draws=draws, seed=seed, name=f"{first}_{second}")  # fmt: skip
+        figure = correlate(
+            outputs[first], outputs[second], "spearman", block=block,
+            resampling=Resampling(draws=draws, seed=seed),
+        )  # fmt: skip
         alike = figure.value is not None and figure.value > TOO_ALIKE
         details = dict(figure.details) | {"too_alike": bool(alike)}
-        correlations[(str(first), str(second))] = replace(figure, details=details)
+        correlations[(str(first), str(second))] = replace(
+            figure, name=f"{first}_{second}", details=details
+        )
     return correlations
 
 

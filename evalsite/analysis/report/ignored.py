@@ -16,6 +16,7 @@ from evalsite.analysis.agreement import count_units
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.figure import Figure, make_note
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import Table
 
 _COMPARED = ("systems", "pairs", "agreement")
@@ -85,10 +86,9 @@ def report_ignored(ignored: Ignored | None, table: Table, seed: int) -> dict[str
         if figure.value
     ]
     raters = _list_shares(rows, "participant") if table.raters_known else []
-    agreement = alpha(
-        unit=rows["item"], rater=rows.participant if table.raters_known else None,
-        value=rows.is_ignored, level="nominal", name="alpha_ignored",
-    )  # fmt: skip
+    rater = rows.participant if table.raters_known else None
+    answers = Ratings(unit=rows["item"], rater=rater, value=rows.is_ignored)
+    agreement = alpha(answers, "nominal", name="alpha_ignored")
     return {
         "ignore": [
             wilson_share(int(rows.is_ignored.sum()), len(rows), name="share_ignored"),

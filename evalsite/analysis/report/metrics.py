@@ -113,16 +113,13 @@ def report_metrics(
     main = "within_inputs" if is_within else "output" if has_outputs else "system"
     correlated.sort(key=lambda metric: (-_find_closeness(metric, main), metric.metric))
     pairs, compared = _compare(human, metrics, correlated, has_outputs=has_outputs)
-    rows, measured = table.rows, numbers.measure(table)
-    splits = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
+    ratings = table.ratings(numbers.measure(table))
+    splits = {} if len(ratings) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
     ceiling, ceiling_within = None, []
     if has_outputs:
-        ceiling = find_ceiling(output=rows.output, value=measured, seed=seed, **splits)
+        ceiling = find_ceiling(ratings, seed=seed, **splits)
     if is_within:
-        ceiling_within = find_ceilings_within(
-            group=rows.group, system=rows.system, rater=table.rater, value=measured, seed=seed,
-            **splits,
-        )  # fmt: skip
+        ceiling_within = find_ceilings_within(ratings, seed=seed, **splits)
     return {
         "family": family.name,
         "better": better,

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import sparse
 
-from evalsite.analysis.agreement import describe_ratings
 from evalsite.analysis.agreement_interval import (
     Draws,
     draw_agreement,
@@ -28,6 +26,7 @@ from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Group, Reason, undefined
 from evalsite.analysis.kappa import cohen, kappa_matrix
 from evalsite.analysis.ranks import pairwise_correlation
+from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 
@@ -52,11 +51,9 @@ def list_other_figures(
     value = np.asarray(table.rows.value, dtype=np.float64)
     if family.is_log:
         return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
-    ratings = describe_ratings(table, value)
+    ratings = table.ratings(value)
     figures = _list_kappas(ratings, scale) if scale and family.has_points else []
-    figures.append(
-        pairwise_correlation(kind="pearson", name="pairwise_pearson", seed=seed, **ratings)
-    )
+    figures.append(pairwise_correlation(ratings, "pearson", seed=seed))
     return [*figures, *_list_first(table, value, "ordinal" if scale else "interval", seed)]
 
 
@@ -74,14 +71,10 @@ def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
             )  # fmt: skip
     levels: tuple[Level, ...] = ("interval", "ordinal")
     for level in levels:
-        known = describe_ratings(table, value)
-        figure = alpha(level=level, name="alpha_of_raw_scores", **known)
+        figure = alpha(table.ratings(value), level, name="alpha_of_raw_scores")
         yield replace(figure, group=(("level", level),))
-    known = describe_ratings(table, np.log1p(value))
-    yield alpha(level="interval", name="alpha_of_log1p", **known)
-    yield pairwise_correlation(
-        kind="pearson", name="pairwise_pearson", **describe_ratings(table, np.log(value))
-    )
+    yield alpha(table.ratings(np.log1p(value)), "interval", name="alpha_of_log1p")
+    yield pairwise_correlation(table.ratings(np.log(value)), "pearson")
 
 
 def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterator[Figure]:
@@ -92,38 +85,35 @@ def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterato
     if first < 2 or first == int(counts.max()):
         return
     keep = (rows.groupby("output").cumcount() < first).to_numpy()
-    known = describe_ratings(Table(rows=rows[keep], raters_known=table.raters_known), value[keep])
-    figure = alpha(level=level, name="alpha_of_first_ratings", **known)
+    kept = replace(table, rows=rows[keep])
+    figure = alpha(kept.ratings(value[keep]), level, name="alpha_of_first_ratings")
     yield replace(figure, group=(("first", str(first)),))
 
 
 # --- weighted kappas -------------------------------------------------------------------------
 
 
-def _list_kappas(known: dict[str, Any], scale: list[float]) -> list[Figure]:
+def _list_kappas(ratings: Ratings, scale: list[float]) -> list[Figure]:
     """Return the mean kappas of pairs of raters, with linear and with quadratic weights."""
-    draws = draw_agreement(kind="points", scale=scale, **known)
-    rated = {key: known[key] for key in ("unit", "rater", "value")}
+    draws = draw_agreement(ratings, "points", scale=scale)
     return [
-        linear_kappa(scale=scale, draws=draws, **rated),
-        kappa_matrix(draws=draws, **rated).mean,
+        linear_kappa(ratings, scale=scale, draws=draws),
+        kappa_matrix(ratings, draws=draws).mean,
     ]
 
 
-def linear_kappa(
-    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, scale: list[float],
-    draws: Draws | None = None,
-) -> Figure:  # fmt: skip
+def linear_kappa(ratings: Ratings, *, scale: list[float], draws: Draws | None = None) -> Figure:
     """Return Cohen's kappa with linear weights, the mean over pairs of raters with enough units.
 
     The interval comes from the `draws` of the criterion; by default each unit is an input.
     Undefined: raters_unknown, no_overlap, no_variation.
     """
     name, method = "linear_kappa", "linear_kappa_of_pairs"
-    if rater is None:
+    if ratings.rater is None:
         return undefined(name, Reason.RATERS_UNKNOWN, method=method)
-    rows = pd.DataFrame({"unit": np.asarray(unit), "rater": np.asarray(rater),
-                         "value": np.asarray(value, dtype=np.float64)})  # fmt: skip
+    rows = pd.DataFrame(
+        {"unit": ratings.get("unit"), "rater": ratings.rater, "value": ratings.value}
+    )
     wide = rows.pivot_table(index="unit", columns="rater", values="value", aggfunc="first")
     cells = wide.to_numpy()
     kappas: list[float] = []
@@ -142,7 +132,7 @@ def linear_kappa(
     if not kappas:
         return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
     mean = float(np.mean(kappas))
-    data = code(unit=unit, rater=rater, value=value)
+    data = code(replace(ratings, block=None))
     interval = find_interval("alpha_linear", mean, draws or make_draws(data, "points", scale), data)
     return Figure(
         name=name, method=method, value=mean, low=interval.low, high=interval.high, n=n,
@@ -158,7 +148,7 @@ def _list_decisions(table: Table) -> Iterator[Figure]:
     rows = table.rows[table.rows.value.notna()]
     if not _has_raters(table, rows):
         return
-    weighed = dawid_skene(unit=rows.output, rater=rows.participant, value=rows.value)
+    weighed = dawid_skene(replace(table, rows=rows).ratings(rows.value))
     passes = rows.output.map(
         {unit: of.get(1.0, 0.0) for unit, of in weighed["probability"].items()}
     )
@@ -175,9 +165,7 @@ def _list_preferences(table: Table) -> Iterator[Figure]:
         first, second = map(str, pair)
         if not _has_raters(table, rows):
             continue
-        weighed = dawid_skene(
-            unit=rows["item"], rater=rows.participant, value=np.sign(rows.outcome)
-        )  # fmt: skip
+        weighed = dawid_skene(replace(table, rows=rows).ratings(np.sign(rows.outcome), "item"))
         sides = (("system_1", first), ("system_2", second))
         outcomes = {-1.0: "first", 0.0: "tie", 1.0: "second"}
         n = {"items": int(rows["item"].nunique()), "answers": len(rows)}
@@ -196,14 +184,14 @@ def _make_share(group: Group, share: float, n: dict[str, int]) -> Figure:
     )  # fmt: skip
 
 
-def dawid_skene(*, unit: ArrayLike, rater: ArrayLike, value: ArrayLike) -> dict[str, Any]:
+def dawid_skene(ratings: Ratings) -> dict[str, Any]:
     """Return class shares, the probability of each class by unit, and each rater's accuracy.
 
     EM from the shares of votes, without smoothing, to convergence (Dawid & Skene 1979).
     """
-    units, u = np.unique(np.asarray(unit), return_inverse=True)
-    raters, r = np.unique(np.asarray(rater), return_inverse=True)
-    classes, c = np.unique(np.asarray(value), return_inverse=True)
+    units, u = np.unique(ratings.get("unit"), return_inverse=True)
+    raters, r = np.unique(ratings.get("rater"), return_inverse=True)
+    classes, c = np.unique(ratings.value, return_inverse=True)
     shape = len(raters), len(classes), len(classes)
     # how often each rater gave each answer to each unit
     answers = sparse.csr_matrix(

@@ -263,10 +263,7 @@ def add_repeats(
         if not len(rows):
             continue
         numbers = get_numbers(find_family(criterion))
-        compared = compare_passes(
-            rater=rows.participant, first=rows["first"], second=rows["second"], draws=0,
-            level=numbers.repeat_level,
-        )  # fmt: skip
+        compared = compare_passes(rows, numbers.repeat_level)
         criterion_label = str(criterion["label"]) if len(instrument) > 1 else ""
         names = ["exact"]
         if numbers.change:
@@ -451,9 +448,8 @@ def report_copies(table: Table) -> dict[str, Any]:
         criterion=rows.criterion,
         value=rows.preferred.where(rows.preferred != "", rows.value.astype(str)),
     )
-    return {
-        name: copied[name] for name in ("raters", "pairs", "can_be_seen", "most_shared", "alike")
-    }
+    names = ("raters", "pairs", "pairs_compared", "can_be_seen", "most_shared", "alike")
+    return {name: copied[name] for name in names}
 
 
 def warn_of_copies(copied: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -473,7 +469,7 @@ def warn_of_copies(copied: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def report_repeats(
-    with_repeats: Table, instrument: Sequence[Mapping[str, Any]], seed: int
+    with_repeats: Table, instrument: Sequence[Mapping[str, Any]]
 ) -> list[Figure] | None:
     """Compare both passes of all raters, by criterion; None if nothing was shown twice.
 
@@ -487,7 +483,7 @@ def report_repeats(
         rows = passes[passes.criterion == criterion["key"]]
         if not len(rows):
             continue
-        compared = get_numbers(find_family(criterion)).compare_repeats(rows, seed)
+        compared = get_numbers(find_family(criterion)).compare_repeats(rows)
         figures += [
             replace(figure, name=name, group=(("criterion", str(criterion["key"])),))
             for name, figure in compared.items()

@@ -13,7 +13,6 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.conf import settings
-from django.utils.text import slugify
 
 from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
@@ -26,11 +25,20 @@ from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.old_files import delete_older
 from evalsite.studies.models import Study
-from evalsite.studies.summary_lines import name_start
+from evalsite.studies.summary_lines import name_of_file, name_start
 
 KIND = "bundle"
 KEPT_DAYS = 7
 ANONYMOUS, PAGE = "anonymous", "public page"
+# names of files, by what is in them
+_FILES = {
+    "data": "bundle",
+    "data and free text": "bundle_with_comments",
+    "data to publish": "bundle_to_publish",
+    "design": "bundle_design",
+    ANONYMOUS: "bundle_anonymous",
+    PAGE: "public",
+}
 
 
 def start_packing(
@@ -109,9 +117,10 @@ def _is_simulated(study: Study, contents: Contents) -> bool:
 
 
 def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
-    start = "study" if subject == ANONYMOUS else name_start(study)
-    parts = [start, *(["simulated"] if is_simulated else []), slugify(subject)]
-    return f"{'-'.join(parts)}.zip"
+    named, _, lack = subject.partition(", ")
+    file = f"{_FILES[named]}{lack and '_'}{lack.replace(' ', '_')}.zip"
+    name = name_of_file(study, file, is_simulated=is_simulated)
+    return f"study{name.removeprefix(name_start(study))}" if subject == ANONYMOUS else name
 
 
 def _path_of(job_id: UUID | str) -> Path:
@@ -176,7 +185,7 @@ def _write_page(
         TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-public-") as path,
     ):
         packed = write_bundle(study.pk, contents, bundle)
-        folder = Path(path) / f"{name_start(study)}-public"
+        folder = Path(path) / name_of_file(study, "public")
         write_public_page(bundle, options, folder)
         zip_folder(folder, target)
         files = sum(made.is_file() for made in folder.rglob("*"))

@@ -11,7 +11,6 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     CODEBOOK_PAGE,
     DATAPACKAGE,
-    IMPORT_NOTES,
     OWN_FILES,
     PLAN_LINES,
     REPORT,
@@ -31,7 +30,6 @@ from evalsite.studies.summary_lines import count_of, list_of
 # what each file under data/ is for, for a first reader of the bundle
 _PURPOSES = {
     "ratings": "one row for each rating: the file to analyse",
-    "ratings_wide": "the same ratings, a column for each criterion",
     "annotations": "one row for each item that a participant answered",
     "highlights": "one row for each marked passage",
     "participants": "one row for each person who came, under a pseudonym",
@@ -160,7 +158,7 @@ def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
     notes = [
         f"- `{file['file_name']}`: {note['text']}"
         for file in (*study["batches"], *study["ratings_files"], *study["metric_files"])
-        for note in file.get(IMPORT_NOTES, ())
+        for note in file.get("import_notes", ())
         if isinstance(note, Mapping) and isinstance(note.get("text"), str)
     ]
     if notes:

@@ -29,7 +29,7 @@ from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import has_role, study_page
-from evalsite.studies.summary_lines import count_of, name_start
+from evalsite.studies.summary_lines import count_of, name_of_file
 
 
 def _describe_new(study: Study) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _describe_import(study: Study, record: MetricFile) -> str:
 
 KINDS[Upload.Purpose.METRICS] = UploadKind(
     list_name="metrics-list",
-    title="Automatic metrics",
+    title="Judges & metrics",
     noun="scores",
     describe_new=_describe_new,
     describe=_describe,
@@ -61,7 +61,7 @@ KINDS[Upload.Purpose.METRICS] = UploadKind(
     "metrics/<uuid:file_id>/undo/confirm/",
     name="metrics-undo-confirm",
     role=Membership.Role.EDITOR,
-    within="Automatic metrics",
+    within="Judges & metrics",
 )
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
@@ -89,7 +89,9 @@ class Coverage:
         return max(self.of - self.outputs, 0)
 
 
-@study_page("metrics/", name="metrics-list", place="Results", tab="Automatic metrics", order=78)
+@study_page(
+    "results/judges/", name="metrics-list", place="Results", tab="Judges & metrics", order=78
+)
 @require_safe
 def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show every file with what it covers, those that wait, and the way to add another."""
@@ -169,7 +171,7 @@ def _list_outputs(study: Study) -> QuerySet[Output]:
 def download_metrics_template(request: HttpRequest, study: Study) -> HttpResponse:
     """Send a file to fill in: a row for each output of the study."""
     rows = ((item, system, "", "") for _, item, system in _name_outputs(study))
-    return _send(rows, f"{name_start(study)}-metrics.csv")
+    return _send(rows, name_of_file(study, "metrics.csv"))
 
 
 @study_page("metrics/missing.csv", name="metrics-missing")
@@ -185,7 +187,7 @@ def download_missing_metrics(request: HttpRequest, study: Study) -> HttpResponse
         for metric in metrics
         if (pk, metric) not in known
     )
-    return _send(rows, f"{name_start(study)}-metrics-missing.csv")
+    return _send(rows, name_of_file(study, "metrics_missing.csv"))
 
 
 def _send(rows: Iterator[tuple[str, ...]], name: str) -> HttpResponse:

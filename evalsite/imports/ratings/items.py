@@ -74,6 +74,10 @@ class ItemFinder:
         parts = [part for key in keys for part in self._parts.get(key, ())]
         self._items |= dict.fromkeys(keys) | _load(self.study, dict.fromkeys([*keys, *parts]))
 
+    def is_known(self, name: str) -> bool:
+        """Return whether the study has an item of this id, or several that it became."""
+        return self._items.get(name) is not None or name in self._parts
+
     def find(self, row: Naming, *, is_whole: bool = False) -> FoundItem | None:
         """Return the item that a row means; with `is_whole` by its own id alone."""
         item = self._items.get(row.item)

@@ -50,22 +50,30 @@ class Sentence(Block):
 
 @dataclass(frozen=True)
 class Column:
+    """A column; those with marks on one `scale` share an axis."""
+
     label: str
     is_number: bool = True
+    scale: str = ""
 
 
 @dataclass(frozen=True)
 class Cell:
     """A cell in words, with the figures that they say.
 
-    `above`: a letter above the line. `link`: where it leads on pages of the site.
+    `above`: a letter above the line. `below`: what stands on a second line. `link`: where it leads
+    on pages of the site. `look`: how a page shows it: shares as parts of a bar, a tier, a field of
+    a matrix. `mark`: what the table for a paper draws below the words.
     """
 
     text: str
     figures: tuple[Figure, ...] = ()
     above: str = ""
+    below: str = ""
+    look: Literal["", "parts", "tier", "faint", "middling", "strong", "apart"] = ""
     is_strong: bool = False
     link: str = ""
+    mark: Figure | None = None
 
 
 Entry = Figure | Cell | str
@@ -75,7 +83,8 @@ Entry = Figure | Cell | str
 class Table(Block):
     """A table whose first column names its rows. `name`: of its file and its label.
 
-    `marks`: what a page draws beside each row. `foot`: rows below the rule.
+    `marks`: whether a page draws the first figure of each row, or the first two. A chart of the
+    same name is drawn within the table. `foot`: rows below the rule.
     """
 
     name: str
@@ -83,7 +92,7 @@ class Table(Block):
     columns: Sequence[Column]
     rows: Sequence[Sequence[Entry]]
     foot: Sequence[Sequence[Entry]] = ()
-    marks: Literal["none", "intervals", "parts"] = "none"
+    marks: Literal["none", "intervals", "both"] = "none"
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,8 @@ class Chart(Block):
 
     Intervals: a row each. Stacked: shares, the last part of the group names the part, and the one
     before it the row. Points: two figures of the same group are one point, to the right and up.
-    `reference`: a value with a line through all rows.
+    `reference`: a value with a line through all rows. `rings`: figures beside those, each in the
+    row of its name; `ring_label` says what they are.
     """
 
     name: str
@@ -100,6 +110,20 @@ class Chart(Block):
     caption: str
     figures: Sequence[Figure]
     reference: float | None = None
+    rings: Sequence[Figure] = ()
+    ring_label: str = ""
+
+
+@dataclass(frozen=True)
+class DecisionChart(Chart):
+    """Differences that answer a planned question, with `labels` of their rows.
+
+    `margins`: values with a dashed line; `passing`: where the answer is yes, None for an open end.
+    """
+
+    labels: Sequence[str] = ()
+    margins: Sequence[float] = ()
+    passing: tuple[float | None, float | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -147,8 +171,10 @@ class Document:
 
 def list_figures(block: Block) -> Iterator[Figure]:
     match block:
-        case Sentence() | Chart():
+        case Sentence():
             yield from block.figures
+        case Chart():
+            yield from (*block.figures, *block.rings)
         case Table():
             for row in (*block.rows, *block.foot):
                 for entry in row:
@@ -162,11 +188,12 @@ def list_figures_of(entry: Entry) -> Iterable[Figure]:
 
 
 def write_entry(entry: Entry) -> str:
-    """Write a cell as plain text; a letter above the line follows in brackets."""
+    """Write a cell as plain text; a letter above the line or a second line follows in brackets."""
     if isinstance(entry, Figure):
         return write_figure(entry)
     if isinstance(entry, Cell):
-        return f"{entry.text} [{entry.above}]" if entry.above else entry.text
+        above = f" [{entry.above}]" if entry.above else ""
+        return f"{entry.text}{above}" + (f" ({entry.below})" if entry.below else "")
     return entry
 
 

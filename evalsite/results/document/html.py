@@ -1,7 +1,9 @@
 """A document as HTML, for pages of the site and for a page that needs no other file."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from django.template.loader import render_to_string
@@ -13,8 +15,10 @@ from evalsite.lib.markdown import render_markdown
 from evalsite.results.document.axis import Axis
 from evalsite.results.document.blocks import (
     Block,
+    Cell,
     Chart,
     Code,
+    Column,
     Document,
     Entry,
     Heading,
@@ -22,26 +26,76 @@ from evalsite.results.document.blocks import (
     Sentence,
     Table,
     join_neighbours,
+    list_figures_of,
+    write_entry,
 )
-from evalsite.results.document.figures import hold_together, write_figure
-from evalsite.results.document.svg import draw_axis, draw_mark, draw_svg, find_axis
+from evalsite.results.document.figures import hold_together, write_interval, write_value
+from evalsite.results.document.summary_svg import write_paper
+from evalsite.results.document.svg import (
+    draw_axis,
+    draw_bar,
+    draw_mark,
+    draw_svg,
+    find_axis,
+    list_key,
+    list_shades,
+    name_row,
+)
 
 STYLE = Path(__file__).with_name("style.css")
+# the level of headings of further analyses, each of which is a fold on pages
+_FOLDED = 3
+# with more columns of numbers, the drawing in a table is narrow
+_MANY = 2
+Charts = Mapping[str, Chart]
 
 
 def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
-    """Return the blocks as HTML; `is_folded`: further analyses are closed at first."""
+    """Return the blocks as HTML; `is_folded`: each further analysis is closed at first, and the
+    line that opens it states its result."""
+    tables = {block.name for block in document.blocks if isinstance(block, Table)}
+    charts = {
+        block.name: block
+        for block in document.blocks
+        if isinstance(block, Chart) and block.kind == "intervals" and block.name in tables
+    }
+    joined = list(charts.values())
+    blocks = [block for block in document.blocks if block not in joined]
     parts = []
-    for kind, run in join_neighbours(document.blocks):
+    for heading, run in groupby(_find_folds(blocks), key=itemgetter(0)):
+        held = [block for _, block in run]
+        if heading is not None and is_folded:
+            parts.append(_write_fold(heading, held[1:], charts))
+        else:
+            parts.append(_write_blocks(held, charts))
+    return format_html_join("\n", "{}", ((part,) for part in parts))
+
+
+def _find_folds(blocks: Iterable[Block]) -> Iterator[tuple[Heading | None, Block]]:
+    """Yield each block with the heading of the further analysis that it belongs to."""
+    heading: Heading | None = None
+    for block in blocks:
+        if isinstance(block, Heading):
+            heading = block if block.level == _FOLDED and block.place != "main" else None
+        yield heading, block
+
+
+def _write_fold(heading: Heading, blocks: Sequence[Block], charts: Charts) -> SafeString:
+    result = ""
+    if blocks and isinstance(blocks[0], Sentence):
+        result = format_html(" <span>{}</span>", hold_together(blocks[0].text))
+        blocks = blocks[1:]
+    return format_html(
+        '<details class="fold"><summary><h3>{}</h3>{}</summary>{}</details>',
+        hold_together(heading.text), result, _write_blocks(blocks, charts),
+    )  # fmt: skip
+
+
+def _write_blocks(blocks: Iterable[Block], charts: Charts) -> SafeString:
+    parts = []
+    for kind, run in join_neighbours(blocks):
         if kind == "block":
-            html = _write_block(run[0])
-            caption = run[0].caption if isinstance(run[0], Table | Chart) else ""
-            if is_folded and caption and run[0].place == "further":
-                html = format_html(
-                    '<details class="fold"><summary><h3>{}</h3></summary>{}</details>',
-                    caption, html,
-                )  # fmt: skip
-            parts.append(html)
+            parts.append(_write_block(run[0], charts))
         else:
             sentences = [block for block in run if isinstance(block, Sentence)]
             parts.append(_RUNS[kind](sentences))
@@ -68,7 +122,11 @@ def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
         '<li><a href="{}">{}</a><p>{}</p></li>',
         (
             # an anchor of this page, or one of another
-            (one.link if "#" in one.link else f"#{one.link}", one.question, hold_together(one.text))
+            (
+                one.link if set("#/") & set(one.link) else f"#{one.link}",
+                one.question,
+                hold_together(one.text),
+            )
             for one in sentences
         ),
     )
@@ -110,7 +168,7 @@ _RUNS = {
 # --- other blocks -------------------------------------------------------------------------------
 
 
-def _write_block(block: Block) -> SafeString:
+def _write_block(block: Block, charts: Charts) -> SafeString:
     match block:
         case Heading():
             anchor = format_html(' id="{}"', block.anchor) if block.anchor else ""
@@ -119,7 +177,7 @@ def _write_block(block: Block) -> SafeString:
         case Sentence():
             return _write_headline(block)
         case Table():
-            return write_html_table(block)
+            return write_html_table(block, charts.get(block.name))
         case Chart():
             return format_html('<div class="chart">{}</div>', draw_svg(block))
         case Code():
@@ -134,93 +192,192 @@ def _write_block(block: Block) -> SafeString:
     raise TypeError(f"{type(block).__name__} is no block that can be written.")
 
 
+# how an answer to a planned question looks
+LOOKS = {"yes": "done", "no": "bad", "open": "open"}
+
+
 def _write_headline(sentence: Sentence) -> SafeString:
     """Write a planned question with its answer, or what an answer is without a question."""
     outcome = sentence.code.rpartition("_")[2]
     kind = outcome if outcome in ("yes", "no", "open") else ""
     question = sentence.question and format_html("<h2>{}</h2>", hold_together(sentence.question))
     answer = sentence.answer and format_html(
-        '<p class="answer">{}</p>', hold_together(sentence.answer)
-    )
+        '<p class="answer"><span class="is {}">{}</span></p>',
+        LOOKS.get(kind, ""), hold_together(sentence.answer),
+    )  # fmt: skip
     return format_html(
         '<section class="decide {}">{}{}<p>{}</p></section>',
         kind, question, answer, hold_together(sentence.text),
     )  # fmt: skip
 
 
-def write_html_table(table: Table) -> SafeString:
-    """Write a table; with marks, each row has a drawing of its first figure with an interval."""
-    axis = _find_axis(table)
-    head = format_html_join(
-        "",
-        '<th scope="col"{}>{}</th>',
-        (
-            (_is_number(column.is_number and place > 0), column.label)
-            for place, column in enumerate(table.columns)
-        ),
-    )
+def write_html_table(table: Table, chart: Chart | None = None) -> SafeString:
+    """Write a table; with marks or a chart, each row has a drawing beside its name."""
+    if table.name == "paper":
+        return write_paper(table)
+    marks = _Marks(table, chart)
+    axis = marks.axis
+    heads = [
+        format_html(
+            '<th scope="col"{}>{}</th>', _is_number(column.is_number and place > 0), column.label
+        )
+        for place, column in enumerate(table.columns)
+    ]
     if axis is not None:
-        head = format_html("{}<th></th>", head)
-    body = _write_rows(table, table.rows, axis)
-    foot = _write_rows(table, table.foot, None)
+        heads.insert(1, format_html('<th scope="col"><span class="vh">{}</span></th>', "Chart"))
+    body = _write_rows(table, table.rows, marks)
+    foot = _write_rows(table, table.foot, marks)
     if axis is not None:
-        cells = format_html_join("", "<td>{}</td>", [("",)] * len(table.columns))
-        foot += format_html('<tr>{}<td class="fig">{}</td></tr>', cells, draw_axis(axis))
+        foot += format_html(
+            '<tr><td></td><td class="fig">{}</td><td colspan="{}"></td></tr>',
+            draw_axis(axis), len(table.columns) - 1,
+        )  # fmt: skip
     has_head = any(column.label for column in table.columns)
-    name = "paper" if table.name == "paper" else "figure" if axis is not None else "plain"
     return format_html(
         '<div class="scroll" tabindex="0" role="region" aria-label="{}">'
         '<table class="{}"><caption>{}</caption>{}<tbody>\n{}\n</tbody>'
-        "{}</table></div>",
-        table.caption.partition(". ")[0], name, hold_together(table.caption),
-        format_html("<thead><tr>{}</tr></thead>\n", head) if has_head else "", body,
-        format_html("<tfoot>\n{}\n</tfoot>", foot) if foot else "",
+        "{}</table></div>{}",
+        table.caption.partition(". ")[0], _name_look(table, axis), hold_together(table.caption),
+        format_html("<thead><tr>{}</tr></thead>\n", _join(heads)) if has_head else "", body,
+        format_html("<tfoot>\n{}\n</tfoot>", foot) if foot else "", _write_key(table, chart),
     )  # fmt: skip
 
 
-def _find_axis(table: Table) -> Axis | None:
-    figures = [figure for row in table.rows if (figure := _find_marked(row)) is not None]
-    return find_axis(figures) if table.marks == "intervals" and figures else None
+def _name_look(table: Table, axis: Axis | None) -> str:
+    if any(
+        isinstance(entry, Cell) and entry.look in _SHADES for row in table.rows for entry in row
+    ):
+        return "matrix tight"
+    if axis is None:
+        return "plain"
+    return "figure many" if len(table.columns) - 1 > _MANY else "figure"
 
 
-def _find_marked(row: Sequence[Entry]) -> Figure | None:
-    figures = (entry for entry in row if isinstance(entry, Figure))
-    return next((figure for figure in figures if figure.low is not None), None)
-
-
-def _write_rows(
-    table: Table, rows: Sequence[Sequence[Entry]], axis: Axis | None
-) -> SafeString:  # fmt: skip
-    return format_html_join("\n", "{}", ((_write_row(table, row, axis),) for row in rows))
-
-
-def _write_row(table: Table, row: Sequence[Entry], axis: Axis | None) -> SafeString:
-    cells = [format_html('<th scope="row"><bdi>{}</bdi></th>', _write_entry(row[0]))]
-    for column, entry in zip(table.columns[1:], row[1:], strict=True):
-        cells.append(
+def _write_key(table: Table, chart: Chart | None) -> SafeString:
+    """Write what a ring, a second mark and the ends of a bar stand for."""
+    keys: list[SafeString] = []
+    if chart is not None and chart.rings:
+        keys.append(
             format_html(
-                '<td{} data-th="{}">{}</td>',
-                _is_number(column.is_number), column.label, _write_entry(entry),
+                '<li><svg viewBox="0 0 16 16" aria-hidden="true"><circle class="ring" cx="8" '
+                'cy="8" r="5"/></svg>{}</li>',
+                chart.ring_label,
             )
-        )  # fmt: skip
-    if axis is not None:
-        figure = _find_marked(row)
-        mark = "" if figure is None else draw_mark(figure, axis)
-        cells.append(format_html('<td class="fig">{}</td>', mark))
-    return format_html("<tr>{}</tr>", format_html_join("", "{}", ((cell,) for cell in cells)))
+        )
+    if table.marks == "both" and len(table.columns) > _MANY:
+        for shape, column in zip(("dot", "dot2"), table.columns[1:], strict=False):
+            keys.append(
+                format_html(
+                    '<li class="both"><svg viewBox="0 0 16 16" aria-hidden="true"><circle '
+                    'class="{}" cx="8" cy="8" r="5"/></svg>{}</li>',
+                    shape, column.label,
+                )
+            )  # fmt: skip
+    cells = [entry for row in table.rows for entry in row if isinstance(entry, Cell)]
+    stacked = next((cell.figures for cell in cells if cell.look == "parts" and cell.figures), ())
+    if stacked:
+        parts = [figure.group[-1][1] for figure in stacked]
+        shades = dict(zip(parts, list_shades(parts), strict=True))
+        keys.append(list_key([parts[0], parts[-1]], shades))
+    return format_html('<ul class="key">{}</ul>', _join(keys)) if keys else _join([])
+
+
+class _Marks:
+    """What is drawn beside the rows of a table: figures of a chart, or of the row itself."""
+
+    def __init__(self, table: Table, chart: Chart | None) -> None:
+        self.table, self.chart = table, chart
+        self.reference = None if chart is None else chart.reference
+        drawn = [*chart.figures, *chart.rings] if chart is not None else [
+            figure for row in table.rows for figure in self._list_drawn(row)
+        ]  # fmt: skip
+        self.axis = find_axis(drawn, self.reference) if drawn else None
+
+    def _list_drawn(self, row: Sequence[Entry]) -> list[Figure]:
+        if self.table.marks == "none":
+            return []
+        figures = [figure for entry in row for figure in list_figures_of(entry)]
+        if self.table.marks == "both":
+            return figures[:2]
+        return [figure for figure in figures if figure.low is not None][:1]
+
+    def draw(self, row: Sequence[Entry]) -> str:
+        axis = self.axis
+        if axis is None:
+            return ""
+        if self.chart is not None:
+            name = _write_plain(row[0])
+            drawn = [figure for figure in self.chart.figures if name_row(figure) == name]
+            rings = [figure for figure in self.chart.rings if name_row(figure) == name]
+            ring = rings[0] if rings else None
+            return draw_mark(drawn[0], axis, self.reference, ring=ring) if drawn else ""
+        drawn = self._list_drawn(row)
+        if not drawn:
+            return ""
+        reference = _EQUAL.get(str(drawn[0].unit)) if self.table.marks == "intervals" else None
+        second = drawn[1] if len(drawn) > 1 else None
+        return draw_mark(drawn[0], axis, reference, second=second)
+
+
+# where a comparison shows no difference
+_EQUAL = {"points": 0.0, "difference in shares": 0.0, "ratio": 1.0}
+
+
+def _write_rows(table: Table, rows: Sequence[Sequence[Entry]], marks: _Marks) -> SafeString:
+    return format_html_join("\n", "{}", ((_write_row(table, row, marks),) for row in rows))
+
+
+def _write_row(table: Table, row: Sequence[Entry], marks: _Marks) -> SafeString:
+    cells = [format_html('<th scope="row"><bdi>{}</bdi></th>', _write_entry(row[0]))]
+    if marks.axis is not None:
+        both = " both" if table.marks == "both" else ""
+        cells.append(format_html('<td class="fig{}">{}</td>', both, marks.draw(row)))
+    cells += [
+        _write_cell(column, entry, _write_plain(row[0]))
+        for column, entry in zip(table.columns[1:], row[1:], strict=True)
+    ]
+    return format_html("<tr>{}</tr>", _join(cells))
+
+
+def _write_cell(column: Column, entry: Entry, name: str) -> SafeString:
+    if isinstance(entry, Cell) and entry.look == "parts" and entry.figures:
+        return format_html('<td class="fig">{}</td>', draw_bar(name, entry.figures))
+    look = _SHADES.get(entry.look) if isinstance(entry, Cell) else None
+    kind = format_html(' class="{}"', look) if look else _is_number(column.is_number)
+    return format_html('<td{} data-th="{}">{}</td>', kind, column.label, _write_entry(entry))
+
+
+# fields of a matrix
+_SHADES = {"faint": "v0", "middling": "v1", "strong": "v2", "apart": "vx"}
+
+
+def _write_plain(entry: Entry) -> str:
+    return entry.text if isinstance(entry, Cell) else write_entry(entry)
 
 
 def _is_number(is_number: bool) -> str:
     return format_html(' class="{}"', "n") if is_number else ""
 
 
+def _join(parts: Iterable[SafeString]) -> SafeString:
+    return format_html_join("", "{}", ((part,) for part in parts))
+
+
 def _write_entry(entry: Entry) -> str:
     if isinstance(entry, Figure):
-        return hold_together(write_figure(entry))
+        interval = "" if entry.value is None else write_interval(entry)
+        value = hold_together(write_value(entry))
+        return format_html("{}<small>{}</small>", value, interval) if interval else value
     if isinstance(entry, str):
         return entry
+    text = hold_together(entry.text)
+    if entry.look == "tier" and text:
+        first = " one" if text == "A" else ""
+        return format_html('<span class="tier{}">{}</span>', first, text)
     if entry.link:
-        return format_html('<a href="{}">{}</a>', entry.link, entry.text)
-    text = format_html("<b>{}</b>", entry.text) if entry.is_strong else entry.text
+        text = format_html('<a href="{}">{}</a>', entry.link, text)
+    elif entry.is_strong:
+        text = format_html("<b>{}</b>", text)
     letter = format_html("<sup>{}</sup>", entry.above) if entry.above else ""
-    return format_html("{}{}", text, letter)
+    below = format_html("<small>{}</small>", hold_together(entry.below)) if entry.below else ""
+    return format_html("{}{}{}", text, letter, below)

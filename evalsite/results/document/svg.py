@@ -1,6 +1,6 @@
 """Charts as SVG for pages, drawn from figures; a style sheet gives the classes their colours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from django.utils.html import format_html, format_html_join
@@ -13,7 +13,9 @@ from evalsite.results.document.figures import write_figure, write_interval, writ
 
 # from the lowest answer to the highest
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
-_LEAST_LABELLED = 0.08  # a narrower part has no room for its number
+_LEAST_LABELLED, _LEAST_SHORT = 0.08, 0.12  # a narrower part has no room for its number
+# the colour of a number on the darkest and lightest parts
+_ON = {"p5": "on", "p45": "on", "p4": "on4", "p1": "on", "p12": "on"}
 _SIZE, _EDGE = 320, 24  # of a plot of points
 
 
@@ -41,11 +43,30 @@ def find_axis(figures: Sequence[Figure], reference: float | None = None) -> Axis
     )
 
 
-def draw_mark(figure: Figure, axis: Axis, reference: float | None = None) -> str:
-    """Return a dot with its interval on the axis; nothing for a figure without a value."""
-    mark = make_mark(axis, figure.value, figure.low, figure.high)
+def draw_mark(
+    figure: Figure,
+    axis: Axis,
+    reference: float | None = None,
+    *,
+    ring: Figure | None = None,
+    second: Figure | None = None,
+) -> str:
+    """Return a dot with its interval on the axis; nothing for a figure without a value.
+
+    `ring`: drawn below the dot. `second`: a figure as good as the first, drawn below it.
+    """
+    other = None if ring is None else ring.value
+    mark = make_mark(axis, figure.value, figure.low, figure.high, second=other)
     if mark is None:
         return ""
+    label = f"{name_row(figure)}: {write_figure(figure)}"
+    height, low_mark = "50%", ""
+    if second is not None and second.value is not None:
+        height, low_mark = "32%", _draw_second(second, axis)
+        label += f"; {name_row(second)}: {write_figure(second)}"
+    if mark.ring and ring is not None:
+        low_mark = format_html('<circle class="ring" cx="{}" cy="50%" r="4"/>', mark.ring)
+        label += f"; {write_value(ring)}"
     grid = format_html_join(
         "",
         '<line class="grid" x1="{}" x2="{}" y2="100%"/>',
@@ -59,11 +80,27 @@ def draw_mark(figure: Figure, axis: Axis, reference: float | None = None) -> str
         )
     if mark.start and mark.end:
         whisker = format_html(
-            '<line class="whisk" x1="{}" x2="{}" y1="50%" y2="50%"/>', mark.start, mark.end
+            '<line class="whisk" x1="{}" x2="{}" y1="{}" y2="{}"/>',
+            mark.start, mark.end, height, height,
+        )  # fmt: skip
+    return format_html(
+        '<svg role="img" aria-label="{}">{}{}{}{}'
+        '<circle class="dot" cx="{}" cy="{}" r="{}"/></svg>',
+        label, grid, rule, whisker, low_mark, mark.dot, height, 7 if height == "50%" else 6,
+    )  # fmt: skip
+
+
+def _draw_second(figure: Figure, axis: Axis) -> str:
+    mark = make_mark(axis, figure.value, figure.low, figure.high)
+    if mark is None:
+        return ""
+    whisker = ""
+    if mark.start and mark.end:
+        whisker = format_html(
+            '<line class="whisk2" x1="{}" x2="{}" y1="70%" y2="70%"/>', mark.start, mark.end
         )
     return format_html(
-        '<svg role="img" aria-label="{}">{}{}{}<circle class="dot" cx="{}" cy="50%" r="7"/></svg>',
-        f"{name_row(figure)}: {write_figure(figure)}", grid, rule, whisker, mark.dot,
+        '{}<circle class="dot2" cx="{}" cy="70%" r="5"/>', whisker, mark.dot
     )  # fmt: skip
 
 
@@ -119,12 +156,14 @@ def list_stacks(chart: Chart) -> list[tuple[str, list[tuple[str, float]]]]:
 
 
 def list_shades(parts: Sequence[str]) -> list[str]:
-    """Return the class of each part of a bar; what is good or bad of both has one of its own."""
+    """Return the class of each part of a bar: of points the last is the best, of preferences the
+    first; what is good or bad of both has one of its own."""
     middle = {"both_good": "bothgood", "both_bad": "bothbad", "tie": "bothgood"}
     sides = [part for part in parts if part not in middle]
     last = max(len(sides) - 1, 1)
+    scale = _SHADES if len(sides) == len(parts) else _SHADES[::-1]
     shades = {
-        part: _SHADES[round(place * (len(_SHADES) - 1) / last)] for place, part in enumerate(sides)
+        part: scale[round(place * (len(scale) - 1) / last)] for place, part in enumerate(sides)
     }
     return [middle.get(part) or shades[part] for part in parts]
 
@@ -133,43 +172,73 @@ def _draw_stacked(chart: Chart) -> SafeString:
     stacks = list_stacks(chart)
     parts = list(dict.fromkeys(name for _, shares in stacks for name, _ in shares))
     shades = dict(zip(parts, list_shades(parts), strict=True))
+    bars = [
+        format_html(
+            '<svg class="parts" role="img" aria-label="{}">{}</svg>',
+            ", ".join(f"{name_part(part)} {share:.0%}" for part, share in shares),
+            _draw_parts(shares, shades),
+        )
+        for _, shares in stacks
+    ]  # fmt: skip
+    key = format_html('<ul class="key">{}</ul>', list_key(parts, shades))
+    if len(stacks) == 1:
+        return format_html('<p class="small quiet">{}</p>{}{}', chart.caption, bars[0], key)
     rows = format_html_join(
         "\n",
-        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig"><svg class="parts" role="img" '
-        'aria-label="{}">{}</svg></td></tr>',
-        (
-            (name, ", ".join(f"{part} {share:.0%}" for part, share in shares),
-             _draw_parts(shares, shades))
-            for name, shares in stacks
-        ),
+        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig">{}</td></tr>',
+        ((name, bar) for (name, _), bar in zip(stacks, bars, strict=True)),
+    )
+    return format_html(
+        '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody></table>{}',
+        chart.caption, rows, key,
     )  # fmt: skip
-    legend = format_html_join(
+
+
+def name_part(part: str) -> str:
+    return {"both_good": "both good", "both_bad": "both bad"}.get(part, isolate(part))
+
+
+def list_key(parts: Sequence[str], shades: Mapping[str, str]) -> SafeString:
+    """Return what each shade of a bar stands for."""
+    return format_html_join(
         "",
         '<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="{}" width="10" height="10"/>'
         "</svg>{}</li>",
-        ((shades[part], part) for part in parts),
+        ((shades[part], name_part(part)) for part in parts),
     )
+
+
+def draw_bar(name: str, figures: Sequence[Figure]) -> SafeString:
+    """Return the shares as one bar; the last part of each group names the part."""
+    shares = [(figure.group[-1][1], figure.value or 0.0) for figure in figures]
+    parts = [part for part, _ in shares]
+    shades = dict(zip(parts, list_shades(parts), strict=True))
+    label = ", ".join(f"{name_part(part)} {share:.0%}" for part, share in shares)
     return format_html(
-        '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody></table>'
-        '<ul class="key">{}</ul>',
-        chart.caption, rows, legend,
+        '<svg class="parts" role="img" aria-label="{}">{}</svg>',
+        f"{name}: {label}", _draw_parts(shares, shades, is_short=True),
     )  # fmt: skip
 
 
-def _draw_parts(shares: Sequence[tuple[str, float]], shades: dict[str, str]) -> SafeString:
+def _draw_parts(
+    shares: Sequence[tuple[str, float]], shades: Mapping[str, str], *, is_short: bool = False
+) -> SafeString:
+    """`is_short`: for a narrow bar, whose numbers have no room for a sign."""
     drawn, start = [], 0.0
     for name, share in shares:
         drawn.append(
             format_html(
-                '<rect class="{}" x="{}%" width="{}%" height="100%"/>',
+                '<rect class="{}" x="{}%" y="20%" width="{}%" height="60%"/>',
                 shades[name], f"{start * 100:.1f}", f"{share * 100:.1f}",
             )
         )  # fmt: skip
-        if share >= _LEAST_LABELLED:
+        if share >= (_LEAST_SHORT if is_short else _LEAST_LABELLED):
+            number = f"{share * 100:.0f}"
             drawn.append(
                 format_html(
-                    '<text class="mid onmark" x="{}%" y="62%">{}</text>',
-                    f"{(start + share / 2) * 100:.1f}", f"{share:.0%}",
+                    '<text class="mid {}" x="{}%" y="50%" dy=".35em">{}</text>',
+                    _ON.get(shades[name], "onmark"), f"{(start + share / 2) * 100:.1f}",
+                    number if is_short else f"{number}%",
                 )
             )  # fmt: skip
         start += share

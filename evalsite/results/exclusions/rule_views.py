@@ -25,19 +25,19 @@ from evalsite.quality.exclusion_rules import list_rules
 from evalsite.quality.frozen_plans import count_at_work, find_state, find_version, is_hidden
 from evalsite.quality.models import MOST_LETTERS, PlanEvent
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of
 
 SHOWN = 20
 INVALID = 422
 APPLY, DECLINE = "apply", "decline"
+_OWNER = Membership.Role.OWNER
 
 
 class DecisionForm(forms.Form):
     """Whether the rules are applied; why not, where they aren't."""
 
     choice = forms.ChoiceField(
-        choices=[(APPLY, "Apply the rules"), (DECLINE, "Leave everyone in")],
         error_messages=dict.fromkeys(
             ("required", "invalid_choice"), "Choose whether the rules are applied."
         ),
@@ -52,38 +52,45 @@ class DecisionForm(forms.Form):
         },
     )
 
+    def __init__(self, data: Any, *, may_decline: bool = True) -> None:
+        super().__init__(data)
+        choices = [(APPLY, "Apply the rules"), (DECLINE, "Leave everyone in")]
+        self.fields["choice"].choices = choices if may_decline else choices[:1]  # type: ignore[attr-defined]
+        self.fields["choice"].required = may_decline
+
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        if given.get("choice") == DECLINE and not given.get("reason") and not self.errors:
+        values = super().clean() or self.cleaned_data
+        if values.get("choice") == DECLINE and not values.get("reason") and not self.errors:
             self.add_error("reason", "Enter why the rules aren’t applied. The report prints it.")
-        return given
+        return values
 
 
 def describe_matches(study: Study, matches: Matches) -> dict[str, Any]:
     """Return who would be excluded, the first of them with the rule they meet."""
-    found = matches.open
+    fresh = matches.open
     return {
         "matches": matches,
-        "would_go": len(found.people),
-        "answers_gone": found.answers,
-        "items_short": len(found.items),
-        "already": len(matches.together.people) - len(found.people),
+        "would_go": len(fresh.people),
+        "answers_gone": fresh.answers,
+        "items_short": len(fresh.items),
+        "already": len(matches.together.people) - len(fresh.people),
         "shown": [
-            (one, [out.sentence for out in matches.outcomes if pk in out.people])
-            for pk, one in list(found.people.items())[:SHOWN]
+            (person, [rule.sentence for rule in matches.outcomes if pk in rule.people])
+            for pk, person in list(fresh.people.items())[:SHOWN]
         ],
-        "more": max(0, len(found.people) - SHOWN),
+        "more": max(0, len(fresh.people) - SHOWN),
     }
 
 
+@study_page("exclusions/rules/", name="study-rules", role=_OWNER, within="Exclusions")
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who meets the rules now; a post applies them, or of a closed study declines them."""
     state = find_state(study)
     must_decide = state.needs_decision
-    is_post = request.method == "POST"
-    form = DecisionForm(_complete(request, must_decide) if is_post else None)
-    if is_post and form.is_valid():
+    data = request.POST if request.method == "POST" else None
+    form = DecisionForm(data, may_decline=must_decide)
+    if form.is_valid():
         try:
             in_transaction(lambda: _decide(study, form, request.user, must_rest=must_decide))
         except ValidationError as error:
@@ -100,26 +107,18 @@ def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
         "has_ended": study.has_ended,
         **describe_matches(study, find_matches(study)),
     }
-    status = INVALID if is_post else 200
+    status = INVALID if form.errors else 200
     return TemplateResponse(request, "results/rules.html", context, status=status)
 
 
-def _complete(request: HttpRequest, must_decide: bool) -> Any:
-    """Return what was sent; before closing there is only one thing to do."""
-    sent = request.POST.copy()
-    if not must_decide:
-        sent["choice"] = APPLY
-    return sent
-
-
 def _decide(study: Study, form: DecisionForm, by: Any, *, must_rest: bool) -> None:
-    given = form.cleaned_data
+    values = form.cleaned_data
     if must_rest:
         insist_on_rest(study)
-    if given["choice"] == APPLY:
-        apply_rules(study=study, by=by, seen=given["seen"])
+    if values["choice"] == DECLINE:
+        decline_rules(study=study, by=by, reason=values["reason"])
     else:
-        decline_rules(study=study, by=by, reason=given["reason"])
+        apply_rules(study=study, by=by, seen=values["seen"])
 
 
 def _describe_decision(study: Study, form: DecisionForm) -> str:
@@ -134,6 +133,7 @@ def _describe_decision(study: Study, form: DecisionForm) -> str:
 # --- closing --------------------------------------------------------------------------------
 
 
+@study_page("close/", name="study-close-confirm", role=_OWNER, within="Overview")
 @require_safe
 def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
     return _show_closing(request, study, None)
@@ -145,7 +145,7 @@ def _show_closing(
     at_work = count_at_work(study)
     has_rules = find_version(study) is not None and bool(list_rules(study))
     context: dict[str, Any] = {
-        "form": form or DecisionForm(),
+        "form": form or DecisionForm(None),
         "at_work": at_work,
         "has_rules": has_rules,
         "can_decide_now": has_rules and not at_work,
@@ -157,6 +157,7 @@ def _show_closing(
     return TemplateResponse(request, "results/close.html", context, status=status)
 
 
+@study_page("close/now/", name="study-close", role=_OWNER)
 @require_POST
 def close(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Close the study; with nobody at work its rules are applied or declined at once."""
@@ -185,24 +186,3 @@ def _close(study: Study, form: DecisionForm | None, by: Any) -> None:
     close_study(study=study, by=by)
     if form is not None:
         _decide(study, form, by, must_rest=False)
-
-
-_OWNER = Membership.Role.OWNER
-
-rule_views = [
-    StudyView(
-        path="exclusions/rules/",
-        name="study-rules",
-        view=show_rules,
-        role=_OWNER,
-        within="Exclusions",
-    ),
-    StudyView(
-        path="close/",
-        name="study-close-confirm",
-        view=confirm_close,
-        role=_OWNER,
-        within="Overview",
-    ),
-    StudyView(path="close/now/", name="study-close", view=close, role=_OWNER),
-]

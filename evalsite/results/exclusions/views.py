@@ -1,7 +1,8 @@
 """Staff pages: leaving people and answers out of results, and what that changes."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from statistics import median_low
 from typing import Any
 from uuid import UUID
 
@@ -9,23 +10,22 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import Http404, HttpRequest, QueryDict
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.models import Annotation
 from evalsite.lib.counts import count_together
 from evalsite.participants.models import Participant
-from evalsite.quality.exclusion_rules import describe_rule, list_rules, run_rules
+from evalsite.quality.exclusion_rules import describe_rule, join_outcomes, list_rules, run_rules
 from evalsite.quality.exclusions import (
     excludable_answers,
     exclude,
     foresee_exclusion,
-    take_back,
     take_back_many,
 )
 from evalsite.quality.frozen_plans import (
@@ -33,6 +33,7 @@ from evalsite.quality.frozen_plans import (
     find_first,
     find_state,
     find_version,
+    is_hidden,
     list_deviations,
     list_versions,
 )
@@ -43,83 +44,45 @@ from evalsite.quality.models import (
     ExclusionRule,
     PlanEvent,
 )
+from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers, find_shortage
-from evalsite.results.document.html import write_html_table
-from evalsite.results.exclusions.main_result import show_main
 from evalsite.results.models import Report
+from evalsite.results.overview.item_strip import MOST_ITEMS
+from evalsite.results.people.act_views import (
+    MOST_AT_ONCE,
+    PeopleForm,
+    choose_people,
+    describe_rows,
+    mark_excluded,
+    refuse_nobody,
+    sum_rows,
+)
 from evalsite.results.people.answers import describe_answers, with_items
-from evalsite.results.people.flags import Raised, give_reason, list_raised
-from evalsite.results.people.lookup import describe_people, with_answers
+from evalsite.results.people.flags import give_reason, list_raised
 from evalsite.results.progress import count_edge
-from evalsite.results.report.computation import newest_analysis, newest_report
-from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role, may_edit
+from evalsite.results.report.computation import newest_report
+from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.staff_pages import has_role, may_edit, study_page
 from evalsite.studies.summary_lines import count_of
 
-# --- form -----------------------------------------------------------------------------
-
-
-class ExclusionForm(forms.Form):
-    """Why a person is excluded; with a frozen plan also by which of its rules, if by any."""
-
-    basis = forms.ChoiceField(
-        required=False,
-        error_messages={"invalid_choice": "Choose a rule that they meet, or another reason."},
-    )
-
-    reason = forms.CharField(
-        label="Reason",
-        max_length=MOST_LETTERS,
-        help_text="A few words without names. They appear in exports, reports and the datasheet.",
-        error_messages={
-            "required": "Enter a reason.",
-            "max_length": "Give the reason in %(limit_value)d characters or fewer; "
-            "these are %(show_value)d.",
-            "null_characters_not_allowed": "Enter a reason in plain characters.",
-        },
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-
-    def __init__(self, data: Any, *, bases: list[tuple[str, str]]) -> None:
-        super().__init__(data)
-        field = self.fields["basis"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices, field.required = bases, bool(bases)
-        field.error_messages["required"] = "Choose a planned rule, or another reason."
-
-
-def list_bases(
-    study: Study, people: Sequence[Participant], plan: AnalysisPlan | None = None
-) -> list[tuple[str, str]]:
-    """Return what an exclusion can rest on under a frozen plan; [] without one."""
-    if find_version(study) is None:
-        return []
-    outcomes = run_rules(list_rules(study), measure_people(study)) if people else []
-    bases = [
-        (str(one.rule.pk), f"A planned rule: {one.sentence[:1].lower()}{one.sentence[1:]}")
-        for one in outcomes
-        if one.rule is not None and all(person.pk in one.people for person in people)
-    ]
-    if (plan or plan_of(study)).exclusion_rule:
-        bases.append((PLANNED, "The plan’s rule in words"))
-    return [*bases, ("other", "Another reason")]
-
-
-# --- pages ----------------------------------------------------------------------------
-
-
 PAGE = 50
+# people who are named beside a rule
+MOST_NAMED = 20
 INVALID = 422
+# the rule that an address names for one of two people with copied answers
+COPIED = "copied"
+_EDITOR = Membership.Role.EDITOR
 
 
-# --- what is left out -----------------------------------------------------------------------
+# --- what is left out -----------------------------------------------------------------------------
 
 
+@study_page("exclusions/", name="study-exclusions", place="People", tab="Exclusions", order=69)
 @require_safe
 def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show what is left out of results, what that changes, and every decision about it."""
+    """Show who meets the planned rules, what is left out, and every decision about it."""
     decisions: QuerySet[Any] = Exclusion.objects.filter(study=study).select_related(
         "planned_rule",
         "participant",
@@ -128,43 +91,35 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
         "annotation__item",
         "annotation__participant",
     )
-    report, state = newest_report(study), find_state(study)
+    state = find_state(study)
+    active = study.exclusions.active()
     counts = count_together(
         all=decisions,
-        standing=study.exclusions.active(),
+        active=active,
+        people=active.filter(participant__isnull=False),
+        started=study.participants.filter(is_pilot=False),
         left_out=excluded_answers(study),
-        since=_find_decisions_since(study, report),
     )
     decisions = decisions.annotate(answers=_count_answers_of_people())
     pages = Paginator(decisions.order_by("-id"), PAGE)
     pages.count = counts["all"]
     rows = pages.get_page(request.GET.get("page"))
-    return TemplateResponse(
-        request,
-        "results/exclusions.html",
-        {
-            **_describe_results(request, study, report, counts, is_blind=state.is_hidden),
-            "left_out": counts["left_out"],
-            "counted": count_edge(study).done,
-            "standing": counts["standing"],
-            "shortage": find_shortage(study),
-            "rows": rows,
-            **_describe_plan(request, study),
-            "must_decide": state.needs_decision,
-            "decisions": _describe(list(rows)),
-        },
-    )
-
-
-def _find_decisions_since(study: Study, report: Report | None) -> QuerySet[Exclusion]:
-    """Return the exclusions that were made or taken back since the data of this report were read.
-
-    Only they are compared on these pages; Results says if anything else has changed.
-    """
-    if report is None:
-        return Exclusion.objects.none()
-    since = Q(decided_at__gt=report.made_at) | Q(revoked_at__gt=report.made_at)
-    return Exclusion.objects.filter(since, study=study)
+    rules = _describe_rules(study)
+    context = {
+        **counts,
+        "counted": count_edge(study).done,
+        "shortage": find_shortage(study),
+        "coverage": _draw_coverage(study, counts["left_out"], rules["open"]),
+        "levels": _name_levels(study.k),
+        "are_systems_hidden": state.is_hidden,
+        "must_decide": state.needs_decision,
+        "can_edit": may_edit(request, study),
+        "rules": rules,
+        **_describe_plan(request, study),
+        "rows": rows,
+        "decisions": [_describe_decision(decision) for decision in rows],
+    }
+    return TemplateResponse(request, "results/exclusions.html", context)
 
 
 def _count_answers_of_people() -> Any:
@@ -172,28 +127,50 @@ def _count_answers_of_people() -> Any:
     return Coalesce(Subquery(counted.values("participant").annotate(n=Count("pk")).values("n")), 0)
 
 
-def _describe(exclusions: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return each decision with how many answers that count it is about."""
-    return [
-        {
-            "exclusion": one,
-            "who": one.participant or (one.annotation and one.annotation.participant),
-            "answers": one.answers if one.annotation is None else
-            int(one.annotation.status == Annotation.Status.COUNTED),
-            "planned": describe_rule(one.planned_rule.conditions) if one.planned_rule else "",
-        }
-        for one in exclusions
-    ]  # fmt: skip
+def _describe_decision(exclusion: Any) -> dict[str, Any]:
+    """Return a decision with how many answers that count it is about."""
+    answer, rule = exclusion.annotation, exclusion.planned_rule
+    is_counted = answer is not None and answer.status == Annotation.Status.COUNTED
+    return {
+        "exclusion": exclusion,
+        "who": exclusion.participant or (answer and answer.participant),
+        "answers": exclusion.answers if answer is None else int(is_counted),
+        "planned": describe_rule(rule.conditions) if rule else "",
+    }
+
+
+def _describe_rules(study: Study) -> dict[str, Any]:
+    """Return the plan's rules with who met them when people were measured last."""
+    rules, figures = list_rules(study), find_figures(study)
+    active = Exclusion.objects.active().filter(study=study)
+    excluded = set(active.values_list("participant", flat=True)) if rules else set()
+    outcomes = run_rules(rules, read_people(figures))
+    together = join_outcomes(outcomes)
+    return {
+        "outcomes": [
+            (
+                outcome.sentence,
+                [
+                    (person.pseudonym, pk in excluded)
+                    for pk, person in list(outcome.people.items())[:MOST_NAMED]
+                ],
+                max(0, len(outcome.people) - MOST_NAMED),
+            )
+            for outcome in outcomes
+        ],
+        "measured_at": None if figures is None else figures.measured_at,
+        "together": len(together.people),
+        "open": [pk for pk in together.people if pk not in excluded],
+    }
 
 
 def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
-    """Return what the plan says about exclusions, and what became of it."""
+    """Return what the plan says about exclusions, and what was decided about its rules."""
     versions, events = list_versions(study), list(study.plan_events.select_related("by"))
     decided = [
-        one for one in events if one.kind in (PlanEvent.Kind.APPLIED, PlanEvent.Kind.DECLINED)
+        event for event in events if event.kind in (PlanEvent.Kind.APPLIED, PlanEvent.Kind.DECLINED)
     ]
     return {
-        "rules": [describe_rule(rule.conditions) for rule in list_rules(study)],
         "plan_version": find_first(versions),
         "versions": len(versions),
         "last_decision": decided[-1] if decided else None,
@@ -203,252 +180,255 @@ def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
     }
 
 
-def _describe_results(
-    request: HttpRequest,
-    study: Study,
-    report: Report | None,
-    counts: dict[str, int],
-    *,
-    is_blind: bool,
-) -> dict[str, Any]:
-    """Return the main result of the newest report, and whether it may be computed again.
+# --- coverage -------------------------------------------------------------------------------------
 
-    Nobody sees what an exclusion does to the comparison while systems are hidden.
-    """
-    if is_blind:
-        return {"are_systems_hidden": True, "report": report,
-                "can_decide": may_edit(request, study)}  # fmt: skip
-    job = newest_analysis(study)
-    main = show_main(report, is_excluding=counts["standing"] > 0)
+
+def _draw_coverage(study: Study, left_out: int, matching: Sequence[int]) -> list[dict[str, Any]]:
+    """Return how many items have how many answers: of everyone, and without those left out."""
+    if not 0 < count_edge(study).items <= MOST_ITEMS:
+        return []
+    gone = Q(Exists(excluded_answers(study).filter(pk=OuterRef("pk"))))
+    rows = [_draw_row(study, "everyone", Q())]
+    if left_out:
+        rows.append(_draw_row(study, "now", ~gone))
+    if matching:
+        row = _draw_row(study, "applied", ~gone & ~Q(participant__in=matching))
+        rows.append(row | {"people": len(matching)})
+    return rows
+
+
+def _draw_row(study: Study, key: str, kept: Q) -> dict[str, Any]:
+    answers = Annotation.objects.counted().filter(kept, item=OuterRef("pk")).order_by()
+    per_item = Subquery(answers.values("item").annotate(n=Count("pk")).values("n"))
+    items = (
+        Item.objects.main().open().filter(study=study).annotate(answers_in=Coalesce(per_item, 0))
+    )
+    sizes = Counter(dict(items.order_by().values_list("answers_in").annotate(n=Count("pk"))))
+    levels: Counter[int] = Counter()
+    for answers_in, number in sizes.items():
+        levels[_find_level(answers_in, study.k)] += number
+    bars, start = [], 0.0
+    for level in sorted(levels):
+        width = 100 * levels[level] / sizes.total()
+        bars.append((f"r{level}", f"{start:.2f}%", f"{width:.2f}%"))
+        start += width
     return {
-        "report": report,
-        "main": main and write_html_table(main),
-        "since": counts["since"],
-        "is_computing": job is not None and job.is_open and not job.is_stale,
-        "can_decide": may_edit(request, study),
-        "can_compute": has_role(request, study, Membership.Role.EDITOR),
+        "key": key,
+        "answers": sum(answers_in * number for answers_in, number in sizes.items()),
+        "bars": bars,
+        "levels": [levels[level] for level in range(4)],
+        "least": min(sizes, default=0),
+        "median": median_low(sorted(sizes.elements())) if sizes else 0,
     }
 
 
-# --- deciding -------------------------------------------------------------------------------
+def _find_level(answers: int, k: int) -> int:
+    """Return the shade of an item with so many of its `k` answers: 0 for none, 3 for all."""
+    if answers >= k or not answers:
+        return 3 if answers else 0
+    return 2 if 2 * answers > k else 1
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show what an exclusion would leave out, and the box for its reason; a post makes it."""
-    report, plan, state = newest_report(study), plan_of(study), find_state(study)
-    offered = find_offered(study, request.GET, report)
-    is_post = request.method == "POST"
-    people, answers = offered.people, offered.answers
-    if is_post:
-        people, answers = read_chosen(study, request.POST)
-    bases = list_bases(study, people, plan)
-    form = ExclusionForm(request.POST if is_post else None, bases=bases)
-    form.initial["reason"] = offered.reason
-    if is_post:
-        if not people and not answers:
-            form.add_error(None, "Tick whom to exclude.")
-        if form.is_valid():
-            said = _read_reason(study, form, offered)
-            return _exclude(request, study, people, answers, said)
-    counts = count_together(
-        standing=study.exclusions.active(), since=_find_decisions_since(study, report)
+def _name_levels(k: int) -> list[tuple[str, str]]:
+    """Return each shade with the numbers of answers that it stands for."""
+    names = [("r0", "no answer")]
+    for level in (1, 2):
+        numbers = [answers for answers in range(1, k) if _find_level(answers, k) == level]
+        if numbers:
+            first, last = numbers[0], numbers[-1]
+            names.append((f"r{level}", f"{first}" if first == last else f"{first} to {last}"))
+    return [*names, ("r3", f"all {k}" if k > 1 else "1")]
+
+
+# --- deciding -------------------------------------------------------------------------------------
+
+
+class ExclusionForm(PeopleForm):
+    """Who is excluded and why; with a frozen plan also by which of its rules, if by any."""
+
+    annotation = forms.ModelMultipleChoiceField(
+        Annotation.objects.none(),
+        to_field_name="key",
+        required=False,
+        widget=forms.MultipleHiddenInput,
+        error_messages={"invalid_choice": "This answer can’t be excluded."},
     )
-    ticked, chosen = {one.pk for one in people}, {one.pk for one in answers}
-    return TemplateResponse(
-        request,
-        "results/exclude.html",
-        {
-            **_describe_results(request, study, report, counts, is_blind=state.is_hidden),
-            "form": form,
-            "offered": offered,
-            "rule": plan.exclusion_rule,
-            "people": [
-                (person, person.participant.pk in ticked)
-                for person in describe_people(study, offered.people, report)
-            ],
-            "answers": [
-                (given, given.annotation.pk in chosen)
-                for given in describe_answers(study, offered.answers)
-            ],
-            "effect": foresee_exclusion(
-                study, participants=offered.people, annotations=offered.answers
-            )
-            if offered.people or offered.answers
-            else None,
-            "counted": count_edge(study).done,
+    basis = forms.CharField(required=False)
+    reason = forms.CharField(
+        label="Reason",
+        max_length=MOST_LETTERS,
+        help_text="A few words without names. They appear in exports, reports and the datasheet.",
+        error_messages={
+            "required": "Enter a reason.",
+            "null_characters_not_allowed": "Enter a reason in plain characters.",
         },
-        status=INVALID if is_post else 200,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
+    def __init__(self, data: Any, *, study: Study, plan: AnalysisPlan, offered: "Offered") -> None:
+        super().__init__(data, study=study, people=offered.people)
+        self.study, self.plan = study, plan
+        self.initial.update(annotation=offered.answers, reason=offered.reason)
+        self.fields["p"].required = False
+        answers = with_items(excludable_answers(study))
+        self.fields["annotation"].queryset = answers  # type: ignore[attr-defined]
+        self.bases = [] if self.is_bound else list_bases(study, offered.people, plan)
 
-def _read_reason(study: Study, form: ExclusionForm, offered: "Offered") -> dict[str, Any]:
-    basis, flag = form.cleaned_data["basis"], offered.flag
-    planned = None
-    if basis.isdecimal():
-        planned = ExclusionRule.objects.get(study=study, pk=int(basis))
-    return {
-        "reason": form.cleaned_data["reason"],
-        "rule": PLANNED if planned or basis == PLANNED else flag,
-        "planned_rule": planned,
+    def read_answers(self) -> list[Any]:
+        """Return the answers that the form was sent with, or those that the page is to show."""
+        if not self.is_bound:
+            return list(self.initial["annotation"])
+        return list(self.cleaned_data.get("annotation", []))
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        people = list(values.get("p") or [])
+        self.bases = list_bases(self.study, people, self.plan)
+        if not people and not values.get("annotation") and not self.errors:
+            self.add_error(None, "Tick whom to exclude.")
+        if self.bases and values.get("basis") not in dict(self.bases):
+            self.add_error("basis", "Choose a planned rule that they meet, or another reason.")
+        return values
+
+
+def list_bases(
+    study: Study, people: Sequence[Participant], plan: AnalysisPlan
+) -> list[tuple[str, str]]:
+    """Return what an exclusion can rest on under a frozen plan; [] without one."""
+    if find_version(study) is None:
+        return []
+    outcomes = run_rules(list_rules(study), measure_people(study)) if people else []
+    bases = [
+        (
+            str(outcome.rule.pk),
+            f"A planned rule: {outcome.sentence[:1].lower()}{outcome.sentence[1:]}",
+        )
+        for outcome in outcomes
+        if outcome.rule is not None and all(person.pk in outcome.people for person in people)
+    ]
+    if plan.exclusion_rule:
+        bases.append((PLANNED, "The plan’s rule in words"))
+    return [*bases, ("other", "Another reason")]
+
+
+class Offered:
+    """Whom the address names: ticked people, those with a flag of the report, or single answers.
+
+    `flag`: the flag that the exclusion rests on, or ""; `reason`: of copied answers, to begin with.
+    """
+
+    def __init__(
+        self, request: HttpRequest, study: Study, report: Report | None, plan: AnalysisPlan
+    ) -> None:
+        rule = request.GET.get("rule", "")
+        raised = next((flag for flag in list_raised(report) if flag.code == rule), None)
+        self.people = choose_people(request, study, plan)
+        self.reason = ""
+        if raised is not None:
+            named = study.participants.filter(pseudonym__in=raised.pseudonyms)
+            self.people = list(mark_excluded(named)[:MOST_AT_ONCE])
+        elif rule == COPIED:
+            reasons = [give_reason(report, person.pseudonym) for person in self.people]
+            self.reason = next(iter(reasons), "")
+        self.raised = raised
+        self.flag = COPIED if self.reason else raised.code if raised else ""
+        try:
+            keys = {UUID(key) for key in request.GET.getlist("annotation")[:MOST_AT_ONCE]}
+        except ValueError:
+            keys = set()
+        alone = Exclusion.objects.active().filter(annotation=OuterRef("pk"))
+        answers = excludable_answers(study).filter(~Exists(alone), key__in=keys)
+        self.answers: list[Any] = list(with_items(answers)) if keys else []
+
+
+@study_page("exclusions/new/", name="study-exclude", role=_EDITOR, within="Exclusions")
+@require_http_methods(["GET", "HEAD", "POST"])
+def exclude_people(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show what an exclusion would leave out, and the box for its reason; a post makes it."""
+    report = newest_report(study) if request.GET.get("rule") else None
+    plan = plan_of(study)
+    offered = Offered(request, study, report, plan)
+    data = request.POST if request.method == "POST" else None
+    form = ExclusionForm(data, study=study, plan=plan, offered=offered)
+    if form.is_valid():
+        return _exclude(request, study, form.cleaned_data, offered.flag)
+    chosen, shown = form.read_people(), offered.answers or form.read_answers()
+    people = offered.people or chosen
+    if not people and not shown:
+        return refuse_nobody(request, study)
+    rows = describe_rows(people)
+    ticked = {person.pk for person in chosen}
+    for row in rows:
+        row |= {"changes": not row["person"].is_excluded, "is_ticked": row["person"].pk in ticked}
+    open_people = [row["person"] for row in rows if row["changes"]]
+    is_blind = is_hidden(study)
+    context = {
+        "form": form,
+        "raised": offered.raised,
+        "rule": plan.exclusion_rule,
+        **sum_rows(rows),
+        "listed": rows,
+        "answers": describe_answers(study, shown, is_blind=is_blind) if shown else [],
+        "selected": len(rows) + len(shown),
+        "effect": foresee_exclusion(study, participants=open_people, annotations=shown),
+        "counted": count_edge(study).done,
+        "are_systems_hidden": is_blind,
     }
+    status = INVALID if form.errors else 200
+    return TemplateResponse(request, "results/exclude.html", context, status=status)
 
 
 def _exclude(
-    request: HttpRequest,
-    study: Study,
-    people: Sequence[Participant],
-    answers: Sequence[Annotation],
-    said: dict[str, Any],
+    request: HttpRequest, study: Study, values: dict[str, Any], flag: str
 ) -> HttpResponseBase:
+    basis = values["basis"]
+    planned = ExclusionRule.objects.get(study=study, pk=basis) if basis.isdecimal() else None
     before = excluded_answers(study).count()
     try:
         made = exclude(
             study=study,
-            participants=people,
-            annotations=answers,
+            participants=values["p"],
+            annotations=values["annotation"],
+            reason=values["reason"],
             by=request.user,
-            **said,
+            rule=PLANNED if planned or basis == PLANNED else flag,
+            planned_rule=planned,
         )
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect("admin:study-exclusions", study.pk)
     if made:
-        more = excluded_answers(study).count() - before
-        words = count_of(more, "more answer")
-        messages.success(request, f"Excluded. This leaves {words} out of results.")
+        more = count_of(excluded_answers(study).count() - before, "more answer")
+        messages.success(request, f"Excluded. This leaves {more} out of results.")
     else:
         messages.success(request, "That is excluded already. Nothing was changed.")
     return redirect("admin:study-exclusions", study.pk)
 
 
-@require_POST
-def take_exclusion_back(request: HttpRequest, study: Study, exclusion_id: int) -> HttpResponseBase:
-    """Take an exclusion back; a request sent twice counts once."""
-    exclusion = get_object_or_404(Exclusion, study=study, pk=exclusion_id)
-    if take_back(exclusion=exclusion, by=request.user):
-        messages.success(request, "Taken back. Those answers are in results again.")
-    else:
-        messages.success(request, "That was taken back already. Nothing was changed.")
-    return redirect("admin:study-exclusions", study.pk)
+class TakeBackForm(forms.Form):
+    """The exclusions that are taken back: those that are ticked, or all that are active."""
+
+    exclusion = forms.ModelMultipleChoiceField(Exclusion.objects.none(), required=False)
+    every = forms.BooleanField(required=False)
+
+    def __init__(self, data: Any, *, study: Study) -> None:
+        super().__init__(data)
+        self.fields["exclusion"].queryset = study.exclusions.all()  # type: ignore[attr-defined]
 
 
+@study_page("exclusions/take-back/", name="exclusions-take-back", role=_EDITOR)
 @require_POST
 def take_exclusions_back(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Take the ticked exclusions back, or all that are active."""
-    given = request.POST.getlist("exclusion")[:MOST]
-    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
-    is_every = request.POST.get("every") == "yes"
+    """Take exclusions back; a request sent twice counts once."""
+    form = TakeBackForm(request.POST, study=study)
+    values = form.cleaned_data if form.is_valid() else {}
+    ids = [exclusion.pk for exclusion in values.get("exclusion", ())]
+    is_every = values.get("every", False)
     if not ids and not is_every:
         messages.error(request, "Tick one or more exclusions first.")
-        return redirect("admin:study-exclusions", study.pk)
-    done = take_back_many(study=study, by=request.user, ids=None if is_every else ids)
-    said = f"{count_of(done, 'exclusion')} taken back. Those answers are in results again."
-    messages.success(
-        request, said if done else "Nothing was changed: they were taken back already."
-    )
+    elif done := take_back_many(study=study, by=request.user, ids=None if is_every else ids):
+        words = f"{count_of(done, 'exclusion')} taken back. Those answers are in results again."
+        messages.success(request, words)
+    else:
+        messages.success(request, "Nothing was changed: they were taken back already.")
     return redirect("admin:study-exclusions", study.pk)
-
-
-_EDITOR = Membership.Role.EDITOR
-
-exclusion_views = [
-    StudyView(
-        path="exclusions/",
-        name="study-exclusions",
-        view=show_exclusions,
-        place="People",
-        tab="Exclusions",
-        order=69,
-    ),
-    StudyView(
-        path="exclusions/new/",
-        name="study-exclude",
-        view=confirm_exclusion,
-        role=_EDITOR,
-        within="Exclusions",
-    ),
-    StudyView(
-        path="exclusions/<int:exclusion_id>/take-back/",
-        name="exclusion-take-back",
-        view=take_exclusion_back,
-        role=_EDITOR,
-    ),
-    StudyView(
-        path="exclusions/take-back/",
-        name="exclusions-take-back",
-        view=take_exclusions_back,
-        role=_EDITOR,
-    ),
-]
-
-
-# more on one page than anybody looks at, and fewer fields than a post may have
-MOST = 500
-# the rule that an address names for one of two people with copied answers
-COPIED = "copied"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Offered:
-    """Those that the address names, less what is left out already."""
-
-    people: list[Participant] = field(default_factory=list)
-    answers: list[Annotation] = field(default_factory=list)
-    rule: str = ""  # the flag that the address asks for
-    raised: Raised | None = None  # that flag, if the newest report raised it
-    is_cut: bool = False  # there are more than a page holds
-    already: int = 0
-    reason: str = ""  # of copied answers, to begin with
-
-    @property
-    def flag(self) -> str:
-        """Return the flag that the exclusion rests on, or ""."""
-        if self.reason:
-            return COPIED
-        return self.raised.code if self.raised else ""
-
-
-def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offered:
-    """Whom the address names: by pseudonym, by a flag of the report, or single answers."""
-    people, answers = read_chosen(study, asked)
-    rule = asked.get("rule", "")
-    raised = next((one for one in list_raised(report) if one.code == rule), None)
-    reasons = [give_reason(report, person.pseudonym) for person in people if rule == COPIED]
-    if raised is not None:
-        people = _find_people(study, set(raised.pseudonyms))
-    standing = Exclusion.objects.active().filter(study=study)
-    gone = set(standing.values_list("participant", "annotation"))
-    open_people = [one for one in people if (one.pk, None) not in gone]
-    gone_answers = {annotation for _, annotation in gone}
-    open_answers = [one for one in answers if one.pk not in gone_answers]
-    return Offered(
-        people=open_people[:MOST],
-        answers=open_answers[:MOST],
-        rule=rule,
-        raised=raised,
-        is_cut=len(open_people) > MOST or len(open_answers) > MOST,
-        already=len(people) - len(open_people) + len(answers) - len(open_answers),
-        reason=next(iter(reasons), ""),
-    )
-
-
-def read_chosen(study: Study, sent: QueryDict) -> tuple[list[Participant], list[Annotation]]:
-    """Return those of the study that were named; Http404 where one of them is not of it."""
-    names = set(sent.getlist("participant"))
-    try:
-        keys = {UUID(key) for key in sent.getlist("annotation")}
-    except ValueError:
-        raise Http404("No such answer.") from None
-    people = _find_people(study, names) if names else []
-    answers = list(with_items(excludable_answers(study).filter(key__in=keys))) if keys else []
-    if len(people) < len(names) or len(answers) < len(keys):
-        raise Http404("No such participant or answer.")
-    return people, answers
-
-
-def _find_people(study: Study, names: set[str]) -> list[Participant]:
-    # no database holds a NUL in a text, and some refuse to look for one
-    known = [name for name in names if "\0" not in name]
-    people = Participant.objects.filter(study=study, pseudonym__in=known)
-    return list(with_answers(people).order_by("pk"))

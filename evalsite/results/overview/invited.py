@@ -1,5 +1,6 @@
 """Who was invited by name, and how far each of them is."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,16 +41,22 @@ class Invited:
 
 
 def list_invited(
-    study: Study, moment: datetime, *, sees_identities: bool, is_owner: bool
+    study: Study,
+    moment: datetime,
+    *,
+    sees_identities: bool,
+    is_owner: bool,
+    people: Collection[int] | None = None,
 ) -> list[Invited]:
-    """Return the people invited by name, in one query."""
+    """Return the people invited by name, or these participants among them, in one query."""
     mine = {"participant": OuterRef("link__participant")}
     slots = Slot.objects.filter(study=study, **mine).order_by().values("participant")
     answers = Annotation.objects.filter(**mine).order_by("-submitted_at")
     links = ParticipantLink.objects.filter(study=study, token_hash=OuterRef("link__token_hash"))
     mails = ExpertMail.objects.filter(expert=OuterRef("pk"), number=0)
+    invited = study.experts.exclude(link__participant=None)
     experts = (
-        study.experts.exclude(link__participant=None)
+        (invited if people is None else invited.filter(link__participant__in=people))
         .select_related("link__participant")
         .order_by("pk")
         .annotate(

@@ -3,6 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models.functions import Left
 
 from evalsite.annotation.models import Rating
 from evalsite.instruments.answer import AnswerRow
@@ -11,16 +14,23 @@ from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output
 
+# characters of an output that say which it is
+BEGINNING = 160
+
 # a name, such as a system's, and what was said of it
 Line = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: a line for each output, or for each comparison, and what was written."""
+    """One answer: a line for each output, or for each comparison, and what was written.
+
+    `texts`: how the outputs begin, each with its name here.
+    """
 
     lines: list[Line] = field(default_factory=list)
     written: list[Line] = field(default_factory=list)
+    texts: list[Line] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -40,15 +50,18 @@ def describe_ratings(
     systems are hidden, outputs are called what the page called them.
     """
     rated = Rating.objects.without_marks().filter(annotation__in=list(pages)).group_rows()
-    outputs: dict[int, list[Output]] = defaultdict(list)
+    outputs: dict[int, list[Any]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
     shown = Output.objects.filter(item__in=items).select_related("system")
-    for output in shown.only("item", "position", "system__name").order_by("item", "position"):
+    shown = shown.only("item", "position", "system__name").annotate(start=Left("text", BEGINNING))
+    for output in shown.order_by("item", "position"):
         outputs[output.item_id].append(output)
     answers: dict[int, Answer] = defaultdict(Answer)
     for pk, (item, order) in pages.items():
         names = name_outputs(config, outputs[item.pk], order, is_blind=is_blind)
         answers[pk] = describe_answer(bind_criteria(config, item), rated.get(pk, ()), names)
+        starts = {output.pk: output.start for output in outputs[item.pk]}
+        answers[pk].texts.extend((name, starts[output]) for output, name in names.on_page.items())
     return answers
 
 

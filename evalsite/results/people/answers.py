@@ -1,10 +1,11 @@
 """What one participant answered, item by item, as a researcher reads it: nothing is judged."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation, Revision
@@ -16,6 +17,7 @@ from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import may_be_excluded
 from evalsite.quality.frozen_plans import ItemNames, is_hidden
 from evalsite.quality.models import Exclusion
+from evalsite.results.navigation import list_notes, list_words
 from evalsite.results.people.answer_words import Line, describe_ratings
 from evalsite.studies.models import Item, Study
 
@@ -27,6 +29,7 @@ class Given:
     annotation: Annotation
     item_name: str
     repeat_of: str  # of a repeat: the item that is shown again
+    texts: list[Line]  # how the outputs begin, each with its name
     lines: list[Line]
     written: list[Line]  # what the person wrote: answers in their own words, and comments
     before: list[Line]  # of a repeat: what was answered the first time
@@ -43,6 +46,22 @@ def answers_of(participant: Participant) -> QuerySet[Annotation]:
     """All that this person submitted and agreed to, in the order in which it was first saved."""
     found = Annotation.objects.agreed().filter(study=participant.study_id, participant=participant)
     return with_items(found).order_by("pk")
+
+
+def with_words(study: Study, annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
+    """Return those of these answers in which something was written."""
+    words = list_words(study).filter(annotation=OuterRef("pk"))
+    return annotations.filter(~Q(note="") | Exists(words))
+
+
+def count_comments(study: Study, participants: Collection[int]) -> Counter[int]:
+    """Count what each of these people wrote, on questions and items, in two queries."""
+    notes = list_notes().filter(participant__in=participants).order_by()
+    words = list_words(study).filter(annotation__participant__in=participants).order_by()
+    counts: Counter[int] = Counter()
+    for rows, person in ((notes, "participant"), (words, "annotation__participant")):
+        counts.update(dict(rows.values_list(person).annotate(n=Count("pk"))))
+    return counts
 
 
 def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
@@ -76,6 +95,7 @@ def describe_answers(
             annotation=one,
             item_name=names[one.item],
             repeat_of=names[one.item.repeat_of] if one.item.repeat_of else "",
+            texts=words[one.pk].texts,
             lines=words[one.pk].lines,
             written=words[one.pk].written,
             before=words[first[one.pk].pk].lines if one.pk in first else [],

@@ -1,30 +1,13 @@
 """What the newest report says of single raters, for pages that list people."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.analysis.figure import make_note
-from evalsite.results.document.figures import write_value
 from evalsite.results.models import Report
-from evalsite.results.report.sections.further import read_own
 from evalsite.results.report.sections.notes import NOTES
-from evalsite.results.report.sections.people import name_column, name_flag
+from evalsite.results.report.sections.people import name_flag
 from evalsite.studies.summary_lines import count_of
-
-
-@dataclass(frozen=True)
-class Noted:
-    """What a report says of one rater: flags in words, each once, and figures by their labels."""
-
-    flags: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()  # of each flag those that it was raised on, where it says
-    figures: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def full_flags(self) -> list[tuple[str, str]]:
-        """Each flag with its criteria."""
-        return list(zip(self.flags, self.criteria, strict=True))
 
 
 @dataclass
@@ -36,44 +19,25 @@ class Raised:
     pseudonyms: list[str] = field(default_factory=list)
 
     @property
-    def said(self) -> str:
+    def phrase(self) -> str:
         """ "Rates higher than the other raters, or rates lower than …": all its words."""
         first, *others = self.words
         return ", or ".join([first, *(words[:1].lower() + words[1:] for words in others)])
 
 
-def read_notes(report: Report | None) -> dict[str, Noted]:
-    """Return what the report says of each rater that it knows, by pseudonym.
+def list_flags(report: Report | None, pseudonym: str) -> list[tuple[str, str]]:
+    """Return the flags that the report raises on this person: each with its criteria.
 
     Of those who are excluded it says what they did among all.
     """
-    found: dict[str, Noted] = {}
-    for content in () if report is None else (report.content["all"], report.content["kept"]):
-        if content is None:
-            continue
-        raters = content["raters"]
-        labels = {
-            column["key"]: name_column(column)
-            for column in raters["columns"]
-            if not column.get("is_detail")
-        }
-        found |= {row["participant"]: _read(row, labels) for row in raters["rows"]}
-    return found
-
-
-def _read(row: Mapping[str, Any], labels: Mapping[str, str]) -> Noted:
     raised: dict[str, list[str]] = {}
-    for flag in row["flags"]:
-        raised.setdefault(name_flag(flag), []).append(str(flag.get("criterion", "")))
-    return Noted(
-        flags=tuple(raised),
-        criteria=tuple(", ".join(filter(None, criteria)) for criteria in raised.values()),
-        figures=tuple(
-            (label, write_value(read_own(row["figures"][key], {})))
-            for key, label in labels.items()
-            if key in row["figures"]
-        ),
-    )
+    for content in () if report is None else (report.content["kept"], report.content["all"]):
+        rows = () if content is None else content["raters"]["rows"]
+        for row in rows:
+            if row["participant"] == pseudonym and not raised:
+                for flag in row["flags"]:
+                    raised.setdefault(name_flag(flag), []).append(str(flag.get("criterion", "")))
+    return [(name, ", ".join(filter(None, criteria))) for name, criteria in raised.items()]
 
 
 def list_raised(report: Report | None) -> list[Raised]:

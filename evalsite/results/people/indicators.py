@@ -1,6 +1,6 @@
 """One person beside the others: their figures, and the seconds of each answer."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -9,82 +9,103 @@ from django.db.models import Avg
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.quality.person_measures import Measures
 from evalsite.results.people.work import Work
 from evalsite.results.people.work_flags import write_seconds
 from evalsite.studies.models import Item, Study
 
 # the newest answers that a chart has room for
 MOST_BARS = 120
-_FLAGS = {"seconds": "too_fast", "agreement": "disagrees", "top_share": "same_answer"}
-_LABELS = {
-    "seconds": "Median time",
-    "agreement": "Agreement with the others",
-    "top_share": "Most used point",
-}
 # on scales with more points, a quarter of the scale is far
 _FEW_POINTS = 11
 
 
 @dataclass(frozen=True, kw_only=True)
-class Indicator:
-    """A figure of one person, the range of the others, and where both are drawn in percent."""
+class Figure:
+    """A figure to compare people by: how it is found and written, and the flag that rests on it."""
 
     label: str
-    value: str
-    others: str
-    median: str
-    dot: str
-    start: str
-    width: str
-    middle: str
-    is_flagged: bool
+    find: Callable[[Measures], float | None]
+    write: Callable[[float], str]
+    flag: str = ""
+    is_share: bool = False
 
 
-def list_indicators(work: Work, participant: int) -> list[Indicator]:
-    """Return the figures of this person beside the others'."""
+def _write_percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+FIGURES = (
+    Figure(
+        label="Median time", find=lambda person: person.seconds, write=write_seconds,
+        flag="too_fast",
+    ),
+    Figure(
+        label="Agreement with the others", find=lambda person: person.agreement,
+        write=write_coefficient, flag="disagrees", is_share=True,
+    ),
+    Figure(
+        label="Attention passed",
+        find=lambda person: _share(person.attention - person.failed_attention, person.attention),
+        write=_write_percent, flag="failed_checks", is_share=True,
+    ),
+    Figure(
+        label="Gold passed", find=lambda person: _share(person.passed_gold, person.gold),
+        write=_write_percent, is_share=True,
+    ),
+    Figure(
+        label="Most used point", find=lambda person: person.top_share, write=_write_percent,
+        flag="same_answer", is_share=True,
+    ),
+    Figure(
+        label="Same answer in a row", find=lambda person: person.longest_run or None,
+        write=lambda run: f"{run:.0f}",
+    ),
+)  # fmt: skip
+
+
+def list_indicators(work: Work, participant: int) -> list[dict[str, Any]]:
+    """Return the figures of this person beside the others', with places in per cent."""
     if participant not in work.people or len(work.people) < 3:
         return []
     codes = {flag.code for flag in work.flags.get(participant, [])}
-    found = []
-    for key, label in _LABELS.items():
-        mine = getattr(work.people[participant], key)
+    indicators = []
+    for figure in FIGURES:
+        mine = figure.find(work.people[participant])
         others = sorted(
             value
-            for pk, one in work.people.items()
-            if pk != participant and (value := getattr(one, key)) is not None
+            for pk, person in work.people.items()
+            if pk != participant and (value := figure.find(person)) is not None
         )
         if mine is not None and len(others) > 1:
-            found.append(_draw(key, label, mine, others, is_flagged=_FLAGS[key] in codes))
-    return found
+            drawn = _draw(figure, mine, others)
+            indicators.append(drawn | {"is_flagged": figure.flag in codes})
+    return indicators
 
 
-def _draw(
-    key: str, label: str, mine: float, others: Sequence[float], *, is_flagged: bool
-) -> Indicator:
-    least = min(-1.0 if min(mine, others[0]) < 0 else 0.0, 0.0) if key == "agreement" else 0.0
-    most = 1.0 if key in ("agreement", "top_share") else max(mine, others[-1]) * 1.05 or 1.0
+def _draw(figure: Figure, mine: float, others: Sequence[float]) -> dict[str, str]:
+    low, high = others[0], others[-1]
+    least = -1.0 if min(mine, low) < 0 else 0.0
+    most = 1.0 if figure.is_share else max(mine, high) * 1.05 or 1.0
 
     def place(value: float) -> float:
         return 2 + 96 * (value - least) / (most - least)
 
-    low, high = others[0], others[-1]
-    return Indicator(
-        label=label,
-        value=_write(key, mine),
-        others=f"{_write(key, low)} to {_write(key, high)}",
-        median=_write(key, median(others)),
-        dot=f"{place(mine):.1f}%",
-        start=f"{place(low):.1f}%",
-        width=f"{max(0.5, place(high) - place(low)):.1f}%",
-        middle=f"{place(median(others)):.1f}%",
-        is_flagged=is_flagged,
-    )
-
-
-def _write(key: str, value: float) -> str:
-    if key == "seconds":
-        return write_seconds(value)
-    return f"{100 * value:.0f}%" if key == "top_share" else write_coefficient(value)
+    write = figure.write
+    return {
+        "label": figure.label,
+        "value": write(mine),
+        "others": write(low) if write(low) == write(high) else f"{write(low)} to {write(high)}",
+        "median": write(median(others)),
+        "dot": f"{place(mine):.1f}%",
+        "start": f"{place(low):.1f}%",
+        "width": f"{max(0.5, place(high) - place(low)):.1f}%",
+        "middle": f"{place(median(others)):.1f}%",
+    }
 
 
 # --- the seconds of each answer -------------------------------------------------------------------

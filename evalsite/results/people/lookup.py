@@ -1,12 +1,10 @@
-"""The people of a study as researchers look them up: by pseudonym, receipt or code."""
+"""The people of a study as researchers look them up: by name, pseudonym, receipt or code."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
@@ -14,20 +12,14 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.participants.visits import read_rounds, with_last_round
-from evalsite.quality.check_results import ChecksMet, count_checks
 from evalsite.quality.models import Exclusion
+from evalsite.quality.person_measures import Measures
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
 from evalsite.results.analysis_plan.stored import own_thresholds, plan_of
-from evalsite.results.models import Report
-from evalsite.results.people.flags import Noted, read_notes
 from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 
 MAX_SEARCH = 60
-# one action changes at most so many people
-MOST_AT_ONCE = 500
-# at most so many flagged people come first in the list
-_MOST_FIRST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +32,7 @@ class Person:
     finished: list[tuple[ItemSet, str]]  # with the code that was shown for it
     has_bonus: bool = False  # whether the bonus is due
     reserved: ReservedUse | None = None  # where the protocol reserves points of a scale
-    checks: ChecksMet | None = None  # where the study deals checks
-    active_seconds: float | None = None  # the median of an item
     exclusion: Exclusion | None = None  # the active one
-    noted: Noted = field(default_factory=Noted)  # by the newest report
 
 
 def clean_search(text: str) -> str:
@@ -51,73 +40,83 @@ def clean_search(text: str) -> str:
     return text.replace("\0", "").strip()[:MAX_SEARCH]
 
 
-def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Participant]:
-    """Return the participants that this text names, the newest first; all of them if it is empty.
+def find_people(
+    study: Study, search: str, *, names: Mapping[str, str], by_receipt: bool
+) -> QuerySet[Participant]:
+    """Return the participants that this text names.
 
-    Receipts are searched only for people who may see them.
+    `names`: what the reader may call people, by pseudonym. Receipts are searched only for people
+    who may see them.
     """
-    people = with_answers(Participant.objects.filter(study=study)).order_by("-id")
-    if not search:
-        return people
     sets = ItemSet.objects.filter(study=study, finished_at__isnull=False)
-    if not _is_fixed_code(study, search):
+    if search.casefold() not in {code.casefold() for code in read_rounds(study).shared_codes}:
         sets = sets.filter(code__icontains=search)
-    named = Q(pseudonym__icontains=search) | Q(pk__in=sets.values("participant"))
+    is_named = Q(pseudonym__icontains=search) | Q(pk__in=sets.values("participant"))
+    is_named |= Q(
+        pseudonym__in=[
+            pseudonym for pseudonym, name in names.items() if search.casefold() in name.casefold()
+        ]
+    )
     if by_receipt:
-        named |= Q(receipt__icontains=search)
-    return people.filter(named)
+        is_named |= Q(receipt__icontains=search)
+    return study.participants.filter(is_named)
 
 
 # which people a list shows, and what it calls them
 SHOWN = {"": "All", "review": "To review", "working": "In progress", "excluded": "Excluded"}
 
 
-def show_only(people: QuerySet[Participant], shown: str, work: Work) -> QuerySet[Participant]:
-    """Return the people of one of the lists in `SHOWN`."""
-    if shown == "review":
-        return people.filter(pk__in=work.to_review)
-    if shown == "excluded":
-        return people.filter(pk__in=work.excluded)
-    return people.filter(pk__in=work.working) if shown == "working" else people
-
-
 def count_people(work: Work) -> list[tuple[str, str, int]]:
     """Return the lists that one can choose: key, label and size."""
-    sizes = {
-        "": work.total,
-        "review": len(work.to_review),
-        "working": len(work.working),
-        "excluded": len(work.excluded),
-    }
-    return [(key, label, sizes[key]) for key, label in SHOWN.items()]
+    return [(key, label, len(list_people(work, key))) for key, label in SHOWN.items()]
 
 
-def put_first(people: QuerySet[Participant], flagged: Sequence[int]) -> QuerySet[Participant]:
-    """Return these people with the flagged ones first, in their order."""
-    if not flagged:
-        return people
-    place = Case(
-        *(When(pk=pk, then=number) for number, pk in enumerate(flagged[:_MOST_FIRST])),
-        default=_MOST_FIRST,
-    )
-    return people.order_by(place, "-id")
+def list_people(work: Work, shown: str = "") -> list[int]:
+    """Return the people of one of the lists in `SHOWN`: flagged, then the newest, then excluded."""
+    flagged = work.to_review
+    rest = [pk for pk in work.states if pk not in work.excluded and pk not in work.flags]
+    if shown == "review":
+        return flagged
+    gone = [pk for pk in work.states if pk in work.excluded]
+    everyone = [*flagged, *rest, *gone]
+    if shown == "excluded":
+        return gone
+    return [pk for pk in everyone if pk in work.working] if shown == "working" else everyone
 
 
-def _is_fixed_code(study: Study, search: str) -> bool:
-    return search.casefold() in {code.casefold() for code in read_rounds(study).shared_codes}
+# by which columns the list is sorted; of equal figures, flagged people come first
+SORTS = {
+    "answers": lambda one: one.answers,
+    "seconds": lambda one: one.seconds,
+    "agreement": lambda one: one.agreement,
+    "attention": lambda one: _share(one.attention - one.failed_attention, one.attention),
+    "gold": lambda one: _share(one.passed_gold, one.gold),
+    "same": lambda one: one.top_share,
+}
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def sort_people(work: Work, people: Collection[int], sort: str) -> list[int]:
+    """Return these people by a figure, the highest first after a "-"; last those without one."""
+    find_figure = SORTS.get(sort.removeprefix("-"))
+    if find_figure is None:
+        return list(people)
+    unknown = Measures(pseudonym="")
+    figures = {pk: find_figure(work.people.get(pk, unknown)) for pk in people}
+    known = [pk for pk in people if figures[pk] is not None]
+    known.sort(key=lambda pk: figures[pk] or 0, reverse=sort.startswith("-"))
+    return [*known, *(pk for pk in people if figures[pk] is None)]
 
 
 def describe_people(
-    study: Study,
-    participants: list[Any],
-    report: Report | None = None,
-    *,
-    with_figures: bool = True,
-    limits: Thresholds | None = None,
+    study: Study, participants: list[Any], *, limits: Thresholds | None = None
 ) -> list[Person]:
-    """These participants with their sets and answers, in a few queries for all of them.
+    """Return these participants, of `with_answers`, in a few queries for all of them.
 
-    `with_figures`: their checks and seconds too; `limits`: the plan's, where they are at hand.
+    `limits`: the plan's, where they are at hand.
     """
     ids = [one.pk for one in participants]
     every = ItemSet.objects.filter(study=study, participant__in=ids).order_by("number")
@@ -126,10 +125,8 @@ def describe_people(
         sets.setdefault(item_set.participant_id, []).append(item_set)
     earners = find_earners(study, every)
     reserved = _count_reserved(study, ids, limits)
-    checks = count_checks(study, ids) if with_figures and study.checks_per_person else {}
     rounds = read_rounds(study)
-    seconds = _active_seconds(study, ids) if with_figures else {}
-    excluded, notes = _excluded(study, ids), read_notes(report)
+    excluded = _excluded(study, ids)
     return [
         Person(
             participant=one,
@@ -142,10 +139,7 @@ def describe_people(
             ],
             has_bonus=one.pk in earners,
             reserved=reserved.get(one.pk),
-            checks=checks.get(one.pk),
-            active_seconds=seconds.get(one.pk),
             exclusion=excluded.get(one.pk),
-            noted=notes.get(one.pseudonym, Noted()),
         )
         for one in participants
     ]
@@ -168,21 +162,6 @@ def with_answers(people: QuerySet[Participant]) -> QuerySet[Any]:
     )
     counts = given.order_by().values("participant").annotate(given=Count("pk")).values("given")
     return with_last_round(people).annotate(given=Coalesce(Subquery(counts), 0))
-
-
-def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:
-    """The median active time of an item that each of these people rated, where it is known."""
-    rated = Annotation.objects.agreed().filter(
-        study=study,
-        participant__in=ids,
-        item__kind=Item.Kind.MAIN,
-        outcome=Annotation.Outcome.RATED,
-        active_ms__isnull=False,
-    )
-    found: dict[int, list[int]] = defaultdict(list)
-    for participant, active_ms in rated.order_by().values_list("participant", "active_ms"):
-        found[participant].append(active_ms or 0)
-    return {one: median(times) / 1000 for one, times in found.items()}
 
 
 def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:

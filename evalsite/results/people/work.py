@@ -1,7 +1,8 @@
 """How each person works, by their stored figures: rows of the table, flags and charts."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -19,7 +20,6 @@ from evalsite.quality.person_measures import Measures
 from evalsite.results.analysis_plan.stored import own_thresholds, plan_of
 from evalsite.results.people.work_flags import (
     PersonFlag,
-    find_usual_agreement,
     find_usual_seconds,
     flag_people,
     write_seconds,
@@ -29,7 +29,6 @@ from evalsite.studies.models import Study
 
 # seconds beyond so many times the study's median are drawn at the edge
 _MOST = 2.0
-_STATES = Approval.State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +39,23 @@ class Work:
     people: dict[int, Measures]
     flags: dict[int, list[PersonFlag]]
     limits: Thresholds
+    states: dict[int, Any]  # of everyone, the newest first
     excluded: set[int]
     working: set[int]
-    total: int
-    started: int  # without pilots
+
+    @property
+    def started(self) -> int:
+        return sum(not state.is_pilot for state in self.states.values())
+
+    @property
+    def is_invited(self) -> bool:
+        """Return whether everyone was invited by name."""
+        mine = [state.is_expert for state in self.states.values() if not state.is_pilot]
+        return bool(mine) and all(mine)
 
     @property
     def to_review(self) -> list[int]:
-        """Return who is flagged and not excluded, most flags first."""
+        """Return who is flagged and not excluded, those with most flags first."""
         return sorted(self.flags.keys() - self.excluded, key=lambda pk: (-len(self.flags[pk]), pk))
 
     def name(self, participants: Collection[int]) -> set[str]:
@@ -78,78 +86,70 @@ def _count_flagged(
     return flagged.exclude(Exists(excluded)).count()
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkRow:
-    """The figures of one person as the table shows them; "" where there is none."""
+def read_work(study: Study, plan: AnalysisPlan | None = None) -> Work:
+    """Return the stored figures, less those of people who withdrew since, with flags.
 
-    flags: list[PersonFlag] = field(default_factory=list)
-    pace: str = ""  # the points of a line 100 wide and 100 high
-    seconds: str = ""
-    agreement: str = ""
-    dot: str = ""  # where agreement is drawn, in percent
-    attention: str = ""
-    gold: str = ""
-    same: str = ""
-
-
-def read_work(study: Study) -> Work:
-    """Return the stored figures, less those of people who withdrew since, with flags."""
+    `plan`: the study's, where it is at hand.
+    """
     figures = find_figures(study)
-    people = read_people(figures)
-    states = _read_states(study)
-    for one in states:
-        if one.withdrawn_at is not None:
-            people.pop(one.pk, None)
-    limits = make_thresholds(own_thresholds(study, plan_of(study)))
+    states = {state.pk: state for state in _read_states(study)}
+    people = {
+        pk: person
+        for pk, person in read_people(figures).items()
+        if pk in states and states[pk].withdrawn_at is None
+    }
+    limits = make_thresholds(own_thresholds(study, plan or plan_of(study)))
     return Work(
         figures=figures,
         people=people,
         flags=flag_people(people, limits),
         limits=limits,
-        excluded={one.pk for one in states if one.is_excluded},
-        working={one.pk for one in states if one.is_working},
-        total=len(states),
-        started=sum(not one.is_pilot for one in states),
+        states=states,
+        excluded={state.pk for state in states.values() if state.is_excluded},
+        working={state.pk for state in states.values() if state.is_working},
     )
 
 
 def _read_states(study: Study) -> list[Any]:
-    """Return who is a pilot, withdrew, is excluded and is working, of all people of the study."""
+    """Return who is a pilot, was invited, withdrew, is excluded and is working, of everyone."""
     unfinished = ItemSet.objects.filter(participant=OuterRef("pk"), finished_at__isnull=True)
     standing = Exclusion.objects.active().filter(participant=OuterRef("pk"))
     is_here = Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
     people = study.participants.annotate(
         is_excluded=Exists(standing), is_working=Exists(unfinished) & is_here
     )
-    columns = ("pk", "is_pilot", "withdrawn_at", "is_excluded", "is_working")
-    return list(people.order_by().values_list(*columns, named=True))
+    columns = (
+        "pk", "pseudonym", "is_pilot", "is_expert", "withdrawn_at", "is_excluded", "is_working",
+    )  # fmt: skip
+    return list(people.order_by("-pk").values_list(*columns, named=True))
 
 
-def describe_others(work: Work) -> str:
-    """Return the range of those who are not flagged, in a sentence; "" of fewer than three."""
+def find_range(work: Work) -> dict[str, str]:
+    """Return the least and the most of people without flags: seconds, and agreement if it is known.
+
+    Nothing of fewer than three.
+    """
     others = [
-        one
-        for pk, one in work.people.items()
-        if pk not in work.flags and pk not in work.excluded and one.seconds is not None
+        person
+        for pk, person in work.people.items()
+        if pk not in work.flags and pk not in work.excluded and person.seconds is not None
     ]
-    usual = find_usual_agreement(work.people)
     if len(others) < 3:
-        return ""
-    paces = [one.seconds for one in others if one.seconds is not None]
-    low, high = (write_seconds(one).removesuffix(" s") for one in (min(paces), max(paces)))
-    who = "The others take" if work.to_review else "They take"
-    text = f"{who} {low if low == high else f'{low} to {high}'} seconds per item"
-    agreements = [one.agreement for one in others if one.agreement is not None]
-    if agreements and usual is not None:
-        text += (
-            f", and their agreement with the others is {write_coefficient(min(agreements))} to "
-            f"{write_coefficient(max(agreements))} (study’s median {write_coefficient(usual)})"
-        )
-    return f"{text}."
+        return {}
+    paces = [person.seconds for person in others if person.seconds is not None]
+    low, high = (write_seconds(seconds) for seconds in (min(paces), max(paces)))
+    limits = {"fast": low.removesuffix(" s"), "slow": high}
+    agreements = [person.agreement for person in others if person.agreement is not None]
+    if agreements:
+        limits |= {
+            "least": write_coefficient(min(agreements)),
+            "most": write_coefficient(max(agreements)),
+        }
+    return limits
 
 
-def describe_work(work: Work, participants: Collection[int]) -> dict[int, WorkRow]:
-    """Return the figures of each of these people as text, and where they are drawn."""
+def describe_work(work: Work, participants: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Return the figures of each of these people as a table shows them; "" where there is none."""
     usual = find_usual_seconds(work.people)
     return {
         pk: _describe(work.people[pk], work.flags.get(pk, []), usual)
@@ -158,33 +158,32 @@ def describe_work(work: Work, participants: Collection[int]) -> dict[int, WorkRo
     }
 
 
-def _describe(one: Measures, flags: list[PersonFlag], usual: float | None) -> WorkRow:
-    return WorkRow(
-        flags=flags,
-        pace=_draw(one.paces, usual) if usual and len(one.paces) > 1 else "",
-        seconds="" if one.seconds is None else write_seconds(one.seconds),
-        agreement="" if one.agreement is None else write_coefficient(one.agreement),
-        # 0 is drawn at a fifth
-        dot="" if one.agreement is None else f"{max(4.0, 20 + 76 * one.agreement):.0f}%",
-        attention=f"{one.attention - one.failed_attention} of {one.attention}"
-        if one.attention
-        else "",
-        gold=f"{one.passed_gold} of {one.gold}" if one.gold else "",
-        same="" if one.top_share is None else f"{one.top_share:.0%}",
-    )
+def _describe(person: Measures, flags: list[PersonFlag], usual: float | None) -> dict[str, Any]:
+    agreement, passed = person.agreement, person.attention - person.failed_attention
+    return {
+        "flags": flags,
+        "pace": _draw(person.paces, usual) if usual and len(person.paces) > 1 else "",
+        "seconds": "" if person.seconds is None else write_seconds(person.seconds),
+        "agreement": "" if agreement is None else write_coefficient(agreement),
+        # where it is drawn: 0 at a fifth
+        "dot": "" if agreement is None else f"{max(4.0, 20 + 76 * agreement):.0f}%",
+        "attention": f"{passed} of {person.attention}" if person.attention else "",
+        "gold": f"{person.passed_gold} of {person.gold}" if person.gold else "",
+        "same": "" if person.top_share is None else f"{person.top_share:.0%}",
+    }
 
 
 def _draw(seconds: list[float], usual: float) -> str:
-    """Return the line of these times; the study's median stands at half of the height."""
+    """Return the points of a line of these times, 100 wide and high; the study's median is half."""
     last = len(seconds) - 1
     return " ".join(
-        f"{100 * place / last:.1f},{96 - 92 * min(one / usual, _MOST) / _MOST:.0f}"
-        for place, one in enumerate(seconds)
+        f"{100 * place / last:.1f},{96 - 92 * min(taken / usual, _MOST) / _MOST:.0f}"
+        for place, taken in enumerate(seconds)
     )
 
 
 def describe_pay(study: Study, participants: Collection[int]) -> dict[int, str]:
-    """Return how the sets of each of these people stand: "2 waiting, 1 approved"."""
+    """Return the states of each person's sets: "2 waiting, 1 approved"."""
     rows = (
         list_payable(study)
         .filter(participant__in=participants)
@@ -193,15 +192,12 @@ def describe_pay(study: Study, participants: Collection[int]) -> dict[int, str]:
         .values_list("participant", "approval__state")
         .annotate(sets=Count("pk"))
     )
-    found: dict[int, dict[Any, int]] = {}
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
     for person, state, sets in rows:
-        states = found.setdefault(person, {})
-        key = state or _STATES.WAITING.value
-        states[key] = states.get(key, 0) + sets
-    order = [one.value for one in _STATES]
+        counts[person][state or Approval.State.WAITING.value] += sets
     return {
         person: ", ".join(
-            f"{states[key]} {_STATES(key).label.lower()}" for key in order if key in states
+            f"{states[state]} {state.label.lower()}" for state in Approval.State if states[state]
         )
-        for person, states in found.items()
+        for person, states in counts.items()
     }

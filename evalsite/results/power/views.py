@@ -27,7 +27,7 @@ from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_analysis, newest_report
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
-from evalsite.studies.summary_lines import name_start
+from evalsite.studies.summary_lines import name_of_file
 
 
 # --- the page -------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def send_plan(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseB
     )  # fmt: skip
     content = write_rows(list_plan(study, job))
     response = HttpResponse(content, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-plan.csv"'
+    response["Content-Disposition"] = f'attachment; filename="{name_of_file(study, "plan.csv")}"'
     return response
 
 

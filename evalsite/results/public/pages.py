@@ -17,6 +17,7 @@ from evalsite.exports.bundle.write import write_data
 from evalsite.exports.codebook import list_chapters, write_chapters
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
+from evalsite.exports.services import Choice, name_file
 from evalsite.lib.clock import now
 from evalsite.lib.words import count_of
 from evalsite.quality.plan_commitment import describe_versions, list_lines
@@ -35,6 +36,7 @@ from evalsite.results.public.items import list_items
 from evalsite.results.report.bundled import make_bundled_document
 from evalsite.results.report.computation import analyse_study
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import name_of_file
 from evalsite.studies.versions import shown_content
 
 Plain = dict[str, Any]
@@ -218,7 +220,6 @@ def _write_data(site: Site) -> list[tuple[str, str]]:
     contents = Contents(
         has_free_text=site.options.has_comments, has_entry_answers=False, is_public=True
     )
-    start = slugify(site.study.title)[:40].strip("-") or "study"
     known, files = list_downloads_of(site.study), []
     names = [
         name
@@ -229,8 +230,7 @@ def _write_data(site: Site) -> list[tuple[str, str]]:
     ]
     (site.folder / "data").mkdir()
     for name in names:
-        mark = "_simulated" if site.simulated and name != "items" else ""
-        path = f"data/{start}{mark}_{name}.csv"
+        path = f"data/{name_file(site.study, Choice(file=name))}"
         with (site.folder / path).open("w+b") as file:
             write_data(site.study, name, contents, file)
             size = file.seek(0, 2)
@@ -240,8 +240,9 @@ def _write_data(site: Site) -> list[tuple[str, str]]:
         {name: known[name] for name in names},
         misread=describe_misread(list_misread(site.study)),
     )
-    site.write(f"data/{start}_codebook.csv", write_chapters(chapters))
-    files.append((f"data/{start}_codebook.csv", "what each column means"))
+    codebook = f"data/{name_of_file(site.study, 'codebook.csv')}"
+    site.write(codebook, write_chapters(chapters))
+    files.append((codebook, "what each column means"))
     instrument = shown_content(site.study)["instrument"]
     site.write(_INSTRUMENT, json.dumps(instrument, indent=2, ensure_ascii=False))
     return [*files, (_INSTRUMENT, "what people were asked")]

@@ -42,7 +42,7 @@ from evalsite.results.replication.tables import (
 )
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
-from evalsite.studies.summary_lines import name_start
+from evalsite.studies.summary_lines import name_of_file
 
 
 class OriginalField(forms.ModelChoiceField):
@@ -181,7 +181,7 @@ def send_repeat_table(
         raise Http404("No such table.")
     response = HttpResponse(write_table_csv(table), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = (
-        f'attachment; filename="{name_start(study)}-repeat-{name}.csv"'
+        f'attachment; filename="{name_of_file(study, f"repeat_{name}.csv")}"'
     )
     return response
 
@@ -191,7 +191,7 @@ def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpRespons
     """Send all figures of the comparison, with every digit."""
     found = _get_comparison(request, study, job_id).result
     response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
-    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-repeat.json"'
+    response["Content-Disposition"] = f'attachment; filename="{name_of_file(study, "repeat.json")}"'
     return response
 
 

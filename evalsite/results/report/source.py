@@ -13,6 +13,7 @@ from evalsite.analysis.direction import CLEAR, SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Unit
+from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
 from evalsite.results.report.facts import Facts
 
@@ -59,6 +60,11 @@ class Source:
 
     def find_criterion(self, key: str) -> "Criterion | None":
         return next((one for one in self.criteria if one.key == key), None)
+
+    def list_options(self, key: str) -> list["Criterion"]:
+        """List the options of a choice, which are a criterion each."""
+        start = name_option(key, "")
+        return [one for one in self.criteria if one.key.startswith(start)]
 
 
 class Criterion:

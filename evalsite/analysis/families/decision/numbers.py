@@ -3,7 +3,6 @@
 from dataclasses import replace
 from math import sqrt
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,9 +32,8 @@ class DecisionNumbers(ScoredNumbers):
     repetition_level: Level = "nominal"
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described],
-        better: Better, seed: int,
-    ) -> Others:  # fmt: skip
+        self, table: Table, described: dict[str, Described], better: Better, seed: int
+    ) -> Others:
         # Wilson's interval takes all decisions as independent: it is shown beside the right one
         return {
             name: (

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import describe_ratings, find_reliability, split
+from evalsite.analysis.agreement import find_reliability
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.compare import PairComparison
+from evalsite.analysis.components import split_variance
 from evalsite.analysis.describe import Described
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families.magnitude import MAGNITUDE
@@ -19,7 +20,12 @@ from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.families.scored import Others, ScoredNumbers, write_rank
 from evalsite.analysis.figure import Figure, leave_open
 from evalsite.analysis.icc import icc
-from evalsite.analysis.magnitude import describe_magnitudes, find_slips, log_ratio
+from evalsite.analysis.magnitude import (
+    describe_magnitudes,
+    find_slips,
+    find_standards,
+    log_ratio,
+)
 from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
 from evalsite.analysis.rank_tests import sign_test
@@ -50,12 +56,11 @@ class MagnitudeNumbers(ScoredNumbers):
         return rows.value / rows.standard * float(rows.standard.mode()[0])
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described],
-        better: Better, seed: int,
-    ) -> Others:  # fmt: skip
-        standard = table.rows.standard
+        self, table: Table, described: dict[str, Described], better: Better, seed: int
+    ) -> Others:
+        rows = table.rows
         figures = describe_magnitudes(
-            standard=None if standard.isna().any() else standard, better=better, seed=seed, **known
+            table.ratings(rows.value), find_standards(rows), better=better, seed=seed
         )
         return {
             name: (
@@ -101,27 +106,24 @@ class MagnitudeNumbers(ScoredNumbers):
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         """Return agreement on log scores, on raw ratios, and on the order within a page."""
         rows = table.rows
-        known = describe_ratings(table, np.asarray(self.measure(table)))
+        raw, logs = table.ratings(rows.value), table.ratings(self.measure(table))
         # alpha takes the logarithms itself and notes that
-        in_logs = known | {"value": np.exp(known["value"]), "transform": "ln"}
+        ratios = table.ratings(np.exp(logs.value))
         ranks = rows.groupby(["participant", "group"]).value.rank(ascending=False)
-        draws = draw_agreement(kind="values", is_log=True, **known)
-        first = alpha(level="interval", name="alpha_log", draws=draws, **in_logs)
-        of_ranks = alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
+        draws = draw_agreement(logs, "values", is_log=True)
+        first = alpha(ratios, "interval", transform="ln", draws=draws, name="alpha_log")
+        of_ranks = alpha(table.ratings(ranks), "ordinal", name="alpha_ranks")
         transform = {"transform": "rank_on_page"}
         return [
             first,
-            alpha(level="ratio", name="alpha_ratio", draws=draws, **known | {"value": rows.value}),
+            alpha(raw, "ratio", draws=draws, name="alpha_ratio"),
             find_reliability(first),
             replace(of_ranks, details={**of_ranks.details, **transform}),
-            *icc(transform="ln", draws=draws, **known).values(),
-            *split(known),
-            kendall_w_of_sets(
-                group=rows.group, rater=table.rater, object_=rows.system, value=rows.value,
-                seed=seed, name="kendall_w",
-            ),
-            pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
-        ]  # fmt: skip
+            *icc(logs, transform="ln", draws=draws).values(),
+            *split_variance(logs),
+            kendall_w_of_sets(raw, seed=seed),
+            pairwise_correlation(logs, "spearman", seed=seed),
+        ]
 
     def find_standard(self, table: Table) -> float | None:
         """Return the score of the standard, if all ratings have the same one."""
@@ -151,10 +153,7 @@ class MagnitudeNumbers(ScoredNumbers):
         rows = table.rows
         if rows.system.nunique() < 2 or better == "none":
             return []
-        screens = read_rankings(
-            rater=table.rater, item=rows.block, system=rows.system,
-            value=SIGN[better] * rows.value, screen=rows.group,
-        )  # fmt: skip
+        screens = read_rankings(table.ratings(SIGN[better] * rows.value))
         result = rank_within_screens(screens, seed=seed)
         tiers = {
             name: tier for tier, names in enumerate(result.clusters, start=1) for name in names
@@ -172,8 +171,7 @@ class MagnitudeNumbers(ScoredNumbers):
         return sorted(ranking, key=lambda row: (-(row["strength"].value or 0), row["system"]))
 
     def measure(self, table: Table) -> Any:
-        rows = table.rows
-        return log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
+        return log_ratio(table.rows.value, find_standards(table.rows))
 
     # --- a study compared with its replication
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import describe_ratings, find_reliability, split
+from evalsite.analysis.agreement import find_reliability
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import alpha
+from evalsite.analysis.components import split_variance
 from evalsite.analysis.describe import Described, describe_standardised
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families.numbers import Ends, find_scale
@@ -58,10 +59,11 @@ class PointsNumbers(ScoredNumbers):
         }
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described],
-        better: Better, seed: int,
-    ) -> Others:  # fmt: skip
-        standardised = {} if table.rater is None else describe_standardised(seed=seed, **known)
+        self, table: Table, described: dict[str, Described], better: Better, seed: int
+    ) -> Others:
+        standardised = {}
+        if table.rater is not None:
+            standardised = describe_standardised(table.ratings(table.rows.value), seed=seed)
         return {
             name: (
                 [system.figures[key] for key in _OTHERS if key in system.figures],
@@ -76,24 +78,23 @@ class PointsNumbers(ScoredNumbers):
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         """Return agreement: for points, ordinal coefficients first; for numbers, only coefficients
         that use distances."""
-        known = describe_ratings(table, table.rows.value)
-        draws = draw_agreement(kind="points" if scale else "values", scale=scale, **known)
-        drawn = known | {"draws": draws}
-        of_distances = alpha(level="interval", name="alpha_interval", **drawn)
+        ratings = table.ratings(table.rows.value)
+        draws = draw_agreement(ratings, "points" if scale else "values", scale=scale)
+        of_distances = alpha(ratings, "interval", draws=draws, name="alpha_interval")
         variance = [
-            *icc(**drawn).values(),
-            *split(known),
-            pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
-            pairwise_correlation(kind="kendall", name="pairwise_tau_b", seed=seed, **known),
+            *icc(ratings, draws=draws).values(),
+            *split_variance(ratings),
+            pairwise_correlation(ratings, "spearman", seed=seed),
+            pairwise_correlation(ratings, "kendall", seed=seed),
         ]
         if scale is None:
             return [of_distances, find_reliability(of_distances), *variance]
-        first = alpha(level="ordinal", name="alpha_ordinal", **drawn)
+        first = alpha(ratings, "ordinal", draws=draws, name="alpha_ordinal")
         return [
             first,
-            gwet(scale=scale, weights="quadratic", name="ac2", **drawn),
-            percent_agreement(name="percent_agreement", **drawn),
-            percent_agreement(within=1, name="within_1", **drawn),
+            gwet(ratings, scale=scale, weights="quadratic", draws=draws, name="ac2"),
+            percent_agreement(ratings, draws=draws),
+            percent_agreement(ratings, within=1, draws=draws, name="within_1"),
             find_reliability(first),
             *variance,
             of_distances,
@@ -101,8 +102,7 @@ class PointsNumbers(ScoredNumbers):
 
     def compare_raters(self, table: Table) -> dict[str, Any] | None:
         """Return the weighted kappas of all pairs of raters, as a square."""
-        rows = table.rows
-        kappas = kappa_matrix(unit=rows.output, rater=table.rater, value=rows.value)
+        kappas = kappa_matrix(table.ratings(table.rows.value))
         raters = sorted(kappas.raters)
         if not 2 <= len(raters) <= _MOST_RATERS_SHOWN or not len(kappas.kappa):
             return None

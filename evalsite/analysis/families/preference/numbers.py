@@ -146,7 +146,7 @@ class PreferenceNumbers(Numbers):
         ]
         return average_outputs(pd.concat(sides))
 
-    def compare_repeats(self, passes: pd.DataFrame, seed: int) -> dict[str, Figure]:
+    def compare_repeats(self, passes: pd.DataFrame) -> dict[str, Figure]:
         """Return how often people choose the same outcome, and the same side, again."""
         sides = compare_swapped(
             first=passes["first"],
@@ -198,14 +198,9 @@ def _agree_by_pair(table: Table) -> list[Figure]:
         return []
     figures = []
     for (first, second), rows in parts:
-        known = {
-            "unit": rows["item"],
-            "rater": rows.participant if table.raters_known else None,
-            "value": rows.outcome,
-            "input": rows.block,
-        }
-        draws = draw_agreement(kind="points", scale=_OUTCOMES, **known)
-        figure = alpha(level="nominal", name="alpha_nominal", draws=draws, **known)
+        ratings = replace(table, rows=rows).ratings(rows.outcome, "item")
+        draws = draw_agreement(ratings, "points", scale=_OUTCOMES)
+        figure = alpha(ratings, "nominal", draws=draws, name="alpha_nominal")
         sides = (("system_1", str(first)), ("system_2", str(second)))
         figures.append(replace(count_units(figure, "item"), group=sides))
     return figures
@@ -220,15 +215,7 @@ def _read(table: Table) -> Any:
     right = np.where(is_turned, rows.system_1, rows.system_2)
     # the table's -1 is a win of system_1, which is a win of the left one unless turned
     won = -rows.outcome.to_numpy() * np.where(is_turned, -1, 1)
-    return read_preferences(
-        rater=table.rater,
-        item=rows.group,
-        left=left,
-        right=right,
-        outcome=won.astype(int),
-        cluster=rows.block,
-        is_position_known=is_known,
-    )
+    return read_preferences(table.ratings(won), left, right, is_position_known=is_known)
 
 
 def _describe(name: str, share: Figure, result: PairsResult) -> dict[str, Any]:
@@ -414,7 +401,13 @@ def _describe_grades(rows: pd.DataFrame, first: str, second: str) -> dict[str, A
         n={"answers": len(answers)},
         details={"interval": "test_of_net_wins"},
     )
-    return {"mean": mean, **{f"both_{name}": int((answers.both == name).sum()) for name in _BOTH}}
+    return {
+        "mean": mean,
+        **{f"both_{name}": int((answers.both == name).sum()) for name in _BOTH},
+        "steps": {
+            str(int(step)): int(number) for step, number in steps[steps != 0].value_counts().items()
+        },
+    }
 
 
 NUMBERS = PreferenceNumbers()

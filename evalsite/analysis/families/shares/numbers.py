@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evalsite.analysis.agreement import describe_ratings, find_reliability, split
+from evalsite.analysis.agreement import find_reliability
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.components import split_variance
 from evalsite.analysis.describe import Described
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families.numbers import Ends
@@ -29,9 +30,8 @@ class SharesNumbers(ScoredNumbers):
         return 0.0, 1.0
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described],
-        better: Better, seed: int,
-    ) -> Others:  # fmt: skip
+        self, table: Table, described: dict[str, Described], better: Better, seed: int
+    ) -> Others:
         return {
             name: ([system.figures["median"]] if "median" in system.figures else [], [])
             for name, system in described.items()
@@ -39,15 +39,15 @@ class SharesNumbers(ScoredNumbers):
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         """Return agreement on the shares, as on a slider."""
-        known = describe_ratings(table, table.rows.value)
-        drawn = known | {"draws": draw_agreement(kind="values", **known)}
-        first = alpha(level="interval", name="alpha_interval", **drawn)
+        ratings = table.ratings(table.rows.value)
+        draws = draw_agreement(ratings, "values")
+        first = alpha(ratings, "interval", draws=draws, name="alpha_interval")
         return [
             first,
             find_reliability(first),
-            *icc(**drawn).values(),
-            *split(known),
-            pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
+            *icc(ratings, draws=draws).values(),
+            *split_variance(ratings),
+            pairwise_correlation(ratings, "spearman", seed=seed),
         ]
 
 

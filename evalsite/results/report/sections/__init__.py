@@ -6,6 +6,7 @@ from evalsite.results.document.blocks import Block, Document
 from evalsite.results.report.sections.comments import make_comments
 from evalsite.results.report.sections.findings import make_findings, make_headline
 from evalsite.results.report.sections.further import make_further
+from evalsite.results.report.sections.judges import make_judges
 from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import make_methods
 from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
@@ -18,8 +19,9 @@ from evalsite.results.report.source import Source
 Section = Callable[[Source], Iterator[Block]]
 # in the order of the report
 SECTIONS: list[Section] = [
-    make_headline, make_findings, make_study, make_questions, make_comments, make_metrics,
-    make_limits, make_methods, make_plan, make_repeat, make_further, make_further_metrics,
+    make_headline, make_findings, make_study, make_questions, make_comments, make_judges,
+    make_metrics, make_limits, make_methods, make_plan, make_repeat, make_further,
+    make_further_metrics,
 ]  # fmt: skip
 
 

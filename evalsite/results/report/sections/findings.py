@@ -167,6 +167,8 @@ def say_leader(criterion: Criterion) -> str:
     tiers = find_tiers(criterion)
     if len(tiers) > 1:
         behind = "the others" if len(tiers) == 2 else "the rest"
+        if len(tiers) == 2 and len(tiers[1]) == 1:
+            behind = isolate(tiers[1][0])
         return f"{list_names(tiers[0])} {say_is(tiers[0])} {say_ahead(criterion)} {behind}"
     number, pairs = len(criterion.clear_pairs), len(criterion.pairs)
     return f"{number} of {pairs} pairs differ clearly"
@@ -181,7 +183,7 @@ def write_decision(decision: Decision) -> Sentence:
     if decision.margin is not None:
         text, figures = _describe_margin(decision)
     else:
-        pairs = [pair for other in decision.others if (pair := _find_pair(decision, other))]
+        pairs = [pair for other in decision.others if (pair := find_pair(decision, other))]
         figures = tuple(pair.difference for pair in pairs)
         text = join_sentences(f"{describe_pair(pair)}." for pair in pairs)
     return Sentence(
@@ -304,7 +306,7 @@ def _describe_margin(decision: Decision) -> tuple[str, tuple[Figure, ...]]:
     return f"{sides}: {value} ({inside}).", (figure, margin)
 
 
-def _find_pair(decision: Decision, other: str) -> Pair | None:
+def find_pair(decision: Decision, other: str) -> Pair | None:
     sides = {decision.system, other}
     pairs = (pair for pair in decision.criterion.pairs if {pair.first, pair.second} == sides)
     return next(pairs, None)
@@ -448,9 +450,19 @@ def make_paper(source: Source) -> Table:
         rows.append(row)
     foot: list[Entry] = ["Agreement, α", *(one.alpha or "" for one in criteria)]
     columns = [Column("System", is_number=False)]
-    columns += [Column(_head_column(criterion)) for criterion in criteria]
+    columns += [
+        Column(_head_column(criterion), scale=_name_scale(criterion)) for criterion in criteria
+    ]
     has_tiers = any(isinstance(entry, Cell) and entry.above for row in rows for entry in row)
     return Table("paper", _caption_paper(source, has_tiers=has_tiers), columns, rows, [foot])
+
+
+def _name_scale(criterion: Criterion) -> str:
+    """Return what is equal for questions whose answers are on one scale."""
+    ends = criterion.stored.get("range") or [one["value"] for one in criterion.stored["answers"]]
+    if criterion.mean_unit == "share":
+        return "share"
+    return f"{criterion.stored['kind']} {ends}" if ends else criterion.key
 
 
 def _head_column(criterion: Criterion) -> str:
@@ -463,17 +475,28 @@ def _write_paper(criterion: Criterion, system: Stored) -> Cell:
     tier = criterion.tier(system)
     figures = tuple(figure for figure in (mean, distance, tier) if figure is not None)
     text = write_value(mean)
-    if half := _write_half(distance):
+    if half := write_half(distance):
         text += f" ± {half}"
     elif distance is not None and write_interval(distance):
         text += f" (×{write_value(distance)}; {write_interval(distance)})"
     elif write_interval(mean):
         text = write_figure(mean)
     letter = "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
-    return Cell(text, figures, letter, is_strong=letter == "A")
+    mark = place_mean(criterion, system)
+    return Cell(text, figures, letter, is_strong=letter == "A", mark=mark)
 
 
-def _write_half(distance: Figure | None) -> str:
+def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
+    """Return the mean with the interval of the system's distance from the average."""
+    mean, distance = criterion.mean(system), criterion.distance(system)
+    if mean.value is None:
+        return None
+    if distance is None or distance.value is None or distance.low is None or distance.high is None:
+        return mean
+    return criterion.move_interval(mean, distance)
+
+
+def write_half(distance: Figure | None) -> str:
     """Return how far the interval reaches on either side; "" where the sides differ."""
     if distance is None or distance.low is None or distance.high is None:
         return ""

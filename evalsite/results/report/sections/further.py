@@ -5,27 +5,31 @@ code; none names a person.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 from math import exp, sqrt
 from statistics import median
 from typing import Any
 
 from evalsite.analysis.figure import Figure, Unit
-from evalsite.lib.words import count_of
+from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import (
     Block,
     Cell,
     Column,
     Entry,
     Heading,
+    Sentence,
     Table,
     isolate,
+    start_sentence,
 )
 from evalsite.results.document.blocks import list_figures as list_figures_of_block
 from evalsite.results.document.figures import (
     CODES,
     make_figure,
     read_figure,
+    write_interval,
     write_number,
     write_p,
     write_value,
@@ -38,24 +42,38 @@ from evalsite.results.report.sections.questions import (
     tabulate_pairs,
     tabulate_systems,
 )
+from evalsite.results.report.sections.words import MOST_NAMED
 from evalsite.results.report.source import Criterion, Pair, Source, Stored
 
 # of a table beside its first column: a wider one is not read at a glance
 _MOST_BESIDE = 5
 _MOST_POINTS = 11
 _MODEL_MEANS = ("model_mean", "model_share")
+_OF_ORDER = ("share_of_first_place", "position_effect")
+_AVERAGES = (
+    "median", "trimmed_mean", "mean", "mean_centred", "mean_z", "mean_log_z", "geometric_mean",
+    "geo_mean_centred", "geo_mean_winsorised", "share",
+)  # fmt: skip
+_LEAST_SHARE = 0.005
+_FEW = 3  # pairs that a line names
+_ALPHA, _SAME = 0.05, 1e-9
 _TERMS = {
     "rater": "People", "group": "Inputs", "cluster": "Clusters of inputs",
     "group:system": "Inputs by system", "rater:system": "People by system",
-    "rater:group": "People by input", "cluster:system": "Clusters by system",
-    "residual": "The rest",
+    "input:system": "Inputs by system", "rater:group": "People by input",
+    "cluster:system": "Clusters by system", "residual": "The rest",
 }  # fmt: skip
 Rows = Sequence[tuple[str, Mapping[str, str], Sequence[Stored]]]
 
 
 def make_further(source: Source) -> Iterator[Block]:
     for criterion in source.criteria:
-        if blocks := list_further(source, criterion):
+        blocks = [
+            *_list_systems(source, criterion),
+            *list_all_pairs(criterion),
+            *list_further(source, criterion),
+        ]
+        if blocks:
             yield Heading(criterion.label, 2, f"further-{criterion.key}", place="further")
             yield from blocks
     together = list(list_together(source))
@@ -66,8 +84,13 @@ def make_further(source: Source) -> Iterator[Block]:
 
 
 def list_further(source: Source, criterion: Criterion) -> list[Block]:
-    """List the further analyses of one question."""
-    return [block for make in _OF_QUESTION for block in make(source, criterion)]
+    """List the further analyses of one question: of each its heading, its result, its tables."""
+    listed: list[Block] = []
+    for title, say, makers in _OF_QUESTION:
+        tables = [block for make in makers for block in make(source, criterion)]
+        if tables:
+            listed += [Heading(title, 3, place="further"), *say(source, criterion), *tables]
+    return listed
 
 
 # --- tables of stored figures -------------------------------------------------------------------
@@ -145,12 +168,23 @@ def _name_sides(pair: Pair) -> str:
 # --- of one question: systems -------------------------------------------------------------------
 
 
-def _list_main(source: Source, criterion: Criterion) -> Iterator[Block]:
-    """Yield the tables that are too many or too long for the report."""
+def _list_systems(source: Source, criterion: Criterion) -> Iterator[Block]:
+    """Yield the table of systems, if the report has too many questions for it."""
     if criterion.systems and has_many_questions(source):
         yield tabulate_systems(criterion, "further")
-    if len(list_shown_pairs(criterion)) < len(criterion.pairs):
-        yield tabulate_pairs(criterion, criterion.pairs, name="all-pairs", place="further")
+
+
+def list_all_pairs(criterion: Criterion) -> list[Block]:
+    """List every comparison, if they are too many for the report."""
+    pairs = criterion.pairs
+    if len(list_shown_pairs(criterion)) == len(pairs):
+        return []
+    clear = len(criterion.clear_pairs)
+    return [
+        Heading(f"All {len(pairs):,} comparisons", 3, place="further"),
+        _say("all_pairs", f"{count_of(clear, 'pair differs', 'pairs differ')} clearly."),
+        tabulate_pairs(criterion, pairs, name="all-pairs", place="further"),
+    ]
 
 
 def _list_averages(_: Source, criterion: Criterion) -> Iterator[Block]:
@@ -338,8 +372,14 @@ def _list_variances(_: Source, criterion: Criterion) -> Iterator[Block]:
     yield Table(f"{criterion.key}-variances", caption, columns, rows, place="further")
 
 
+def _list_order_tests(_: Source, criterion: Criterion) -> Iterator[Block]:
+    if tests := [one for one in criterion.stored["tests"] if one["name"] in _OF_ORDER]:
+        caption = f"{criterion.label}: the first output and the second"
+        yield list_figures(f"{criterion.key}-places", caption, tests, criterion=criterion.key)
+
+
 def _list_tests(_: Source, criterion: Criterion) -> Iterator[Block]:
-    if tests := criterion.stored["tests"]:
+    if tests := [one for one in criterion.stored["tests"] if one["name"] not in _OF_ORDER]:
         caption = f"{criterion.label}: tests of all systems"
         yield list_figures(f"{criterion.key}-tests", caption, tests, criterion=criterion.key)
 
@@ -360,25 +400,32 @@ def _list_agreement(_: Source, criterion: Criterion) -> Iterator[Block]:
 
 def _sum_up_kappas(criterion: Criterion) -> Iterator[Table]:
     """Yield the kappas of all pairs of people as a range: who they are stays on the site."""
-    kappas = criterion.stored["kappas"]
-    values = [
-        value
-        for place, row in enumerate(kappas["values"] if kappas else ())
-        for value in row[place + 1 :]
-        if value is not None
-    ]
+    values = _list_kappas(criterion)
     if not values:
         return
-    parts = (("Lowest", min(values)), ("Median", median(values)), ("Highest", max(values)))
     rows: list[list[Entry]] = [
         [name, make_figure("mean_kappa", value, {"criterion": criterion.key, "part": name})]
-        for name, value in parts
+        for name, value in _sum_up(values)
     ]
     yield Table(
         f"{criterion.key}-kappas",
         f"{criterion.label}: weighted κ of {count_of(len(values), 'pair')} of people",
         [Column("Of all pairs", is_number=False), Column("κ")], rows, place="further",
     )  # fmt: skip
+
+
+def _list_kappas(criterion: Criterion) -> list[float]:
+    kappas = criterion.stored["kappas"]
+    return [
+        value
+        for place, row in enumerate(kappas["values"] if kappas else ())
+        for value in row[place + 1 :]
+        if value is not None
+    ]
+
+
+def _sum_up(values: Sequence[float]) -> list[tuple[str, float]]:
+    return [("Lowest", min(values)), ("Median", median(values)), ("Highest", max(values))]
 
 
 # --- of one question: what is left out ----------------------------------------------------------
@@ -414,6 +461,16 @@ def _compare_both(
                    Column("Finding", is_number=False)]  # fmt: skip
         caption = f"{criterion.label}: comparisons {who}"
         yield Table(f"{criterion.key}-{name}-pairs", caption, columns, rows, place="further")
+    means = {figure.group[-1][1]: figure for figure in list_beside(criterion, other, name)}
+    rows = [
+        [isolate(str(system["system"])), criterion.mean(system), means[str(system["system"])]]
+        for system in criterion.systems
+        if str(system["system"]) in means
+    ]
+    if rows:
+        columns = [Column("System", is_number=False), Column("Here"), Column(who.capitalize())]
+        caption = f"{criterion.label}: means {who}"
+        yield Table(f"{criterion.key}-{name}-systems", caption, columns, rows, place="further")
     alphas = [one.alpha for one in (criterion, other)]
     if all(alphas):
         figures: list[Entry] = [alphas[0] or "", _group_apart(alphas[1], name)]
@@ -421,6 +478,14 @@ def _compare_both(
         caption = f"{criterion.label}: agreement {who}"
         rows = [["Krippendorff’s α", *figures]]
         yield Table(f"{criterion.key}-{name}-agreement", caption, columns, rows, place="further")
+
+
+def list_beside(criterion: Criterion, other: Criterion, name: str = "everyone") -> list[Figure]:
+    """List the means of the other report, under a group of their own."""
+    names = set(criterion.names)
+    means = [other.mean(system) for system in other.systems if str(system["system"]) in names]
+    known = [mean for mean in means if mean.value is not None]
+    return [replace(mean, group=(("with", name), *mean.group)) for mean in known]
 
 
 def _group_apart(figure: Figure | None, name: str) -> Entry:
@@ -441,9 +506,172 @@ def turn_pair(pair: Pair, first: str) -> Figure:
     return read_figure(figure.to_dict() | turned, figure.name, pair.group, unit=figure.unit)
 
 
-_OF_QUESTION: list[Callable[[Source, Criterion], Iterator[Block]]] = [
-    _list_main, _list_averages, _count_answers, _list_order, _list_own_errors, _list_checks,
-    _list_sizes, _list_variances, _list_tests, _list_agreement, _list_both,
+# --- what each further analysis shows, in a sentence --------------------------------------------
+
+
+def _say(code: str, text: str, *figures: Figure) -> Sentence:
+    return Sentence(code, start_sentence(text), figures=figures, place="further")
+
+
+def _say_variances(_: Source, criterion: Criterion) -> Iterator[Sentence]:
+    """Say how much of the variance each part has, the largest first."""
+    shares = (criterion.stored["model"] or {}).get("shares", {})
+    figures = [
+        make_figure("variance_share", share, {"criterion": criterion.key, "part": term})
+        for term, share in sorted(shares.items(), key=lambda part: -part[1])
+        if share >= _LEAST_SHARE
+    ]
+    parts = [f"{_name_term(figure)} {write_value(figure)}" for figure in figures]
+    yield _say("variance_parts", f"{', '.join(parts)}.", *figures)
+
+
+def _name_term(figure: Figure) -> str:
+    term = figure.group[-1][1]
+    name = _TERMS.get(term, term)
+    return name[:1].lower() + name[1:]
+
+
+def _say_averages(_: Source, criterion: Criterion) -> Iterator[Sentence]:
+    """Say which averages put systems in another order than the report does."""
+    if criterion.family.compares:
+        strengths = [_read_strength(criterion, system) for system in criterion.systems[:MOST_NAMED]]
+        known = [figure for figure in strengths if figure is not None]
+        if known:
+            parts = [f"{isolate(figure.group[-1][1])} {write_value(figure)}" for figure in known]
+            yield _say("strengths", f"Strengths by Davidson’s model: {', '.join(parts)}.", *known)
+            return
+    by_code: dict[str, list[float]] = {}
+    known_systems = [one for one in criterion.systems if criterion.mean(one).value is not None]
+    for system in known_systems:
+        for stored in (*system["others"], *system.get("averages", ()), system["headline"]):
+            if stored["name"] in _AVERAGES and stored["value"] is not None:
+                by_code.setdefault(stored["name"], []).append(stored["value"])
+    means = [criterion.mean(system).value or 0.0 for system in known_systems]
+    whole = {code: values for code, values in by_code.items() if len(values) == len(means) > 1}
+    other = [name_code(code) for code, values in whole.items() if _is_turned(means, values)]
+    if other:
+        text = f"Systems are in another order by {'; '.join(other[:MOST_NAMED])}."
+    elif whole:
+        text = "No other average puts the systems in another order."
+    else:
+        text = "Counts of answers, and other averages."
+    yield _say("other_averages", text)
+
+
+def _is_turned(means: Sequence[float], values: Sequence[float]) -> bool:
+    """Return whether two systems are in one order by their means, and in the other by these."""
+    both = combinations(zip(means, values, strict=True), 2)
+    return any((a[0] - b[0]) * (a[1] - b[1]) < -_SAME for a, b in both)
+
+
+def _read_strength(criterion: Criterion, system: Stored) -> Figure | None:
+    stored = system["headline"]
+    if stored["name"] != "strength" or stored["value"] is None:
+        return None
+    return read_own(stored, criterion.group(system))
+
+
+def _say_order(_: Source, criterion: Criterion) -> Iterator[Sentence]:
+    for stored in criterion.stored["tests"]:
+        if stored["name"] == "share_of_first_place" and stored["value"] is not None:
+            figure = read_own(stored, {"criterion": criterion.key})
+            interval = write_interval(figure)
+            ci = f" (95% CI {interval})" if interval else ""
+            yield _say(
+                "first_place",
+                f"The first output was preferred in {write_value(figure)} of decided answers{ci}.",
+                figure,
+            )
+
+
+def _say_tests(_: Source, criterion: Criterion) -> Iterator[Sentence]:
+    """Say whether a test without the model, or with errors of its own, comes out otherwise."""
+    differing, tested = [], 0
+    for pair in criterion.pairs:
+        p, checks = pair.difference.p, [read_own(one, pair.group) for one in pair.stored["checks"]]
+        known = [figure for figure in checks if figure.p is not None]
+        tested += bool(known) and p is not None
+        if p is not None and any((figure.p < _ALPHA) != (p < _ALPHA) for figure in known):  # type: ignore[operator]
+            differing.append(_name_sides(pair))
+    if differing:
+        named = list_of(differing)
+        if len(differing) > _FEW:
+            named = f"{len(differing):,} of {count_of(tested, 'pair')}"
+        yield _say("tests_differ", f"Another test is on the other side of .05 for {named}.")
+    elif tested:
+        pairs = count_of(tested, "pair")
+        yield _say("tests_agree", f"Other tests are on the same side of .05 for {pairs}.")
+    own = [pair for pair in criterion.pairs if pair.stored.get("own")]
+    other = [pair for pair in own if _is_own_clear(pair) != pair.is_clear]
+    if other:
+        named = list_of([_name_sides(pair) for pair in other[:MOST_NAMED]])
+        figures = [find_own(pair) for pair in other[:MOST_NAMED]]
+        yield _say("own_errors_differ", f"With an error of its own, {named} differs.", *figures)
+    elif own:
+        yield _say("own_errors_agree", "A separate error for each pair changes no finding.")
+    if not (tested or own):
+        yield _say("other_sizes", "Other tests, and other sizes of the differences.")
+
+
+def _is_own_clear(pair: Pair) -> bool:
+    p = find_own(pair).p_corrected
+    return p is not None and p < _ALPHA
+
+
+def _say_agreement(_: Source, criterion: Criterion) -> Iterator[Sentence]:
+    values = _list_kappas(criterion)
+    if values:
+        group = {"criterion": criterion.key}
+        low, middle, high = (
+            make_figure("mean_kappa", value, group | {"part": name})
+            for name, value in _sum_up(values)
+        )
+        text = f"Weighted κ of {count_of(len(values), 'pair')} of people: "
+        if len(values) == 1:
+            text += f"{write_value(middle)}."
+        else:
+            text += f"median {write_value(middle)}, from {write_value(low)} to {write_value(high)}."
+        yield _say("kappas", text, low, middle, high)
+        return
+    number = len(criterion.stored["agreement"]) + len(criterion.stored.get("other_papers") or ())
+    yield _say("agreement_in_full", f"{count_of(number, 'coefficient')}, with their intervals.")
+
+
+def _say_both(source: Source, criterion: Criterion) -> Iterator[Sentence]:
+    """Say whether exclusions, or items that most ignored, change a finding."""
+    other = source.other_criteria.get(criterion.key)
+    changed = [] if other is None else find_changed(criterion, other)
+    if other is None:
+        yield _say("ignored", "With the items that most people ignored.")
+    elif not changed:
+        yield _say("exclusions_agree", "Exclusions change no finding.")
+    else:
+        named = list_of([_name_sides(pair) for pair in changed[:MOST_NAMED]])
+        who = "With exclusions applied" if source.is_everyone else "With everyone included"
+        yield _say("exclusions_differ", f"{who}, the finding is another for {named}.")
+
+
+def find_changed(criterion: Criterion, other: Criterion) -> list[Pair]:
+    """Return the pairs on which the two reports differ: clear or not, and who is ahead."""
+    whole = {frozenset((pair.first, pair.second)): pair for pair in other.pairs}
+    changed = []
+    for pair in criterion.pairs:
+        beside = whole.get(frozenset((pair.first, pair.second)))
+        if beside is not None and name_finding(pair) != name_finding(beside):
+            changed.append(pair)
+    return changed
+
+
+Maker = Callable[[Source, Criterion], Iterator[Block]]
+Teller = Callable[[Source, Criterion], Iterator[Sentence]]
+# of each: its title, what says its result, and what makes its tables
+_OF_QUESTION: list[tuple[str, Teller, list[Maker]]] = [
+    ("Where the variance lies", _say_variances, [_list_variances]),
+    ("Other averages", _say_averages, [_list_averages, _count_answers, _list_order]),
+    ("Order of the outputs", _say_order, [_list_order_tests]),
+    ("Other tests", _say_tests, [_list_own_errors, _list_checks, _list_sizes, _list_tests]),
+    ("What is left out", _say_both, [_list_both]),
+    ("Agreement in full", _say_agreement, [_list_agreement]),
 ]  # fmt: skip
 
 

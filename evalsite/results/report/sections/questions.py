@@ -20,7 +20,6 @@ from evalsite.results.document.blocks import (
 from evalsite.results.document.figures import (
     explain_reason,
     make_figure,
-    read_figure,
     write_figure,
     write_interval,
     write_number,
@@ -52,13 +51,13 @@ def make_questions(source: Source) -> Iterator[Block]:
 def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     role = f" ({criterion.role})" if criterion.role else ""
     yield Heading(f"{criterion.label}{role}", 2, criterion.key)
-    yield from _write_findings(criterion)
-    yield from _draw_question(criterion)
+    yield from write_findings(criterion)
+    yield from draw_question(criterion)
     if criterion.systems and not has_many_questions(source):
         yield tabulate_systems(criterion)
     if shown := list_shown_pairs(criterion):
         yield tabulate_pairs(criterion, shown)
-    if joint := _write_joint(criterion):
+    if joint := write_joint(criterion):
         yield joint
     yield from _write_agreement(criterion)
     if reasons := tabulate_reasons(criterion):
@@ -68,7 +67,7 @@ def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
 # --- what was found -----------------------------------------------------------------------------
 
 
-def _write_findings(criterion: Criterion) -> Iterator[Sentence]:
+def write_findings(criterion: Criterion) -> Iterator[Sentence]:
     code, text = describe_finding(criterion)
     if criterion.family.compares and len(criterion.systems) == 2 and criterion.pairs:
         yield _write_preference(criterion.pairs[0])
@@ -131,21 +130,23 @@ def _write_uncorrected(pair: Pair) -> Sentence:
 # --- charts -------------------------------------------------------------------------------------
 
 
-def _draw_question(criterion: Criterion) -> Iterator[Chart]:
+def draw_question(criterion: Criterion) -> Iterator[Chart]:
     """Yield means with their intervals; of preferences, how often each side was chosen."""
     if criterion.family.compares:
-        figures = [figure for pair in criterion.pairs for figure in _list_chosen(pair)]
+        pairs = list_shown_pairs(criterion)
+        is_only = len(pairs) == 1
+        figures = [figure for pair in pairs for figure in list_answers(pair, is_only=is_only)]
         if figures:
             caption = f"{criterion.label}: answers of each pair"
             yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
         return
-    known = [figure for one in criterion.systems if (figure := _place_mean(criterion, one))]
+    known = [figure for one in criterion.systems if (figure := place_mean(criterion, one))]
     if known:
         caption = f"{criterion.label}: mean and interval, as in the table of systems by question"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
 
 
-def _place_mean(criterion: Criterion, system: Stored) -> Figure | None:
+def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
     """Return the mean with the interval of the system's distance from the average."""
     mean, distance = criterion.mean(system), criterion.distance(system)
     if mean.value is None:
@@ -155,19 +156,40 @@ def _place_mean(criterion: Criterion, system: Stored) -> Figure | None:
     return criterion.move_interval(mean, distance)
 
 
-def _list_chosen(pair: Pair) -> list[Figure]:
-    counts = pair.stored["counts"] or {}
+def list_answers(pair: Pair, *, is_only: bool) -> list[Figure]:
+    """List the share of each answer, from the first system much better to the second.
+
+    `is_only`: no other pair stands beside it, so that systems are named.
+    """
+    counts, grades = pair.stored["counts"] or {}, pair.stored.get("grades") or {}
     total = sum(counts.get(key, 0) for key in ("wins", "ties", "losses"))
     if not total:
         return []
+    first, second = (pair.first, pair.second) if is_only else ("first", "second")
+    steps = {int(step): number for step, number in (grades.get("steps") or {}).items()}
+    steps = steps or {1: counts.get("wins", 0), -1: counts.get("losses", 0)}
+    most = max(abs(step) for step in steps)
+    both = {key: grades.get(key, 0) for key in ("both_good", "both_bad")}
+    ties = counts.get("ties", 0) - sum(both.values())
+    parts = [(_name_step(first, step, most), steps.get(step, 0)) for step in range(most, 0, -1)]
+    if any(both.values()):
+        parts += both.items()
+    if ties or not any(both.values()):
+        parts.append(("tie", ties))
+    parts += [(_name_step(second, step, most), steps.get(-step, 0)) for step in range(1, most + 1)]
     row = {"criterion": pair.criterion.key, "pair": f"{pair.first} : {pair.second}"}
-    answers = (("first", "wins"), ("tie", "ties"), ("second", "losses"))
     return [
-        make_figure(
-            "chosen", counts.get(key, 0) / total, row | {"answer": answer}, n={"answers": total}
-        )
-        for answer, key in answers
+        make_figure("chosen", number / total, row | {"answer": name}, n={"answers": total})
+        for name, number in parts
     ]
+
+
+def _name_step(name: str, step: int, most: int) -> str:
+    if most == 1:
+        return f"{name} preferred"
+    if most == 2:
+        return f"{name} {'much better' if step == most else 'better'}"
+    return f"{name} better by {step} of {most}"
 
 
 # --- tables -------------------------------------------------------------------------------------
@@ -193,7 +215,7 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
             isolate(str(system["system"])), criterion.count(system), criterion.mean(system),
         ]  # fmt: skip
         row += [criterion.sd(system) or ""] if has_sd else []
-        row += [_write_distribution(criterion.chosen(system))] if counted else []
+        row += [write_distribution(criterion.chosen(system))] if counted else []
         rows.append(row)
     means = "Means of the mixed model" if criterion.is_by_model else "Means of all answers"
     if criterion.family.compares:
@@ -206,9 +228,9 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     return Table(f"{criterion.key}-systems", caption, columns, rows, place=place)
 
 
-def _write_distribution(figures: Sequence[Figure]) -> Cell:
+def write_distribution(figures: Sequence[Figure]) -> Cell:
     shares = " / ".join(f"{(figure.value or 0) * 100:.0f}" for figure in figures)
-    return Cell(shares, tuple(figures))
+    return Cell(shares, tuple(figures), look="parts")
 
 
 def list_shown_pairs(criterion: Criterion) -> list[Pair]:
@@ -244,13 +266,13 @@ def tabulate_pairs(
         figure = pair.difference
         row: list[Entry] = [f"{isolate(pair.first)} {sign} {isolate(pair.second)}", figure]
         row += [_write_t(pair)] if has_t else []
-        row += [_write_test(pair, "p"), _write_test(pair, "p_corrected")]
+        row += [write_test(pair, "p"), write_test(pair, "p_corrected")]
         row += [pair.effect or ""] if has_effect else []
         row += [name_finding(pair)]
         rows.append(row)
     caption = f"{criterion.label}: {'all comparisons' if name == 'all-pairs' else 'comparisons'}"
     return Table(
-        f"{criterion.key}-{name}", f"{caption}. {_explain_correction(criterion)}", columns, rows,
+        f"{criterion.key}-{name}", f"{caption}. {explain_correction(criterion)}", columns, rows,
         place=place,
     )  # fmt: skip
 
@@ -262,7 +284,7 @@ def _write_t(pair: Pair) -> Entry:
     return Cell(f"{write_number(figure.t, 'statistic')} ({figure.df:.1f})", (pair.find_test("t"),))
 
 
-def _write_test(pair: Pair, name: str) -> Entry:
+def write_test(pair: Pair, name: str) -> Entry:
     p = pair.details.get(name)
     return "–" if p is None else Cell(write_p(p), (pair.find_test(name),))
 
@@ -280,7 +302,7 @@ def name_finding(pair: Pair) -> str:
     return f"{words}, exploratory" if pair.is_exploratory else words
 
 
-def _explain_correction(criterion: Criterion) -> str:
+def explain_correction(criterion: Criterion) -> str:
     number = criterion.family_size
     if not criterion.is_tested or not number:
         return "Not tested."
@@ -293,7 +315,7 @@ def _explain_correction(criterion: Criterion) -> str:
 # --- agreement ----------------------------------------------------------------------------------
 
 
-def _write_joint(criterion: Criterion) -> Sentence | None:
+def write_joint(criterion: Criterion) -> Sentence | None:
     figure = criterion.joint
     if figure is None:
         return None
@@ -306,6 +328,32 @@ def _write_joint(criterion: Criterion) -> Sentence | None:
     )
 
 
+def list_agreement(criterion: Criterion) -> list[tuple[str, Figure]]:
+    """List the figures of agreement that the report prints, each with its short name."""
+    alpha = criterion.alpha
+    if alpha is None:
+        return []
+    listed = [("α", alpha)]
+    if alpha.value is None:
+        return listed
+    if stored := criterion.find_agreement(*_AGREEMENT):
+        listed.append((stored["name"].upper(), criterion.read(stored, "ac")))
+    if stored := criterion.find_agreement("ICC(1,1)"):
+        listed.append(("ICC(1,1)", criterion.read(stored, "icc_one")))
+    if stored := criterion.find_agreement("percent_agreement"):
+        listed.append(("the same answer", criterion.read(stored, "same_answer")))
+    if stored := criterion.find_agreement("reliability_of_mean"):
+        listed.append(("reliability", criterion.read(stored, "reliability")))
+    return listed
+
+
+def count_averaged(criterion: Criterion) -> float | None:
+    """Return of how many ratings the reliability of a mean is."""
+    notes = criterion.stored.get("agreement_notes") or ()
+    note = next((note for note in notes if note["code"] == "reliability_of_mean"), None)
+    return note and note["facts"]["ratings"]
+
+
 def _write_agreement(criterion: Criterion) -> Iterator[Sentence]:
     alpha = criterion.alpha
     if alpha is None:
@@ -315,32 +363,23 @@ def _write_agreement(criterion: Criterion) -> Iterator[Sentence]:
             "agreement", f"α can’t be computed: {explain_reason(alpha.why)}.", figures=(alpha,)
         )
         return
-    figures, parts = [alpha], [f"α {_write_first(alpha)}"]
-    if stored := criterion.find_agreement(*_AGREEMENT):
-        figure = criterion.read(stored, "ac")
+    number = count_averaged(criterion)
+    figures, parts, end = [alpha], [f"α {_write_first(alpha)}"], ""
+    for name, figure in list_agreement(criterion)[1:]:
+        if figure.name == "reliability" and not number:
+            continue
         figures.append(figure)
-        parts.append(f"{stored['name'].upper()} {write_figure(figure)}")
-    if stored := criterion.find_agreement("ICC(1,1)"):
-        figure = criterion.read(stored, "icc_one")
-        figures.append(figure)
-        parts.append(f"ICC(1,1) {write_figure(figure)}")
-    if stored := criterion.find_agreement("percent_agreement"):
-        figure = read_figure(stored, "same_answer", {"criterion": criterion.key})
-        figures.append(figure)
-        parts.append(f"the same answer {write_value(figure)}")
-    text = f"Agreement: {', '.join(parts)}"
-    notes = criterion.stored.get("agreement_notes") or ()
-    note = next((note for note in notes if note["code"] == "reliability_of_mean"), None)
-    stored = criterion.find_agreement("reliability_of_mean")
-    if note and stored:
-        figure = criterion.read(stored, "reliability")
-        figures.append(figure)
-        number = note["facts"]["ratings"]
-        text += f"; the mean of {number:.2g} ratings has reliability {write_figure(figure)}"
-    yield Sentence("agreement", f"{text}.{_limit_intervals(figures)}", figures=tuple(figures))
+        if figure.name == "reliability":
+            end = f"; the mean of {number:.2g} ratings has reliability {write_figure(figure)}"
+        elif figure.name == "same_answer":
+            parts.append(f"{name} {write_value(figure)}")
+        else:
+            parts.append(f"{name} {write_figure(figure)}")
+    text = f"Agreement: {', '.join(parts)}{end}"
+    yield Sentence("agreement", f"{text}.{limit_intervals(figures)}", figures=tuple(figures))
 
 
-def _limit_intervals(figures: Sequence[Figure]) -> str:
+def limit_intervals(figures: Sequence[Figure]) -> str:
     """Say which intervals take inputs as samples, but not people."""
     bound = [figure for figure in figures if figure.details.get("over") == "inputs"]
     if not bound:

@@ -1,0 +1,364 @@
+"""The part of a report on judges: what each judge's labels are worth beside people's answers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.correlation import correlate
+from evalsite.analysis.direction import SIGN, Better
+from evalsite.analysis.families import find_family, get_numbers
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.intervals import mean_with_t
+from evalsite.analysis.judges import (
+    LEAST_PEOPLE,
+    Corrected,
+    alt_test,
+    find_agreement,
+    find_bias,
+    find_corrected,
+    find_corrected_preferences,
+    find_length,
+    find_rates,
+    list_points,
+    read_beside,
+)
+from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.table import Table, read_texts
+from evalsite.lib.rating_columns import name_option
+
+# who the people are: experts, trained people, a crowd
+EPSILONS = (0.2, 0.15, 0.1)
+_TEXTS = ("item", "system", "system_1", "system_2", "criterion", "judge", "preferred", "order",
+          "run", "prompt_version", "reason")  # fmt: skip
+_BOTH = ("both_good", "both_bad", "tie")
+_LISTED = 200  # outputs on which judge and people differ most
+
+
+def read_labels(path: Path | str, items: Path | str | None = None) -> pd.DataFrame:
+    """Return the labels of judge_labels.csv as exported, with the `group` of their item.
+
+    `items`: items.csv, which knows the groups; an item that it doesn't name is its own.
+    """
+    text = read_texts(path)
+    rows = pd.DataFrame({name: text.get(name, "") for name in (*_TEXTS, "value")})
+    groups: dict[str, str] = {}
+    if items is not None:
+        known = read_texts(items)
+        if "group" in known:
+            groups = dict(zip(known["item"], known["group"], strict=True))
+    rows["group"] = [groups.get(item, item) for item in rows["item"]]
+    rows["number"] = pd.to_numeric(rows["value"], errors="coerce")
+    return rows
+
+
+def count_output_words(path: Path | str) -> pd.DataFrame:
+    """Return the number of words of each output in an exported items.csv: item (the group), system
+    and words."""
+    text = read_texts(path, usecols=lambda name: name in ("item", "group", "system", "output"))
+    if not {"group", "system", "output"} <= set(text):
+        return pd.DataFrame({"item": [], "system": [], "words": []})
+    words = text["output"].map(lambda output: len(output.split())).astype(float)
+    rows = pd.DataFrame({"item": text["group"], "system": text["system"], "words": words})
+    return rows.drop_duplicates(["item", "system"])
+
+
+def report_judges(
+    table: Table,
+    criterion: Mapping[str, Any],
+    labels: pd.DataFrame | None,
+    words: pd.DataFrame | None,
+) -> list[dict[str, Any]]:
+    """Return for each judge with labels of this criterion what they are worth beside people.
+
+    `words`: item, system and the number of words of each output, if known.
+    """
+    if labels is None or not table.raters_known:
+        return []
+    rows = labels[labels.criterion == str(criterion.get("of", criterion["key"]))]
+    judges = []
+    for (judge, version), labelled in rows.groupby(["judge", "prompt_version"], sort=True):
+        part = _Part.make(table, criterion, labelled, words)
+        if part is not None:
+            judges.append({"judge": str(judge), "prompt_version": str(version), **part.describe()})
+    return judges
+
+
+class _Part:
+    """One judge's labels of one criterion beside people's answers.
+
+    `people`: rater, item (the group), system and value, of preferences first and second. `judge`:
+    the mean of its labels of the same; `each`: these labels one by one.
+    """
+
+    def __init__(
+        self,
+        people: pd.DataFrame,
+        each: pd.DataFrame,
+        criterion: Mapping[str, Any],
+        words: pd.DataFrame | None,
+    ) -> None:
+        self.people, self.each, self.words = people, each, words
+        self.compares = "first" in people
+        self.keys = ["item", "first", "second"] if self.compares else ["item", "system"]
+        self.is_nominal = self.compares or find_family(criterion).decides
+        self.is_decision = find_family(criterion).decides
+        self.better: Better = criterion.get("better") or "higher"
+        self.judge = each.groupby(self.keys, as_index=False)["value"].mean()
+        if "words" in each:
+            self.judge["words"] = each.groupby(self.keys)["words"].first().to_numpy()
+
+    @classmethod
+    def make(
+        cls,
+        table: Table,
+        criterion: Mapping[str, Any],
+        labels: pd.DataFrame,
+        words: pd.DataFrame | None,
+    ) -> "_Part | None":
+        """Return the part; None where the labels are of another kind than the answers."""
+        rows, family = table.rows, find_family(criterion)
+        if family.compares:
+            rows = rows[rows.outcome.notna()]
+            people = pd.DataFrame({
+                "rater": rows.participant, "item": rows.group, "first": rows.system_1,
+                "second": rows.system_2, "value": rows.outcome,
+            })  # fmt: skip
+            tied = labels.preferred.isin(_BOTH)
+            labels = labels[tied | (labels.preferred != "")]
+            tied = labels.preferred.isin(_BOTH)
+            each = pd.DataFrame({
+                "item": labels.group, "first": labels.system_1, "second": labels.system_2,
+                "value": np.where(tied, 0, np.where(labels.preferred == labels.system_2, 1, -1)),
+                "order": pd.to_numeric(labels.order, errors="coerce"), "run": labels.run,
+                "reason": labels.reason,
+            })  # fmt: skip
+        elif family.name in ("points", "magnitude", "decision"):
+            measured = pd.Series(get_numbers(family).measure(table), index=rows.index)
+            people = pd.DataFrame({
+                "rater": rows.participant, "item": rows.group, "system": rows.system,
+                "value": measured.astype(float),
+            })  # fmt: skip
+            value = labels.number
+            if "of" in criterion:
+                named = labels.value.map(lambda option: name_option(str(criterion["of"]), option))
+                value = (named == str(criterion["key"])).astype(float)
+            elif family.is_log:
+                value = np.log(value.where(value > 0))
+            each = pd.DataFrame({
+                "item": labels.group, "system": labels.system, "value": value,
+                "run": labels.run, "reason": labels.reason,
+            }).dropna(subset=["value"])  # fmt: skip
+        else:
+            return None
+        if (rows.cluster != "").any():
+            people["cluster"] = rows.block
+        if not len(each) or not len(people):
+            return None
+        return cls(people, each, criterion, words)
+
+    def describe(self) -> dict[str, Any]:
+        systems = {*self.people.filter(["system", "first", "second"]).to_numpy().ravel()}
+        sides = [name for name in ("system", "first", "second") if name in self.each]
+        known = self.each[sides].isin(systems).all(axis=1)
+        unused, self.each = int((~known).sum()), self.each[known]
+        self.judge = self.judge[self.judge[sides].isin(systems).all(axis=1)]
+        outputs = self.people.merge(self.judge[self.keys], on=self.keys)
+        people = int(self.people.rater.nunique())
+        corrected = self._correct()
+        return {
+            "people": people,
+            "labels": len(self.each),
+            "unused": unused,
+            "rated": len(outputs[self.keys].drop_duplicates()),
+            "further": corrected.further,
+            "agreement": self._agree(),
+            "correlation": self._correlate(),
+            "stands_in": self._test_as_person(),
+            "bias": self._find_bias(),
+            "points": [] if self.is_nominal else list_points(self._beside()),
+            "orders": self._describe_orders(),
+            "runs": self._describe_runs(),
+            "corrected": self._describe_corrected(corrected),
+            "differences": list(self._list_differences()),
+        }
+
+    def _beside(self) -> Any:
+        people, judge = self.people, self.judge
+        if self.compares:
+            people, judge = (
+                rows.assign(system=rows["first"] + "\n" + rows["second"])
+                for rows in (people, judge)
+            )
+            # two orders that contradict each other are a tie
+            judge = judge.assign(value=np.sign(judge["value"]))
+        return read_beside(
+            people=people, judge=judge, level="nominal" if self.is_nominal else "interval"
+        )
+
+    def _agree(self) -> list[Figure]:
+        beside = self._beside()
+        figures = find_agreement(beside)
+        if len(beside.value):
+            of_people = alpha(
+                Ratings(
+                    value=beside.value, unit=beside.output, rater=beside.rater,
+                    block=beside.group[beside.output],
+                ),
+                "nominal" if self.is_nominal else "interval", name="people_agreement",
+            )  # fmt: skip
+            figures["people_agreement"] = of_people
+        rates = find_rates(beside) if self.is_decision and len(beside.value) else {}
+        return [
+            *figures.values(),
+            *(
+                Figure(name=f"{rate}_of_{side}", method="share_of_answers", value=value,
+                       unit="share", n={"units": len(beside.judge)})
+                for rate, sides in rates.items()
+                for side, value in sides.items()
+                if value is not None
+            ),
+        ]  # fmt: skip
+
+    def _correlate(self) -> Figure | None:
+        """Return Spearman's correlation of the judge with people's mean over outputs."""
+        if self.is_nominal:
+            return None
+        mean = self.people.groupby(self.keys)["value"].mean()
+        both = self.judge.set_index(self.keys).join(mean.rename("people"), how="inner")
+        figure = correlate(
+            both["value"], both["people"], "spearman", block=both.index.get_level_values("item")
+        )
+        return replace(figure, name="judge_correlation")
+
+    def _test_as_person(self) -> list[Figure]:
+        """Return the winning rate of the alternative annotator test at each epsilon, and the
+        advantage."""
+        keyed = self.people.assign(unit=self._join(self.people))
+        judge = dict(zip(self._join(self.judge), self.judge["value"], strict=True))
+        if self.is_nominal:
+            judge = {unit: float(np.sign(value)) for unit, value in judge.items()}
+        tests = {
+            epsilon: alt_test(
+                unit=keyed["unit"], rater=keyed["rater"], value=keyed["value"], judge=judge,
+                score="accuracy" if self.is_nominal else "neg_rmse", epsilon=epsilon,
+            )
+            for epsilon in EPSILONS
+        }  # fmt: skip
+        first = tests[EPSILONS[0]]
+        n = {"raters": len(first["raters"]), "left_out": first["left_out"]}
+        made = [
+            ("winning_rate", test["winning_rate"], (("epsilon", f"{epsilon:g}"),))
+            for epsilon, test in tests.items()
+        ]
+        return [
+            undefined(name, Reason.TOO_FEW, method="alt_test", n=n, group=group)
+            if value is None
+            else Figure(name=name, method="alt_test", value=value, unit="share", n=n, group=group)
+            for name, value, group in [*made, ("advantage", first["advantage"], ())]
+        ]
+
+    def _join(self, rows: pd.DataFrame) -> pd.Series:
+        keys = rows[self.keys].astype(str)
+        return keys.iloc[:, 0].str.cat(keys.iloc[:, 1:], sep="\n")
+
+    def _find_bias(self) -> dict[str, Any]:
+        """Return what the judge favours, by system and by length: of numbers and decisions."""
+        people = int(self.people.rater.nunique())
+        if self.compares or people < LEAST_PEOPLE:
+            return {}
+        means, apart = find_bias(people=self.people, judge=self.judge)
+        bias: dict[str, Any] = {"systems": means, "favours": apart}
+        if self.words is not None:
+            known = self.judge.merge(self.words, on=["item", "system"])
+            if len(known):
+                bias["length"] = find_length(people=self.people, judge=known)
+        return bias
+
+    def _describe_orders(self) -> dict[str, Any]:
+        """Return how verdicts depend on the side shown first; {} where nothing was compared."""
+        if not self.compares:
+            return {}
+        known = self.each.dropna(subset=["order"])
+        both = known.pivot_table(index=self.keys, columns="order", values="value")
+        both = both.reindex(columns=[1.0, 2.0]).dropna()
+        if both.empty:
+            return {"is_one_order": True}
+        n = {"items": len(both)}
+        pull = mean_with_t(
+            "first_shown",
+            ((both[1.0] - both[2.0]) / 2).to_numpy() * -1,
+            method="t_over_inputs",
+            n=n,
+        )
+        share = float((both[1.0] == both[2.0]).mean())
+        verdict = Figure(
+            name="same_verdict", method="share_of_inputs", value=share, unit="share", n=n
+        )
+        return {"same_verdict": verdict, "first_shown": pull}
+
+    def _describe_runs(self) -> dict[str, Any]:
+        """Return how often two runs give an output the same label, and the spread between runs."""
+        keys = [*self.keys, *(["order"] if self.compares else [])]
+        by = self.each.groupby(keys, dropna=False)["value"]
+        runs = by.transform("size")
+        if self.each["run"].nunique() < 2 or not (runs > 1).any():
+            return {}
+        several = self.each[runs > 1].groupby(keys, dropna=False)["value"]
+        pairs = several.size() * (several.size() - 1)
+        counts = self.each[runs > 1].groupby([*keys, "value"], dropna=False).size()
+        equal = (counts * (counts - 1)).groupby(level=list(range(len(keys)))).sum()
+        n = {"units": len(pairs)}
+        share = float((equal / pairs).mean())
+        spread = float(np.sqrt(several.var(ddof=1).mean()))
+        return {
+            "same_label": Figure(
+                name="same_label", method="share_of_outputs", value=share, unit="share", n=n
+            ),
+            "spread": Figure(name="spread_of_runs", method="sd_of_runs", value=spread, n=n),
+        }
+
+    def _correct(self) -> Corrected:
+        made = find_corrected_preferences if self.compares else find_corrected
+        return made(people=self.people, judge=self.judge)
+
+    def _describe_corrected(self, result: Corrected) -> dict[str, Any]:
+        """Return people's own differences and the corrected ones, and what the labels are worth."""
+        return {
+            "reason": result.reason,
+            "labelled": result.labelled,
+            "only_some": result.only_some,
+            "weight": result.weight,
+            "r": result.r,
+            "answers": result.answers,
+            "worth": None if result.reason else result.describe_worth(),
+            "people": result.people,
+            "pairs": result.pairs,
+        }
+
+    def _list_differences(self) -> Iterator[dict[str, Any]]:
+        """Yield the outputs on which the judge and people differ, the furthest apart first."""
+        mean = self.people.groupby(self.keys)["value"].agg(["mean", "size"])
+        both = self.judge.set_index(self.keys).join(mean, how="inner")
+        apart = (both["value"] - both["mean"]).abs().round(9)
+        order = both.assign(apart=apart)[apart > 0].reset_index()
+        order = order.sort_values(
+            ["apart", *self.keys], ascending=[False, *[True] * len(self.keys)]
+        )
+        reasons = self.each[self.each["reason"] != ""].groupby(self.keys)["reason"].first()
+        sign = SIGN[self.better] or 1.0
+        for row in order.head(_LISTED).to_dict("records"):
+            key = tuple(row[name] for name in self.keys)
+            yield {
+                **{name: str(row[name]) for name in self.keys},
+                "judge": float(row["value"]),
+                "people": float(row["mean"]),
+                "answers": int(row["size"]),
+                "apart": float(row["apart"]),
+                "is_kinder": bool(sign * (row["value"] - row["mean"]) > 0),
+                "reason": str(reasons.get(key, "")),
+            }

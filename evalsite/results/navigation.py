@@ -1,0 +1,157 @@
+"""The navigation of Results: the same entries on every page, for every study, hidden or not."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
+from django.urls import NoReverseMatch, reverse
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.imports.models import MetricScore
+from evalsite.instruments.scales.base import COMMENT
+from evalsite.participants.models import Participant
+from evalsite.quality.frozen_plans import list_hidden
+from evalsite.results.progress import Edge, count_for
+from evalsite.studies.models import Item, Study
+
+# of more questions, all but this many are behind one entry
+MOST_QUESTIONS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A page of Results. `note` stands beside its name: a count, "primary" or "hidden"."""
+
+    label: str
+    url: str
+    note: str = ""
+    is_current: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    heading: str
+    entries: list[Entry]
+
+
+def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[Group]:
+    """List what the navigation shows, in one query. `page`: the name of the page that is open;
+    `key`: of a question's page, its question."""
+    counts = _count_evidence(study)
+
+    def enter(label: str, name: str, count: int = 0) -> Entry:
+        return Entry(
+            label=label,
+            url=find_page_url(study, name),
+            note=f"{count:,}" if count else "",
+            is_current=(page, "") in ((name, ""), _TODAY.get(name)) and not key,
+        )
+
+    return [
+        Group(heading="", entries=[enter("Summary", "study-results")]),
+        Group(heading="Questions", entries=_list_questions(study, counts, page=page, key=key)),
+        Group(
+            heading="Evidence",
+            entries=[
+                enter("Comments", "results-comments", counts["comments"]),
+                enter("Items", "results-items", edge.records),
+                enter("Raters", "results-raters", counts["raters"]),
+                enter("Design", "results-design"),
+                enter("Judges & metrics", "metrics-list", counts["metrics"]),
+            ],
+        ),
+        Group(heading="Take away", entries=[enter("Files", "study-export")]),
+    ]
+
+
+def _list_questions(
+    study: Study, counts: dict[str, Any], *, page: str, key: str
+) -> list[Entry]:  # fmt: skip
+    """List the questions in the order of the instrument; of many, the first few and all."""
+    criteria = study.config.criteria
+    is_hidden = counts["is_hidden"]
+    shown = criteria if len(criteria) <= MOST_QUESTIONS else criteria[: MOST_QUESTIONS - 1]
+    entries = [
+        Entry(
+            label=criterion.label,
+            url=find_question_url(study, criterion.key, is_hidden=is_hidden),
+            note="hidden"
+            if is_hidden
+            else "primary" * (criterion.key == counts["primary"]),
+            is_current=criterion.key == key,
+        )
+        for criterion in shown
+    ]  # fmt: skip
+    if len(shown) < len(criteria):
+        summary = reverse("admin:study-results", args=[study.pk])
+        entries.append(Entry(label=f"All {len(criteria)} questions", url=f"{summary}#findings"))
+    return entries
+
+
+def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str:
+    """Return the address of a question's page; while results are hidden, of the form that reveals
+    them."""
+    summary = reverse("admin:study-results", args=[study.pk])
+    if is_hidden:
+        return f"{summary}#reveal"
+    try:
+        return reverse("admin:results-question", args=[study.pk, key])
+    except NoReverseMatch:
+        return f"{summary}?part={key}"
+
+
+# pages of today, until those of these names are there
+_TODAY = {
+    "results-comments": ("study-overview", ""),
+    "results-items": ("study-disagreement", ""),
+    "results-raters": ("study-results", "?part=raters"),
+    "results-design": ("study-design", ""),
+}
+
+
+def find_page_url(study: Study, name: str) -> str:
+    """Return the address of a page of Results."""
+    try:
+        return reverse(f"admin:{name}", args=[study.pk])
+    except NoReverseMatch:
+        today, query = _TODAY[name]
+        return reverse(f"admin:{today}", args=[study.pk]) + query
+
+
+def _count_evidence(study: Study) -> dict[str, Any]:
+    """Count comments, raters and metrics; say which question is primary, and whether results are
+    hidden: all in one query."""
+    is_mine = Q(participant=OuterRef("pk"), study=OuterRef("study"))
+    answers = Annotation.objects.counted().filter(is_mine)
+    scores: Any = MetricScore.objects.filter(file__study=OuterRef("pk")).order_by()
+    metrics = scores.values("file__study").annotate(number=Count("metric", distinct=True))
+    row: Any = Study.objects.filter(pk=study.pk).order_by()
+    counts: dict[str, Any] = row.values(
+        primary=F("analysis_plan__primary"),
+        is_hidden=Exists(list_hidden().filter(pk=OuterRef("pk"))),
+        raters=count_for(Participant.objects.filter(Exists(answers))),
+        metrics=Coalesce(Subquery(metrics.values("number")), 0),
+        with_note=count_for(list_notes()),
+        written=count_for(list_words(study)),
+    ).get()
+    return counts | {"comments": counts["with_note"] + counts["written"]}
+
+
+def list_notes() -> Any:
+    """List the answers with a note: on an item, or with a skip or a problem report."""
+    return Annotation.objects.given().exclude(status=Annotation.Status.PILOT).exclude(note="")
+
+
+def list_words(study: Study) -> Any:
+    """List what people wrote on a question, or in answer to one that asks for words."""
+    free = [
+        criterion.key for criterion in study.config.criteria if criterion.scale.family == "text"
+    ]
+    left_out = (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN)
+    words = Rating.objects.filter(
+        Q(part=COMMENT) | Q(criterion__in=free),
+        annotation__awaits_consent=False,
+        annotation__item__kind=Item.Kind.MAIN,
+    )
+    return words.exclude(text="").exclude(annotation__status__in=left_out)

@@ -1,0 +1,169 @@
+"""The page of one question, and its tables as files."""
+
+from itertools import takewhile
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from evalsite.instruments.schema import Criterion
+from evalsite.jobs.live_page import keep_watching
+from evalsite.results.document.blocks import (
+    Block,
+    Document,
+    Heading,
+    Sentence,
+    Table,
+    start_sentence,
+)
+from evalsite.results.document.figures import hold_together
+from evalsite.results.document.html import render_html
+from evalsite.results.document.latex import write_table
+from evalsite.results.document.text import write_table_csv
+from evalsite.results.navigation import list_words
+from evalsite.results.report.computation import newest_analysis, newest_report
+from evalsite.results.report.downloads import name_report_file, send_file
+from evalsite.results.report.sections.further import list_figures
+from evalsite.results.report.sections.question_page import make_question_page
+from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
+from evalsite.results.report.source import Source
+from evalsite.results.report.study_facts import describe_asked, make_source
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import has_role, study_page, study_url
+
+_SHOWN = 2  # comments
+
+
+@study_page(
+    "results/questions/<slug:key>/",
+    name="results-question",
+    within="study-results",
+    is_revealing=True,
+)
+@require_safe
+def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
+    """Show every figure of one question; of a free text what people wrote."""
+    criterion = _find_criterion(study, key)
+    report, job = newest_report(study), newest_analysis(study)
+    words = list_words(study).filter(criterion=key)
+    context: dict[str, Any] = {
+        "asked": describe_asked(criterion),
+        "is_text": criterion.scale.family == "text",
+        "report": report,
+        "job": job,
+        "is_computing": job is not None and job.is_open and not job.is_stale,
+        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "comments": _list_comments(words),
+        "comments_url": study_url("results-comments", study),
+    }
+    shown = len(context["comments"])
+    context["count"] = words.count() if shown == _SHOWN else shown
+    if report is not None:
+        is_everyone = request.GET.get("people") == "everyone"
+        source = make_source(study, report, is_everyone=is_everyone)
+        context |= _describe(source, key)
+    response = TemplateResponse(request, "results/question.html", context)
+    return keep_watching(response, job)
+
+
+def _find_criterion(study: Study, key: str) -> Criterion:
+    for criterion in study.config.criteria:
+        if criterion.key == key:
+            return criterion
+    raise Http404("No such question.")
+
+
+def _list_comments(words: Any) -> list[dict[str, Any]]:
+    """List the newest comments with who wrote them and about which output."""
+    newest = words.order_by("-pk").values(
+        "text", "annotation__participant__pseudonym", "annotation__item__key",
+        "output__system__name",
+    )[:_SHOWN]  # fmt: skip
+    return [
+        {
+            "text": row["text"],
+            "pseudonym": row["annotation__participant__pseudonym"],
+            "item": row["annotation__item__key"],
+            "system": row["output__system__name"],
+        }
+        for row in newest
+    ]
+
+
+def _describe(source: Source, key: str) -> dict[str, Any]:
+    """Return the page as HTML: findings below the headline, figures, and further analyses."""
+    document = make_question_page(source, key)
+    if document is None:
+        return {}
+    blocks = document.blocks
+    findings = [block for block in takewhile(_is_sentence, blocks) if isinstance(block, Sentence)]
+    end = next(
+        (place for place, block in enumerate(blocks)
+         if isinstance(block, Heading) and block.anchor == "further"), len(blocks),
+    )  # fmt: skip
+    whole = source.content["all"]
+    return {
+        "title": document.title,
+        "findings": hold_together(" ".join(sentence.text for sentence in findings)),
+        "figures": render_html(Document("", blocks[len(findings) : end]), is_folded=True),
+        "further": render_html(Document("", blocks[end + 1 :]), is_folded=True),
+        "tables": [(table.name, name_table(table)) for table in list_tables(source, key)],
+        "everyone": source.is_everyone,
+        "used": source.content["kept"]["data"]["annotations"],
+        "whole": whole and whole["data"]["annotations"],
+        "excluded": sum(number for _, number in source.facts.exclusions),
+    }
+
+
+def _is_sentence(block: Block) -> bool:
+    return isinstance(block, Sentence)
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def list_tables(source: Source, key: str) -> list[Table]:
+    """List the tables of a question as files have them, with every figure in its own column."""
+    criteria = [one] if (one := source.find_criterion(key)) else source.list_options(key)
+    tables: list[Table] = []
+    for criterion in criteria:
+        if criterion.systems:
+            tables.append(tabulate_systems(criterion))
+        if criterion.pairs:
+            tables.append(tabulate_pairs(criterion, criterion.pairs))
+        if figures := criterion.stored["agreement"]:
+            name = f"{criterion.key}-agreement"
+            caption = f"{criterion.label}: agreement"
+            tables.append(list_figures(name, caption, figures, criterion=criterion.key))
+    return tables
+
+
+def name_table(table: Table) -> str:
+    return start_sentence(table.caption.partition(".")[0])
+
+
+@study_page(
+    "results/questions/<slug:key>/<slug:name>.<slug:kind>",
+    name="results-question-table",
+    within="study-results",
+    is_revealing=True,
+)
+@require_safe
+def send_question_table(
+    request: HttpRequest, study: Study, key: str, name: str, kind: str
+) -> HttpResponseBase:
+    """Send a table of the question as CSV with every digit; or all of them as LaTeX."""
+    report = newest_report(study)
+    if report is None:
+        raise Http404("No such table.")
+    is_everyone = request.GET.get("people") == "everyone"
+    tables = list_tables(make_source(study, report, is_everyone=is_everyone), key)
+    if kind == "tex" and name == "tables" and tables:
+        content = "\n\n".join(map(write_table, tables)) + "\n"
+        return send_file(content, name_report_file(study, report, f"{key}.tex"))
+    table = next((table for table in tables if table.name == name), None)
+    if table is None or kind != "csv":
+        raise Http404("No such table.")
+    return send_file(write_table_csv(table), name_report_file(study, report, f"{name}.csv"))

@@ -1,0 +1,454 @@
+"""Judges beside people: what a model's labels are worth, and people's result narrowed by them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import exp
+from typing import Any
+
+from evalsite.analysis.figure import Figure
+from evalsite.lib.words import count_of, list_of
+from evalsite.results.document.blocks import (
+    Block,
+    Cell,
+    Column,
+    Entry,
+    Heading,
+    Sentence,
+    Table,
+    isolate,
+)
+from evalsite.results.document.figures import (
+    explain_reason,
+    make_figure,
+    read_figure,
+    write_number,
+    write_value,
+)
+from evalsite.results.report.sections.words import write_ci
+from evalsite.results.report.source import Criterion, Source, Stored
+
+_FEW_PEOPLE = 4  # with whom a judge hardly narrows anything
+_MOST_SAID = 3  # pairs in sentences
+_CROWD = "0.1"  # the epsilon that is said first
+_REASONS = {
+    "few_people": "{people} can’t show how others would rate, so the judge’s labels can’t correct "
+    "their result.",
+    "few_inputs": "Only {inputs} have people’s answers and the judge’s labels to every system: too "
+    "few to correct people’s result.",
+    "no_further": "The judge labelled only what people rated, so its labels can’t narrow people’s "
+    "result.",
+}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge of the report, with what is stored of it on each question."""
+
+    number: int
+    name: str
+    parts: tuple[tuple[Criterion, Stored], ...]
+
+    @property
+    def place(self) -> str:
+        return f"judge-{self.number}"
+
+
+def list_judges(source: Source) -> list[Judge]:
+    """List the judges by name and version of the prompt, each with the questions it answered."""
+    parts: dict[tuple[str, str], list[tuple[Criterion, Stored]]] = {}
+    for criterion in source.criteria:
+        for stored in criterion.stored.get("judges") or ():
+            key = str(stored["judge"]), str(stored["prompt_version"])
+            parts.setdefault(key, []).append((criterion, stored))
+    return [
+        Judge(number, f"{name}, prompt {version}" if version else name, tuple(of_judge))
+        for number, ((name, version), of_judge) in enumerate(sorted(parts.items()), start=1)
+    ]
+
+
+def make_judges(source: Source) -> Iterator[Block]:
+    judges = list_judges(source)
+    if judges:
+        yield Heading("Judges", 2, "judges")
+    for judge in judges:
+        yield from make_judge(judge)
+
+
+def make_judge(judge: Judge) -> Iterator[Block]:
+    """Yield what the report says of one judge."""
+    yield Heading(isolate(judge.name), 3, judge.place)
+    yield from _say_agreement(judge)
+    yield _tabulate_agreement(judge)
+    for criterion, stored in judge.parts:
+        yield from _say_bias(judge, criterion, stored)
+        yield from _say_corrected(judge, criterion, stored)
+    if table := _tabulate_corrected(judge):
+        yield table
+        yield Sentence(
+            "judge_samples",
+            "All intervals count people and inputs as samples. People’s own result stays the "
+            "result; the other holds if the inputs that only the judge saw are of the same kind.",
+        )
+    yield from _make_further(judge)
+
+
+def _make_further(judge: Judge) -> Iterator[Block]:
+    yield Heading(isolate(judge.name), 3, f"further-{judge.place}", place="further")
+    for criterion, stored in judge.parts:
+        for sentence in _say_more(judge, criterion, stored):
+            yield replace(sentence, place="further")
+    if table := _tabulate_bias(judge):
+        yield table
+    yield from _tabulate_points(judge)
+
+
+def _group(judge: Judge, criterion: Criterion, **more: str) -> dict[str, str]:
+    return {"criterion": criterion.key, "judge": judge.name, **more}
+
+
+def _read_difference(judge: Judge, criterion: Criterion, stored: Stored, code: str) -> Figure:
+    """Return a stored difference under its code, of logarithms as the ratio."""
+    group = _group(judge, criterion, **stored.get("group", {}))
+    figure = read_figure(stored, code, group, unit=criterion.difference_unit)
+    if not criterion.family.is_log or figure.value is None:
+        return figure
+    low, high = (None if end is None else exp(end) for end in (figure.low, figure.high))
+    return replace(figure, value=exp(figure.value), low=low, high=high)
+
+
+def write_difference(figure: Figure, criterion: Criterion) -> str:
+    """ "+0.21 points (95% CI 0.06 to 0.36)"; of a ratio "1.32 times ..."."""
+    value = figure.value or 0.0
+    number = write_number(value, figure.unit)
+    if figure.unit == "ratio":
+        amount = f"{number} times"
+    else:
+        sign = "+" if value > 0 and not number.startswith("−") else ""
+        amount = f"{sign}{number} {criterion.unit_words}".strip()
+    return f"{amount} ({write_ci(figure)})"
+
+
+# --- agreement ------------------------------------------------------------------------------------
+
+
+def _read_agreement(judge: Judge, criterion: Criterion, stored: Stored) -> dict[str, Figure]:
+    group = _group(judge, criterion)
+    return {
+        one["name"]: read_figure(one, one["name"], group)
+        for one in stored["agreement"]
+        if one["name"] in ("people_agreement", "judge_agreement", "judge_shortfall")
+    }
+
+
+def _say_agreement(judge: Judge) -> Iterator[Sentence]:
+    """Yield how the judge agrees with people on the first question, and what is in the file."""
+    labels = sum(stored["labels"] for _, stored in judge.parts)
+    further = max(stored["further"] for _, stored in judge.parts)
+    more = f" and of {count_of(further, 'input')} that only the judge saw" if further else ""
+    yield Sentence(
+        "judge_labels",
+        f"{count_of(labels, 'label')} on {count_of(len(judge.parts), 'question')}, of outputs that "
+        f"people rated{more}. A judge is never counted as a person.",
+    )
+    criterion, stored = judge.parts[0]
+    figures = _read_agreement(judge, criterion, stored)
+    people, beside = figures["people_agreement"], figures["judge_agreement"]
+    short = figures["judge_shortfall"]
+    about = f"{criterion.label}: " if len(judge.parts) > 1 else ""
+    if beside.value is None:
+        text = f"{about}agreement with people isn’t known: {explain_reason(beside.why)}."
+    elif people.value is None or short.value is None:
+        text = (
+            f"{about}the judge agrees with a person {write_value(beside)} ({write_ci(beside)}); "
+            f"how people agree with each other isn’t known: {explain_reason(people.why)}."
+        )
+    elif short.value <= 0:
+        closer = short.high is not None and short.high < 0
+        end = " It is closer to a person than another person is." if closer else ""
+        text = (
+            f"{about}the judge agrees with a person {write_value(beside)}, two people agree "
+            f"{write_value(people)} with each other (difference {write_value(short)}, "
+            f"{write_ci(short)}).{end}"
+        )
+    else:
+        text = (
+            f"{about}two people agree {write_value(people)} with each other, the judge with a "
+            f"person {write_value(beside)}: a shortfall of {write_value(short)} "
+            f"({write_ci(short)})."
+        )
+    yield Sentence("judge_agreement", text[:1].upper() + text[1:], figures=(people, beside, short))
+
+
+def _tabulate_agreement(judge: Judge) -> Table:
+    rows: list[list[Entry]] = []
+    for criterion, stored in judge.parts:
+        figures = _read_agreement(judge, criterion, stored)
+        names = ("people_agreement", "judge_agreement", "judge_shortfall")
+        rows.append([criterion.label, *(figures[name] for name in names)])
+    columns = [Column("Question", is_number=False), Column("People with people"),
+               Column("Judge with people"), Column("Shortfall")]  # fmt: skip
+    caption = f"{isolate(judge.name)} beside people: α, and the same figure for judge and person"
+    return Table(f"{judge.place}-agreement", caption, columns, rows, marks="both")
+
+
+# --- bias -----------------------------------------------------------------------------------------
+
+
+def _say_bias(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
+    """Yield the systems that the judge clearly favours, compared with people."""
+    for pair in (stored["bias"].get("favours") or ())[:_MOST_SAID]:
+        p = pair["details"].get("p_corrected")
+        if pair["value"] is None or p is None or p >= 0.05:
+            continue
+        figure = _read_difference(judge, criterion, pair, "judge_favours")
+        first, second = (isolate(pair["group"][side]) for side in ("system_1", "system_2"))
+        if figure.unit == "ratio":
+            text = (
+                f"The judge rates {second} {write_number(figure.value, 'ratio')} times as high "
+                f"as {first}, compared with people ({write_ci(figure)})"
+            )
+        else:
+            if (figure.value or 0) < 0:
+                figure = turn(figure)
+                first, second = second, first
+            amount = f"{write_number(figure.value, figure.unit)} {criterion.unit_words}".strip()
+            text = (
+                f"The judge rates {second} {amount} higher, compared with people, than it rates "
+                f"{first} ({write_ci(figure)})"
+            )
+        yield Sentence("judge_favours", f"{criterion.label}: {text}.", figures=(figure,))
+
+
+def turn(figure: Figure) -> Figure:
+    """Return a difference from the side of the other system."""
+    group = dict(figure.group)
+    group |= {"system_1": group["system_2"], "system_2": group["system_1"]}
+    low, high = (None if end is None else -end for end in (figure.high, figure.low))
+    value = None if figure.value is None else -figure.value
+    return replace(figure, value=value, low=low, high=high, group=tuple(group.items()))
+
+
+def _tabulate_bias(judge: Judge) -> Table | None:
+    rows: list[list[Entry]] = []
+    for criterion, stored in judge.parts:
+        for one in stored["bias"].get("systems") or ():
+            figure = _read_difference(judge, criterion, one, "judge_bias")
+            rows.append([criterion.label, isolate(one["group"]["system"]), figure])
+        length = stored["bias"].get("length")
+        if length and length["value"] is not None:
+            figure = _read_difference(judge, criterion, length, "judge_length")
+            where = "twice as many words (over inputs, for these people)"
+            rows.append([criterion.label, where, figure])
+    if not rows:
+        return None
+    columns = [Column("Question", is_number=False), Column("Where", is_number=False),
+               Column("Judge minus people")]  # fmt: skip
+    caption = f"Where {isolate(judge.name)} differs from people"
+    return Table(f"{judge.place}-bias", caption, columns, rows, marks="intervals", place="further")
+
+
+def _tabulate_points(judge: Judge) -> Iterator[Table]:
+    """Yield people's mean at each point of the judge, where it has few points."""
+    for criterion, stored in judge.parts:
+        points = stored["points"]
+        if not 1 < len(points) <= 11:
+            continue
+        rows: list[list[Entry]] = []
+        for point in points:
+            group = _group(judge, criterion, point=f"{point['point']:g}")
+            figures = (
+                make_figure("n", point["n"], group),
+                make_figure("human_mean", point["people"], group, unit="points"),
+            )
+            rows.append([f"{point['point']:g}", *figures])
+        columns = [Column("Judge", is_number=False), Column("Outputs"), Column("People’s mean")]
+        caption = f"{criterion.label}: people’s mean where {isolate(judge.name)} gives a point"
+        yield Table(
+            f"{judge.place}-{criterion.key}-points", caption, columns, rows, place="further"
+        )
+
+
+# --- more about one question ----------------------------------------------------------------------
+
+
+def _say_more(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
+    """Yield whether it may stand in for a person, its rates, its runs and its orders."""
+    group = _group(judge, criterion)
+    yield from _say_stands_in(judge, criterion, stored)
+    rates = {
+        one["name"]: read_figure(one, one["name"], group)
+        for one in stored["agreement"]
+        if one["name"].startswith(("tpr", "tnr", "precision"))
+    }
+    if {"tpr_of_judge", "tpr_of_person", "tnr_of_judge", "tnr_of_person"} <= rates.keys():
+        said = {name: write_value(figure) for name, figure in rates.items()}
+        yield Sentence(
+            "judge_rates",
+            f"{criterion.label}: the judge finds {said['tpr_of_judge']} of what people accept "
+            f"(another person: {said['tpr_of_person']}) and {said['tnr_of_judge']} of what they "
+            f"reject (another person: {said['tnr_of_person']}).",
+            figures=tuple(rates.values()),
+        )
+    if runs := stored["runs"]:
+        figure = read_figure(runs["same_label"], "same_label", group)
+        yield Sentence(
+            "judge_runs",
+            f"{criterion.label}: two runs give the same label on {write_value(figure)} of outputs.",
+            figures=(figure,),
+        )
+    orders = stored["orders"]
+    if orders.get("is_one_order"):
+        yield Sentence(
+            "judge_one_order",
+            f"{criterion.label}: only one order was judged, so a preference for a side can’t be "
+            "seen.",
+        )
+    elif orders:
+        verdict = read_figure(orders["same_verdict"], "same_verdict", group)
+        pull = read_figure(orders["first_shown"], "first_shown", group)
+        side = "first" if (pull.value or 0) >= 0 else "second"
+        yield Sentence(
+            "judge_orders",
+            f"{criterion.label}: both orders give the same verdict on {write_value(verdict)} of "
+            f"inputs; the judge leans to the side shown {side} by "
+            f"{write_number(abs(pull.value or 0), 'difference in shares')} percentage points "
+            f"({write_ci(pull)}).",
+            figures=(verdict, pull),
+        )
+
+
+def _say_stands_in(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
+    """Yield the result of the alternative annotator test at the three epsilons."""
+    figures = [
+        read_figure(one, one["name"], _group(judge, criterion, **one.get("group", {})))
+        for one in stored["stands_in"]
+    ]
+    rates = {dict(one.group)["epsilon"]: one for one in figures if one.name == "winning_rate"}
+    main = rates[_CROWD]
+    start = f"{criterion.label}: may it stand in for a person (alternative annotator test)?"
+    people, left_out = int(main.n["raters"]), int(main.n["left_out"])
+    if main.value is None:
+        yield Sentence(
+            "stands_in",
+            f"{start} Nobody has 30 answers beside another person’s, so this can’t be told.",
+            figures=(main,),
+        )
+        return
+    more = list_of([
+        f"{write_value(rate)} at ε = {epsilon}"
+        for epsilon, rate in sorted(rates.items())
+        if epsilon != _CROWD
+    ])  # fmt: skip
+    wins = round(main.value * people)
+    passes = "passes" if main.value >= 0.5 else "doesn’t pass"
+    few = " Fewer than 3 people are a weak basis." if people < 3 else ""
+    left = (
+        f" {count_of(left_out, 'person', 'people')} with fewer answers are left out."
+        if left_out
+        else ""
+    )
+    yield Sentence(
+        "stands_in",
+        f"{start} At ε = {_CROWD} it is at least as good as {wins} of "
+        f"{count_of(people, 'person', 'people')} with 30 answers and {passes}, which takes half of "
+        f"them ({more}).{few}{left}",
+        figures=tuple(figures),
+    )
+
+
+# --- corrected ------------------------------------------------------------------------------------
+
+
+def _list_pairs(
+    judge: Judge, criterion: Criterion, stored: Stored
+) -> Iterator[tuple[Figure, Figure]]:
+    """Yield people's own difference and the corrected one of each pair, higher minus lower."""
+    corrected = stored["corrected"]
+    for alone, with_judge in zip(corrected["people"], corrected["pairs"], strict=False):
+        people = _read_difference(judge, criterion, alone, "people_difference")
+        judged = _read_difference(judge, criterion, with_judge, "judged_difference")
+        if people.unit != "ratio" and (people.value or 0) < 0:
+            people, judged = turn(people), turn(judged)
+        yield people, judged
+
+
+def _name_pair(figure: Figure) -> tuple[str, str]:
+    group = dict(figure.group)
+    return isolate(group["system_2"]), isolate(group["system_1"])
+
+
+def _say_corrected(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
+    corrected = stored["corrected"]
+    if corrected["reason"]:
+        text = _REASONS[corrected["reason"]].format(
+            people=_count_people(stored["people"]),
+            inputs=count_of(corrected["labelled"], "input"),
+        )
+        yield Sentence(f"judge_{corrected['reason']}", f"{criterion.label}: {text}")
+        return
+    if corrected["weight"] == 0:
+        yield Sentence(
+            "judge_follows_nobody",
+            f"{criterion.label}: the judge’s differences don’t follow people’s here, so its labels "
+            "change nothing.",
+        )
+        return
+    pairs = [pair for pair in _list_pairs(judge, criterion, stored) if pair[1].value is not None]
+    for people, judged in pairs if len(pairs) == 1 else ():
+        second, first = _name_pair(judged)
+        yield Sentence(
+            "judged_difference",
+            f"{criterion.label}, {second} minus {first}: people alone "
+            f"{write_difference(people, criterion)}; with the judge on "
+            f"{count_of(stored['further'], 'more input')} {write_difference(judged, criterion)}.",
+            figures=(people, judged),
+        )
+    if stored["people"] <= _FEW_PEOPLE:
+        yield Sentence(
+            "judge_hardly_narrows",
+            f"With {stored['people']} people the judge hardly narrows the interval: more people "
+            "would.",
+        )
+    yield from _say_worth(judge, criterion, stored)
+
+
+def _count_people(people: int) -> str:
+    return {1: "One person", 2: "Two people"}.get(people, f"{people} people")
+
+
+def _say_worth(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
+    worth = stored["corrected"]["worth"]
+    if not worth:
+        return
+    group = _group(judge, criterion)
+    known: Any = {"value": worth["answers"], "low": worth.get("low"), "high": worth.get("high")}
+    answers = read_figure({**known, "method": "judge_worth"}, "label_answers", group)
+    each = make_figure("label_worth", worth["answers_per_label"], group)
+    most = make_figure("label_answers_most", worth["most_answers"], group)
+    ends = [f"{end:.0f}" for end in (worth.get("low"), worth.get("high")) if end is not None]
+    interval = f" (95% CI {ends[0]} to {ends[1]})" if len(ends) == 2 else ""
+    yield Sentence(
+        "label_worth",
+        f"{criterion.label}: with labels of {count_of(stored['further'], 'more input')}, this "
+        f"judge is worth about {worth['answers']:.0f} more answers from these people{interval}; "
+        f"with any number of labels, about {worth['most_answers']:.0f}. It saves inputs, not "
+        "people.",
+        figures=(answers, each, most),
+    )
+
+
+def _tabulate_corrected(judge: Judge) -> Table | None:
+    rows: list[list[Entry]] = []
+    for criterion, stored in judge.parts:
+        for people, judged in _list_pairs(judge, criterion, stored):
+            second, first = _name_pair(judged)
+            cell = Cell(
+                f"{second} minus {first}" if judged.unit != "ratio" else f"{second} over {first}"
+            )
+            rows.append([criterion.label, cell, people, judged])
+    if not rows:
+        return None
+    columns = [Column("Question", is_number=False), Column("Systems", is_number=False),
+               Column("People alone"), Column("With the judge")]  # fmt: skip
+    caption = f"People’s result, narrowed by {isolate(judge.name)} (95% CI)"
+    return Table(f"{judge.place}-corrected", caption, columns, rows, marks="both")
