@@ -245,11 +245,6 @@ def write_interval_method(code: str) -> str:
     )
 
 
-def write_way(code: str) -> str:
-    """Return how an interval was made or, after "none: ", why there is none."""
-    return write_interval_method(code) or ": ".join(filter(None, ["none", explain_none(code)]))
-
-
 def explain_none(code: str) -> str:
     """Return why there is no interval."""
     return NO_INTERVAL.get(code) or REASONS.get(code, "")

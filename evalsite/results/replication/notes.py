@@ -14,9 +14,9 @@ SIDES = {"first": "First study", "second": "Repeat"}
 
 def write_note(note: Mapping[str, Any]) -> str:
     """Return the sentence; of a note on one of the studies, which of them it is about."""
-    if "study" in note:
-        return f"{SIDES[note['study']]}: {NOTES_OF_ONE.write(note)}"
-    return NOTES.write(note)
+    notes = NOTES if note["code"] in NOTES.by_code else NOTES_OF_ONE
+    start = f"{SIDES[note['study']]}: " if "study" in note else ""
+    return f"{start}{notes.write(note)}"
 
 
 @NOTES.add

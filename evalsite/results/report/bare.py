@@ -37,14 +37,22 @@ _LEFT_OUT = {
 
 def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -> str:
     """Return the report as Markdown; `has_other_papers`: with the figures that others print."""
-    source = make_bare_source(report)
-    blocks = [*_head(source), *(block for make in _SECTIONS for block in make(source))]
-    further = [block for block in blocks if block.place == "further" and (
-        has_other_papers or not getattr(block, "name", "").endswith("-other-papers"))]  # fmt: skip
-    blocks = [block for block in blocks if block.place == "main" and (
-        getattr(block, "code", "") not in _OF_STUDIES)]  # fmt: skip
-    blocks += [Heading("Further analyses", 1), *further]
-    return let_go(render_text(Document(find_headline(source)[1], blocks)))
+    document = make_bare_document(report, has_other_papers=has_other_papers)
+    return let_go(render_text(document))
+
+
+def make_bare_document(report: Mapping[str, Any], *, has_other_papers: bool = False) -> Document:
+    source = _make_source(report)
+    blocks = [block for make in _SECTIONS for block in make(source)]
+    blocks = [block for block in blocks if getattr(block, "code", "") not in _OF_STUDIES]
+    if not has_other_papers:
+        # tables that show what others print
+        names = ((block, getattr(block, "name", "")) for block in blocks)
+        blocks = [block for block, name in names if not name.endswith("-other-papers")]
+    main = [*_head(source), *(block for block in blocks if block.place == "main")]
+    further = [block for block in blocks if block.place == "further"]
+    blocks = [*main, Heading("Further analyses", 1), *further]
+    return Document(find_headline(source)[1], blocks)
 
 
 def write_comparison(comparison: Mapping[str, Any]) -> str:
@@ -52,7 +60,7 @@ def write_comparison(comparison: Mapping[str, Any]) -> str:
     return let_go(render_text(make_comparison(comparison)))
 
 
-def make_bare_source(report: Mapping[str, Any]) -> Source:
+def _make_source(report: Mapping[str, Any]) -> Source:
     """Return what sections are made from, where there is a report and no study."""
     # a file of ratings says nothing of pages that were sent
     answers = report["data"]["annotations"] or report["data"]["ratings"]

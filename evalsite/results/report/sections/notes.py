@@ -196,13 +196,6 @@ def _write_day(moment: str) -> str:
 
 
 @NOTES.add
-def one_rater() -> str:
-    return (
-        "One rater: this says nothing about other raters, so systems are described and not tested."
-    )
-
-
-@NOTES.add
 def nested_raters() -> str:
     return (
         "Each rater rated one system only, so differences between raters and between systems "
