@@ -49,7 +49,7 @@ def _certify(options: Namespace) -> Result:
     from django.core.exceptions import ValidationError
 
     from evalsite.imports.models import Judge
-    from evalsite.results.judge_certificate import make_certificate, write_certificate
+    from evalsite.results.judges.certificate import make_certificate, write_certificate
     from evalsite.results.report.computation import compute_report
     from evalsite.studies.study_lookup import find_study
 
@@ -73,7 +73,7 @@ def _certify(options: Namespace) -> Result:
 def _check(options: Namespace) -> Result:
     with without_site():
         from evalsite.lib.clock import now
-        from evalsite.results.judge_certificate import audit, find_lapses, read_certificate
+        from evalsite.results.judges.certificate import audit, find_lapses, read_certificate
 
         try:
             certificate = read_certificate(options.certificate)

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from evalsite.command_line.main import run_command
 from evalsite.imports.models import Judge
 from evalsite.lib.clock import now
-from evalsite.results.judge_certificate import (
+from evalsite.results.judges.certificate import (
     HOLDS_FOR,
     FaultyCertificate,
     find_lapses,

@@ -46,7 +46,7 @@ READ = {
         "study-exclusions", "study-results", "setup-plan", "study-flag-limits",
         "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
-        "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
+        "results-judges", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
         "export-public", "export-instrument", "files-all", "report-file",
         "results-question", "results-question-table", "results-raters", "study-document",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from evalsite.analysis.judges import (
     find_length,
     find_rates,
     list_points,
+    plan_width,
     read_beside,
     turn_pairs,
 )
@@ -38,6 +40,8 @@ EPSILONS = (0.2, 0.15, 0.1)
 _TEXTS = ("item", "system", "system_1", "system_2", "criterion", "judge", "preferred", "order",
           "run", "prompt_version", "reason")  # fmt: skip
 _BOTH = ("both_good", "both_bad", "tie")
+# designs that a planner compares
+_PEOPLE, _INPUTS, _ANSWERS = (3, 5, 8, 10, 15, 20, 30), (20, 40, 60, 100, 150, 200, 300), (1, 3, 5)
 _LISTED = 200  # outputs on which judge and people differ most
 
 
@@ -74,10 +78,12 @@ def report_judges(
     criterion: Mapping[str, Any],
     labels: pd.DataFrame | None,
     words: pd.DataFrame | None,
+    model: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """Return for each judge with labels of this criterion what they are worth beside people.
 
-    `words`: item, system and the number of words of each output, if known.
+    `words`: item, system and the number of words of each output, if known. `model`: the facts of
+    the mixed model of people's answers.
     """
     if labels is None or not table.raters_known:
         return []
@@ -86,7 +92,9 @@ def report_judges(
     for (judge, version), labelled in rows.groupby(["judge", "prompt_version"], sort=True):
         part = _Part.make(table, criterion, labelled, words)
         if part is not None:
-            judges.append({"judge": str(judge), "prompt_version": str(version), **part.describe()})
+            judges.append(
+                {"judge": str(judge), "prompt_version": str(version), **part.describe(model)}
+            )
     return judges
 
 
@@ -164,7 +172,7 @@ class _Part:
             return None
         return cls(people, each, criterion, words)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, model: Mapping[str, Any]) -> dict[str, Any]:
         systems = {*self.people.filter(["system", "first", "second"]).to_numpy().ravel()}
         sides = [name for name in ("system", "first", "second") if name in self.each]
         known = self.each[sides].isin(systems).all(axis=1)
@@ -187,6 +195,7 @@ class _Part:
             "orders": self._describe_orders(),
             "runs": self._describe_runs(),
             "corrected": self._describe_corrected(corrected),
+            "planner": self._plan(corrected, model),
             "differences": list(self._list_differences()),
         }
 
@@ -342,6 +351,30 @@ class _Part:
             "people": result.people,
             "pairs": result.pairs,
         }
+
+    def _plan(self, result: Corrected, model: Mapping[str, Any]) -> list[list[float]]:
+        """Return half-widths of the 95% interval of a difference: people, inputs, answers to each
+        output, and the half-width without a judge and with as many labels as there are now."""
+        variances = model.get("variances")
+        if variances is None or result.reason or result.r is None or not result.further:
+            return []
+        of_input = variances.get("group:system", variances.get("input:system", 0.0))
+        residual = model["residual"] * (1 if self.compares else 2)
+        parts = 2 * variances.get("rater:system", 0.0), 2 * of_input, residual
+        return [
+            [
+                people, inputs, answers,
+                *(
+                    plan_width(
+                        people=people, inputs=inputs, answers_per_input=answers, others=others,
+                        variances=parts, r=result.r,
+                    )["half_width"]
+                    for others in (0, result.further)
+                ),
+            ]
+            for people, inputs, answers in product(_PEOPLE, _INPUTS, _ANSWERS)
+            if answers <= people
+        ]  # fmt: skip
 
     def _list_differences(self) -> Iterator[dict[str, Any]]:
         """Yield the outputs on which the judge and people differ, the furthest apart first."""
