@@ -161,7 +161,7 @@ def test_an_empty_page_says_what_a_file_looks_like(staff_client: Client, study: 
     page = staff_client.get(address("results-judges", study)).content.decode()
     template = staff_client.get(address("metrics-template", study))
 
-    assert "None yet." in page
+    assert "No judge or metric yet" in page
     assert address("metrics-template", study) in page
     lines = template.content.decode().splitlines()
     assert lines[:2] == ["item,system,metric,value", "item-001,baseline,,"]

@@ -21,7 +21,7 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.quality.frozen_plans import is_hidden
-from evalsite.results.document.blocks import Block, Document, isolate
+from evalsite.results.document.blocks import Document, isolate
 from evalsite.results.document.figures import write_number, write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.judges.certificate import list_missing, make_certificate, write_certificate
@@ -36,7 +36,6 @@ from evalsite.results.report.sections.judges import (
     list_judges,
     make_judge,
     read_agreement,
-    tabulate_agreement,
 )
 from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
 from evalsite.results.report.source import Source
@@ -57,7 +56,7 @@ _PURPOSES = (Upload.Purpose.JUDGES, Upload.Purpose.METRICS)
 def show_judges(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show judges and metrics beside people, and take their files.
 
-    While results are hidden, nothing tells systems apart: agreement alone is shown.
+    While results are hidden, only files are.
     """
     newest = open_results(study, request.user)
     can_edit = may_edit(request, study)
@@ -80,9 +79,9 @@ def show_judges(request: HttpRequest, study: Study) -> HttpResponseBase:
         "to": reverse("admin:upload-new", args=[study.pk]),
         "width": form,
     }
-    if newest.report is not None:
+    if newest.report is not None and not is_blind:
         source = make_source(study, newest.report, has_notes=False)
-        context |= _describe(study, source, form, is_blind=is_blind)
+        context |= _describe(study, source, form)
     response = TemplateResponse(request, "results/judges.html", context)
     return keep_watching(response, newest.job)
 
@@ -103,15 +102,12 @@ def _list_known(study: Study, newest: Newest) -> Iterable[dict[str, Any]]:
         }
 
 
-def _describe(study: Study, source: Source, form: "WidthForm", *, is_blind: bool) -> dict[str, Any]:
+def _describe(study: Study, source: Source, form: "WidthForm") -> dict[str, Any]:
     """Return the judges of the report as HTML, the headline, and the metrics."""
     judges = list_judges(source)
     shown = []
     for judge in judges:
-        blocks: list[Block] = list(make_judge(judge))[1:]
-        if is_blind:
-            blocks = [tabulate_agreement(judge)]
-        document = Document("", blocks)
+        document = Document("", list(make_judge(judge))[1:])
         shown.append(
             {
                 "name": isolate(judge.name),
@@ -119,14 +115,14 @@ def _describe(study: Study, source: Source, form: "WidthForm", *, is_blind: bool
                 "number": judge.number,
                 "body": render_html(document.keep("main")),
                 "further": render_html(document.keep("further"), is_folded=True),
-                "differences": [] if is_blind else _list_differences(study, judge),
-                "designs": [] if is_blind else _list_designs(judge, form),
+                "differences": _list_differences(study, judge),
+                "designs": _list_designs(judge, form),
             }
         )
-    metrics = [] if is_blind else [*make_metrics(source), *make_further_metrics(source)][1:]
+    metrics = [*make_metrics(source), *make_further_metrics(source)][1:]
     body = Document("", metrics)
     return {
-        "headline": _head(judges[0], is_blind=is_blind) if judges else "",
+        "headline": _head(judges[0]) if judges else "",
         "shown": shown,
         "metrics_body": render_html(body.keep("main")),
         "metrics_further": render_html(Document("", body.keep("further").blocks[1:])),
@@ -134,7 +130,7 @@ def _describe(study: Study, source: Source, form: "WidthForm", *, is_blind: bool
     }
 
 
-def _head(judge: JudgeOfReport, *, is_blind: bool) -> str:
+def _head(judge: JudgeOfReport) -> str:
     """Return how the first judge agrees with people, and whom it favours if that is clear."""
     criterion, stored = judge.parts[0]
     figures = read_agreement(judge, criterion, stored)
@@ -145,7 +141,7 @@ def _head(judge: JudgeOfReport, *, is_blind: bool) -> str:
     text = f"{name} agrees {write_value(beside)} with people"
     if people.value is not None:
         text += f", who agree {write_value(people)}"
-    favour = None if is_blind else find_favour(judge, criterion, stored)
+    favour = find_favour(judge, criterion, stored)
     if favour is not None:
         system, figure = favour
         text += f"; it favours {isolate(system)} by {write_number(figure.value, figure.unit)}"
