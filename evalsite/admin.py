@@ -332,9 +332,7 @@ def build_frame(
             for page in shown
             if find_place(page) == place
         ],
-        groups=list_groups(
-            study, edge, page=entry.name, key=captured.get("key") or request.GET.get("part", "")
-        )
+        groups=list_groups(study, edge, page=entry.name, key=captured.get("key", ""))
         if place == "Results"
         else [],
         setup=setup if is_draft and study.state == Study.State.DRAFT else None,

@@ -92,20 +92,15 @@ def _list_questions(
 def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str:
     """Return the address of a question's page; while results are hidden, of the form that reveals
     them."""
-    summary = reverse("admin:study-results", args=[study.pk])
     if is_hidden:
-        return f"{summary}#reveal"
-    try:
-        return reverse("admin:results-question", args=[study.pk, key])
-    except NoReverseMatch:
-        return f"{summary}?part={key}"
+        return f"{reverse('admin:study-results', args=[study.pk])}#reveal"
+    return reverse("admin:results-question", args=[study.pk, key])
 
 
 # pages of today, until those of these names are there
 _TODAY = {
     "results-comments": ("study-overview", ""),
     "results-items": ("study-disagreement", ""),
-    "results-raters": ("study-results", "?part=raters"),
     "results-design": ("study-design", ""),
 }
 

@@ -14,7 +14,7 @@ from evalsite.results.power.views import planner_views
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
 from evalsite.results.raters.views import show_raters  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import repeating_views
-from evalsite.results.report import downloads, views  # noqa: F401 (pages by themselves)
+from evalsite.results.report import downloads  # noqa: F401 (its pages)
 from evalsite.results.report.question_view import show_question  # noqa: F401 (a page by itself)
 from evalsite.results.report.summary_view import show_summary  # noqa: F401 (a page by itself)
 

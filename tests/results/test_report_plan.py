@@ -15,9 +15,7 @@ from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
 from evalsite.results.report.files import list_files, read_document, write_charts, write_page
-from evalsite.results.report.parts import show_part
 from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study, System
 from tests.support.factories import make_study, make_user
 from tests.support.repeated import rate
@@ -116,12 +114,3 @@ def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Repo
     assert "worded before the first answer" in latex
     assert "\\input{this}" not in latex
     assert "exclusion rule: “Left out: whoever needs" in sheet
-
-
-def test_a_flag_has_its_threshold_and_who_set_it(report: Report) -> None:
-    table = show_part(make_source(report.study, report), "raters").find_table("flags-of-people")
-
-    assert table is not None
-    lining = [row for row in table.rows if row[2] == "SD"]
-    assert lining
-    assert all(row[-1] == "this study" for row in lining)

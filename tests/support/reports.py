@@ -179,6 +179,7 @@ def keep_report(study: Study, *, everything: Any = None, **known: Any) -> Report
             "all": everything,
             "plan": {},
             "collection": {"done": 0, "target": 0},
+            "import_notes": [],
         },
     )
     write_charts(study, report)

@@ -23,6 +23,7 @@ from uuid import UUID
 from tests.support.keep import FixedBytes, PageText, fixed_site
 
 PAIRED = "pairwise"
+PAGES = {"summary": "study-results", "raters": "results-raters"}
 # English, Arabic and what LaTeX, Markdown, HTML or Excel would run
 NAMES = (
     "a_b & 100 % {$x^2$} #~--\\input{/etc/passwd}",
@@ -359,12 +360,14 @@ def keep_report(study: Any, folder: Path, client: Any) -> None:
     (folder / "report.json").write_text(
         json.dumps(report.content, indent=1, ensure_ascii=False, default=str)
     )
-    keys = ["", *(one["key"] for one in report.content["kept"]["criteria"])]
-    parts = [*keys, "together", "raters", "design"]
-    address = reverse("admin:study-results", args=[study.pk])
-    for part in parts:
-        page = client.get(f"{address}?part={part}").content.decode()
-        (folder / f"page-{part or 'summary'}.txt").write_text(PageText(page).text)
+    pages = {name: reverse(f"admin:{page}", args=[study.pk]) for name, page in PAGES.items()}
+    pages |= {
+        criterion.key: reverse("admin:results-question", args=[study.pk, criterion.key])
+        for criterion in study.config.criteria
+    }
+    for name, address in pages.items():
+        page = client.get(address).content.decode()
+        (folder / f"page-{name}.txt").write_text(PageText(page).text)
     for name, is_further in (("report", False), ("further", True)):
         page = write_page(study, report, is_further=is_further)
         (folder / f"{name}.html.txt").write_text(PageText(page).text)

@@ -48,7 +48,7 @@ from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.hidden_results import hide_systems
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sections.findings import find_headline
-from evalsite.results.report.study_facts import make_source
+from evalsite.results.report.study_facts import list_import_notes, make_source
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
@@ -349,6 +349,7 @@ def _analyse(
             **_describe_look(snapshot),
         },
         "version": study.version and study.version.number,
+        "import_notes": list(list_import_notes(study, snapshot.taken_at)),
         "software": evalsite.__version__,
     }
     return content | basis, digest

@@ -23,8 +23,9 @@ from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
 from evalsite.results.document.text import write_table_csv
 from evalsite.results.navigation import list_words
-from evalsite.results.report.computation import newest_analysis, newest_report
+from evalsite.results.report.computation import newest_report
 from evalsite.results.report.downloads import name_report_file, send_file
+from evalsite.results.report.newest import open_results
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
@@ -46,15 +47,16 @@ _SHOWN = 2  # comments
 def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
     """Show every figure of one question; of a free text what people wrote."""
     criterion = _find_criterion(study, key)
-    report, job = newest_report(study), newest_analysis(study)
+    newest = open_results(study, request.user)
+    report = newest.report
     words = list_words(study).filter(criterion=key)
     context: dict[str, Any] = {
         "asked": describe_asked(criterion),
         "is_text": criterion.scale.family == "text",
+        "newest": newest,
+        "is_live": newest.is_behind and not newest.has_few_answers,
         "report": report,
-        "job": job,
-        "is_computing": job is not None and job.is_open and not job.is_stale,
-        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "can_compute": has_role(request, study, Membership.Role.EDITOR),
         "comments": _list_comments(words),
         "comments_url": study_url("results-comments", study),
     }
@@ -65,7 +67,7 @@ def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseB
         source = make_source(study, report, is_everyone=is_everyone)
         context |= _describe(source, key)
     response = TemplateResponse(request, "results/question.html", context)
-    return keep_watching(response, job)
+    return keep_watching(response, newest.job)
 
 
 def _find_criterion(study: Study, key: str) -> Criterion:

@@ -1,5 +1,7 @@
 """What was evaluated and how the ratings came about: facts of a stored report and its study."""
 
+from datetime import datetime
+
 from django.db.models import Value
 
 import evalsite
@@ -57,7 +59,11 @@ def collect_facts(study: Study, report: Report) -> Facts:
         exclusions=_list_reasons(study, report),
         sharing=report.content.get("sharing", {}),
         changes=tuple(report.content.get("changes", ())),
-        import_notes=_list_import_notes(study, report),
+        import_notes=tuple(
+            report.content["import_notes"]
+            if "import_notes" in report.content
+            else list_import_notes(study, report.made_at)
+        ),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=found["methods_version"],
@@ -79,6 +85,8 @@ def _find_version(study: Study, report: Report) -> StudyVersion | None:
     """The version of the study when the report was made; the newest one for an older report."""
     number = report.content.get("version")
     if "version" not in report.content or study.version is None:
+        return study.version
+    if number == study.version.number:
         return study.version
     return study.versions.filter(number=number).first()
 
@@ -118,11 +126,11 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
     return tuple((str(reason), int(number)) for reason, number in given)
 
 
-def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
-    """List what researchers confirmed at the imports that the report has data of."""
+def list_import_notes(study: Study, moment: datetime) -> tuple[str, ...]:
+    """List what researchers confirmed at the imports until this moment."""
     kinds = (study.batches, study.ratings_files, study.metric_files)
     first, *further = (
-        files.filter(uploaded_at__lte=report.made_at)
+        files.filter(uploaded_at__lte=moment)
         .order_by()
         .values_list(Value(place), "uploaded_at", "file_name", "import_notes")
         for place, files in enumerate(kinds)

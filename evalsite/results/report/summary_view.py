@@ -41,7 +41,6 @@ from evalsite.results.report.sections.summary import (
 )
 from evalsite.results.report.source import Source, list_decisions
 from evalsite.results.report.study_facts import make_source
-from evalsite.results.report.views import show_results_part
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page
 
@@ -79,8 +78,6 @@ def show_summary(request: HttpRequest, study: Study) -> HttpResponseBase:
         "is_live": newest.is_behind and not newest.has_few_answers,
         "title": _head_empty(newest),
     }
-    if newest.report is not None and request.GET.get("part"):
-        return keep_watching(show_results_part(request, study, newest), newest.job)
     if newest.report is not None:
         is_everyone = request.GET.get("people") == "everyone"
         source = make_source(study, newest.report, is_everyone=is_everyone)
