@@ -20,12 +20,15 @@ def test_summary_and_criterion_are_accessible_and_a_closed_section_opens_by_keyb
     everything = make_content(criteria=[make_points(make_pair("a", "b", "not_enough"))])
     study = make_study(items=2, by=user)
     keep_report(study, criteria=[criterion], everything=everything)
-    summary = reverse("admin:study-results", args=[study.pk])
     question = reverse("admin:results-question", args=[study.pk, "fluency"])
-    raters = reverse("admin:results-raters", args=[study.pk])
+    addresses = [
+        reverse("admin:study-results", args=[study.pk]), question, f"{question}?people=everyone",
+        reverse("admin:results-raters", args=[study.pk]),
+        reverse("admin:results-design", args=[study.pk]),
+    ]  # fmt: skip
 
     faults = []
-    for address in (summary, question, f"{question}?people=everyone", raters):
+    for address in addresses:
         page.goto(f"{live_server}{address}")
         faults += find_faults_in_turn(page)
         if address == question:

@@ -124,8 +124,10 @@ def test_results_show_each_metric_beside_what_people_said(
         "tie_calibrated_accuracy",
     }  # fmt: skip
     assert "ceiling_of_metrics" in document.codes
-    page = staff_client.get(reverse("admin:results-question", args=[study.pk, "informativeness"]))
-    assert "chrF" in page.text
+    address = reverse("admin:results-question", args=[study.pk, "informativeness"])
+    page = staff_client.get(address).text
+    assert "metrics compared" in page
+    assert "chrF" in page
 
 
 @pytest.mark.slow

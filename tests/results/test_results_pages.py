@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -127,6 +128,19 @@ def test_results_are_computed_by_a_job_and_then_shown(
     assert all(score in after for score in ("50.0", "51.0", "52.0"))
     report = Report.objects.get()
     assert (report.folder / "charts" / "informativeness-systems.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_a_question_has_its_finding_tables_and_further_analyses_in_folds(
+    staff_client: Client, study: Study
+) -> None:
+    rate(study)
+    keep_report(study)
+
+    html = staff_client.get(page("results-question", study, "informativeness")).text
+
+    for words in ("Alpha is rated 1.50 times as high as beta", "105.0", "70.0 to 130.0", ".010",
+                  "items have unequal numbers of ratings"):  # fmt: skip
+        assert words in unescape(html).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize(("query", "value"), [("", "105.0"), ("?people=everyone", "88.0")])

@@ -23,7 +23,6 @@ from uuid import UUID
 from tests.support.keep import FixedBytes, PageText, fixed_site
 
 PAIRED = "pairwise"
-PAGES = {"summary": "study-results", "raters": "results-raters"}
 # English, Arabic and what LaTeX, Markdown, HTML or Excel would run
 NAMES = (
     "a_b & 100 % {$x^2$} #~--\\input{/etc/passwd}",
@@ -360,11 +359,12 @@ def keep_report(study: Any, folder: Path, client: Any) -> None:
     (folder / "report.json").write_text(
         json.dumps(report.content, indent=1, ensure_ascii=False, default=str)
     )
-    pages = {name: reverse(f"admin:{page}", args=[study.pk]) for name, page in PAGES.items()}
-    pages |= {
-        criterion.key: reverse("admin:results-question", args=[study.pk, criterion.key])
-        for criterion in study.config.criteria
+    questions = [criterion.key for criterion in study.config.criteria]
+    pages = {
+        name: reverse(f"admin:results-{name}", args=[study.pk]) for name in ("raters", "design")
     }
+    pages |= {key: reverse("admin:results-question", args=[study.pk, key]) for key in questions}
+    pages["summary"] = reverse("admin:study-results", args=[study.pk])
     for name, address in pages.items():
         page = client.get(address).content.decode()
         (folder / f"page-{name}.txt").write_text(PageText(page).text)

@@ -58,7 +58,6 @@ def show_hidden(
         "newest": newest,
         "report": report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
-        "is_live": newest.is_behind and not newest.has_few_answers,
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "edge": edge,
         "comments_url": find_page_url(study, "results-comments"),

@@ -48,7 +48,6 @@ def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
     flagged = set(work.flags)
     context: dict[str, Any] = {
         "newest": newest,
-        "is_live": newest.is_behind and not newest.has_few_answers,
         "report": report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
         "can_exclude": may_edit(request, study),
@@ -63,7 +62,7 @@ def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
     }
     higher: dict[str, float] = {}
     if report is not None:
-        source = make_source(study, report)
+        source = make_source(study, report, has_notes=False)
         higher = list_rates_higher(source)
         table = tabulate_agreements(
             source, lambda key: find_question_url(study, key, is_hidden=is_blind)

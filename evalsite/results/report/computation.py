@@ -19,6 +19,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 import evalsite
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
@@ -39,7 +40,7 @@ from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
-from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
+from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -48,7 +49,7 @@ from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.hidden_results import hide_systems
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sections.findings import find_headline
-from evalsite.results.report.study_facts import list_import_notes, make_source
+from evalsite.results.report.study_facts import make_source
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
@@ -300,28 +301,25 @@ def find_current(study: Study) -> Report | None:
     return _find_report(study, take_fingerprint(study))
 
 
-def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
-    """Return the plan as names and words, without the planned size, which no bundle carries."""
-    plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
-    return plan_in_words(plan, criteria=len(study.config.criteria))
-
-
 def _analyse(
     snapshot: Snapshot, progress: Any, *, outputs: Path | None
 ) -> tuple[dict[str, Any], str]:
     """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
     from evalsite.analysis.plan import Plan  # noqa: PLC0415
-    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.report import Settings, make_reports  # noqa: PLC0415 (no numpy in web)
 
     study, plan = snapshot.study, snapshot.plan
     with snapshot.paths["ratings"].open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
-    content = make_reports(
-        snapshot.paths,
+    settings = Settings(
         instrument=describe_instrument(study),
         seed=seed_of(study),
         plan=Plan.read(plan),
-        thresholds=plan["thresholds"],
+        limits=make_thresholds(plan["thresholds"]),
+    )
+    content = make_reports(
+        snapshot.paths,
+        settings,
         progress=progress or (lambda done, total: None),
         keep_outputs=None
         if outputs is None
@@ -349,7 +347,6 @@ def _analyse(
             **_describe_look(snapshot),
         },
         "version": study.version and study.version.number,
-        "import_notes": list(list_import_notes(study, snapshot.taken_at)),
         "software": evalsite.__version__,
     }
     return content | basis, digest
@@ -403,7 +400,7 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
 
     Nothing is added where the closed form doesn't describe these ratings.
     """
-    from evalsite.analysis.gate import plan_gate  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.gate import GateDesign, plan_gate  # noqa: PLC0415 (numpy stays out of web)
 
     compares = find_family(criterion).compares
     model = criterion["model"] or {}
@@ -422,9 +419,10 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
         if by_input not in variances and each > 1:
             continue
         plan = plan_gate(
-            people=people, inputs=inputs, level=test["level"],
-            margin=log(test["margin"]) if test["is_log"] else test["margin"],
-            answers_per_input=None if each == people else each,
+            GateDesign(
+                people=people, inputs=inputs, answers_per_input=None if each == people else each
+            ),
+            margin=log(test["margin"]) if test["is_log"] else test["margin"], level=test["level"],
             variances=(
                 2 * variances["rater:system"], 2 * variances.get(by_input, 0.0),
                 (1 if compares else 2) * model["residual"],

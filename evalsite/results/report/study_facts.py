@@ -1,7 +1,5 @@
 """What was evaluated and how the ratings came about: facts of a stored report and its study."""
 
-from datetime import datetime
-
 from django.db.models import Value
 
 import evalsite
@@ -17,9 +15,12 @@ from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
 
 
-def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> Source:
+def make_source(
+    study: Study, report: Report, *, is_everyone: bool = False, has_notes: bool = True
+) -> Source:
+    """Return what sections are made from. `has_notes`: with those of imports, which few print."""
     return Source(
-        facts=collect_facts(study, report),
+        facts=collect_facts(study, report, has_notes=has_notes),
         content=report.content,
         is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
         is_everyone=is_everyone and report.content["all"] is not None,
@@ -27,7 +28,7 @@ def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> S
     )
 
 
-def collect_facts(study: Study, report: Report) -> Facts:
+def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Facts:
     """Collect what the report holds, and what its version of the study says."""
     version, found = _find_version(study, report), report.content["kept"]
     if version is None or version == study.version:
@@ -59,11 +60,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         exclusions=_list_reasons(study, report),
         sharing=report.content.get("sharing", {}),
         changes=tuple(report.content.get("changes", ())),
-        import_notes=tuple(
-            report.content["import_notes"]
-            if "import_notes" in report.content
-            else list_import_notes(study, report.made_at)
-        ),
+        import_notes=_list_import_notes(study, report) if has_notes else (),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=found["methods_version"],
@@ -85,8 +82,6 @@ def _find_version(study: Study, report: Report) -> StudyVersion | None:
     """The version of the study when the report was made; the newest one for an older report."""
     number = report.content.get("version")
     if "version" not in report.content or study.version is None:
-        return study.version
-    if number == study.version.number:
         return study.version
     return study.versions.filter(number=number).first()
 
@@ -126,11 +121,11 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
     return tuple((str(reason), int(number)) for reason, number in given)
 
 
-def list_import_notes(study: Study, moment: datetime) -> tuple[str, ...]:
-    """List what researchers confirmed at the imports until this moment."""
+def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
+    """List what researchers confirmed at the imports that the report has data of."""
     kinds = (study.batches, study.ratings_files, study.metric_files)
     first, *further = (
-        files.filter(uploaded_at__lte=moment)
+        files.filter(uploaded_at__lte=report.made_at)
         .order_by()
         .values_list(Value(place), "uploaded_at", "file_name", "import_notes")
         for place, files in enumerate(kinds)

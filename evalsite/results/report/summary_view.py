@@ -74,13 +74,11 @@ def show_summary(request: HttpRequest, study: Study) -> HttpResponseBase:
         "newest": newest,
         "report": newest.report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
-        # results are on their way
-        "is_live": newest.is_behind and not newest.has_few_answers,
         "title": _head_empty(newest),
     }
     if newest.report is not None:
         is_everyone = request.GET.get("people") == "everyone"
-        source = make_source(study, newest.report, is_everyone=is_everyone)
+        source = make_source(study, newest.report, is_everyone=is_everyone, has_notes=False)
         context |= describe_summary(study, source, newest)
     response = TemplateResponse(request, "results/summary.html", context)
     return keep_watching(response, newest.job)

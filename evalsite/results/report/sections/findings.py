@@ -368,8 +368,9 @@ def describe_pair(pair: Pair) -> str:
         return f"{names}: no clear difference, {_size_pair(pair)} ({say_tested(pair)})"
     first, second = (isolate(name) for name in find_higher(pair))
     ahead, amount = say_ahead(criterion), write_amount(figure, criterion)
+    tested = say_tested(pair, is_size=True)
     if criterion.family.compares:
-        return f"{first} is preferred to {second} by {amount} ({say_tested(pair)})"
+        return f"{first} is preferred to {second} by {amount} ({tested})"
     if figure.unit == "ratio":
         # as the figure stands, whichever is better
         return (
@@ -377,7 +378,7 @@ def describe_pair(pair: Pair) -> str:
             f"({say_tested(pair)})"
         )
     verb, _, than = ahead.partition(" ")
-    return f"{first} is {verb} {amount} {than} {second} ({say_tested(pair)})"
+    return f"{first} is {verb} {amount} {than} {second} ({tested})"
 
 
 def _size_pair(pair: Pair) -> str:
