@@ -106,7 +106,6 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
 _TODAY = {
     "results-comments": ("study-overview", ""),
     "results-items": ("study-disagreement", ""),
-    "results-design": ("study-design", ""),
 }
 
 

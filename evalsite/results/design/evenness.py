@@ -126,6 +126,23 @@ def spread_of(counts: Sequence[int]) -> Spread:
     return Spread(of=len(counts), fewest=min(counts), median=median(counts), most=max(counts))
 
 
+def count_by_system(study: Study) -> tuple[Counter[int], Counter[int]]:
+    """Count the places and the answers of each system, of items that show one output."""
+    planned, achieved = (
+        Counter(
+            dict(
+                rows.filter(study=study, item__kind=Item.Kind.MAIN)
+                .order_by()
+                .values("item__outputs__system")
+                .annotate(n=Count("pk"))
+                .values_list("item__outputs__system", "n")
+            )
+        )
+        for rows in (Slot.objects.all(), Annotation.objects.counted())
+    )
+    return planned, achieved
+
+
 # --- systems over places -----------------------------------------------------------------------
 
 

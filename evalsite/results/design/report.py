@@ -10,6 +10,7 @@ from evalsite.results.design.evenness import (
     PerItem,
     Places,
     Spread,
+    count_by_system,
     count_group_places,
     count_meetings,
     count_per_item,
@@ -27,6 +28,7 @@ from evalsite.studies.models import Study, System
 from evalsite.studies.summary_lines import count_of
 
 _SIDES = ("left", "right")
+BY_ITEM, BY_SYSTEM = "Items by their answers", "Answers per system"
 # with more group sizes than this, the largest are shown
 _MOST_SIZES = 4
 
@@ -140,6 +142,7 @@ def report_design(
     parts: list[Callable[[], None]] = [
         partial(_add_replay, report, study, first_names),
         partial(_add_items, report, items),
+        partial(_add_systems, report, study, systems, sizes),
         partial(_add_people, report, study),
         *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
         partial(_add_group_places, report, study, systems, sizes, sorted(items.groups)),
@@ -175,7 +178,7 @@ def _add_items(report: Report, items: PerItem) -> None:
     report.answers = sum(number * items for number, items in achieved.items())
     report.tables.append(
         Table(
-            caption="Items by their answers",
+            caption=BY_ITEM,
             head="Answers",
             columns=[str(number) for number in numbers],
             rows=[
@@ -201,6 +204,26 @@ def _describe_range(items: dict[int, int]) -> str:
     if len(items) <= 1:
         return f"every item has {count_of(next(iter(items), 0), 'answer')}"
     return f"items have {min(items):,} to {count_of(max(items), 'answer')}"
+
+
+def _add_systems(report: Report, study: Study, systems: dict[int, str], sizes: list[int]) -> None:
+    """Places and answers of each system, where items show one output each."""
+    if len(systems) < 2 or sizes != [1]:
+        return
+    planned, achieved = count_by_system(study)
+    counts = [achieved[pk] for pk in systems]
+    report.tables.append(
+        Table(
+            caption=BY_SYSTEM,
+            head="System",
+            columns=["answers"],
+            rows=[
+                Row(name=name, planned=[planned[pk]], achieved=[achieved[pk]])
+                for pk, name in systems.items()
+            ],
+            words=f"Largest difference between two systems: {difference_of(counts):,}.",
+        )
+    )
 
 
 def _add_people(report: Report, study: Study) -> None:

@@ -16,10 +16,10 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.counts import count_together
 from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_results
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
+from evalsite.results.design.precision import find_projection, write_expected
 from evalsite.results.document.figures import write_figure
 from evalsite.results.models import Report
 from evalsite.results.people.flags import list_raised
-from evalsite.results.power.own_study import find_projection, write_expected
 from evalsite.results.progress import count_edge
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.source import Criterion

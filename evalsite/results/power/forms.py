@@ -279,6 +279,28 @@ class PlannerForm(forms.Form):
         return next((one for one in self.criteria if one.key == key), None)
 
 
+class DesignForm(forms.Form):
+    """The design of a finished plan that is kept, by its number; cleaned to its row."""
+
+    design = forms.IntegerField(
+        min_value=0,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value"),
+            "This plan has no such design. Choose one of its rows.",
+        ),
+    )
+
+    def __init__(self, *args: Any, rows: list[dict[str, Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.rows = rows
+
+    def clean_design(self) -> dict[str, Any]:
+        number: int = self.cleaned_data["design"]
+        if number >= len(self.rows):
+            raise ValidationError("This plan has no such design. Choose one of its rows.")
+        return self.rows[number]
+
+
 def list_criteria(study: Study) -> list[Criterion]:
     """Return the criteria that can be planned."""
     return [one for one in study.config.criteria if get_family(one.family).planner]

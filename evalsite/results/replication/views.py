@@ -41,7 +41,7 @@ from evalsite.results.replication.tables import (
 )
 from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.summary_lines import name_of_file
 
 
@@ -70,6 +70,7 @@ class OriginalForm(forms.Form):
         field.queryset = list_originals(study, user)
 
 
+@study_page("results/repeat/", name="study-repeat", within="results-design", is_revealing=True)
 @require_safe
 def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the study that this one repeats, and the newest comparison of the two."""
@@ -137,6 +138,12 @@ def _show_part(found: dict[str, Any], key: str) -> dict[str, Any]:
     }
 
 
+@study_page(
+    "results/repeat/choose/",
+    name="study-repeat-choose",
+    role=Membership.Role.EDITOR,
+    within="results-design",
+)
 @require_POST
 def choose_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save which study this one repeats, and start comparing the two."""
@@ -170,6 +177,9 @@ def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:
     return job
 
 
+@study_page(
+    "results/repeat/<uuid:job_id>/<slug:name>.csv", name="study-repeat-table", is_revealing=True
+)
 @require_safe
 def send_repeat_table(
     request: HttpRequest, study: Study, job_id: UUID, name: str
@@ -186,6 +196,9 @@ def send_repeat_table(
     return response
 
 
+@study_page(
+    "results/repeat/<uuid:job_id>/comparison.json", name="study-repeat-report", is_revealing=True
+)
 @require_safe
 def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
     """Send all figures of the comparison, with every digit."""
@@ -193,35 +206,3 @@ def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpRespons
     response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{name_of_file(study, "repeat.json")}"'
     return response
-
-
-repeating_views = [
-    StudyView(
-        path="results/repeat/",
-        name="study-repeat",
-        view=show_repeat,
-        is_revealing=True,
-        place="Results",
-        tab="Replication",
-        order=76,
-    ),
-    StudyView(
-        path="results/repeat/choose/",
-        name="study-repeat-choose",
-        view=choose_repeat,
-        role=Membership.Role.EDITOR,
-        within="Replication",
-    ),
-    StudyView(
-        path="results/repeat/<uuid:job_id>/comparison.json",
-        name="study-repeat-report",
-        view=send_repeat,
-        is_revealing=True,
-    ),
-    StudyView(
-        path="results/repeat/<uuid:job_id>/<slug:name>.csv",
-        name="study-repeat-table",
-        view=send_repeat_table,
-        is_revealing=True,
-    ),
-]

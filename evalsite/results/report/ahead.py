@@ -211,6 +211,8 @@ class _Projection:
         if not merged:
             self._add_more(found, reached)
         self._add_inputs(found)
+        if self.work.study.has_ended:
+            self._add_next(found, has_more_answers=not merged)
         return found | {"why": "merged" if merged else ""}
 
     def _add_more(self, found: dict[str, Any], reached: float | None) -> None:
@@ -237,6 +239,16 @@ class _Projection:
         self._add(
             found, Option(key="inputs", answers=self.planned + answers, sets=sets, count=count)
         )
+
+    def _add_next(self, found: dict[str, Any], *, has_more_answers: bool) -> None:
+        """Add larger designs for a next study, whose people are taken to be like these."""
+        work = self.work
+        designs = {"twice_inputs": work.deal_inputs(len(work.groups))}
+        if has_more_answers:
+            designs["twice_answers"] = list(work.deal(work.order * work.study.k, "more"))
+        for key, answers in designs.items():
+            sets = ceil(len(answers) / work.size)
+            self._add(found, Option(key=key, answers=self.planned + answers, sets=sets))
 
     def _more(self, key: str, sets: int) -> Option:
         answers = self.planned + self.work.deal_sets(sets)

@@ -39,6 +39,7 @@ from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
+from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -134,7 +135,8 @@ def run_analysis(job: Job) -> dict[str, Any]:
         report = report_on(snapshot, progress=partial(report_progress, job))
         instrument, target = describe_instrument(study), snapshot.target
         ahead = project(snapshot.study, report, snapshot.paths, instrument, target=target)
-    return {"report": str(report.pk), "ahead": ahead}
+    design = report_design(study).as_dict()
+    return {"report": str(report.pk), "ahead": ahead, "design": design}
 
 
 # --- what a report is computed from ---------------------------------------------------------
