@@ -25,10 +25,10 @@ pytestmark = pytest.mark.django_db
 def test_form_sent_after_the_session_ended_leads_back_to_its_page(client, jane):
     study = make_study(by=jane)
     people = reverse("admin:study-people", args=[study.pk])
-    act = reverse("admin:study-people-act", args=[study.pk])
+    act = reverse("admin:people-note", args=[study.pk])
 
     refused = client.post(
-        act, {"do": "note"}, headers={"referer": f"http://testserver{people}?show="}
+        act, {"text": "Hm"}, headers={"referer": f"http://testserver{people}?show="}
     )
     asked = client.get(refused.url, follow=True)
     elsewhere = client.post(act, headers={"referer": "http://evil.example/"})

@@ -24,8 +24,9 @@ pytestmark = pytest.mark.django_db
 
 
 def stop(client: Client, person: Person, **sent: Any) -> Any:
-    address = reverse("admin:person-stop", args=[person.me.study_id, person.me.pseudonym])
-    return client.post(address, {"kind": "ours", "reason": "Cut off", "message": "", **sent})
+    address = reverse("admin:people-stop", args=[person.me.study_id])
+    words = {"kind": "ours", "reason": "Cut off", "message": ""}
+    return client.post(address, {"p": person.me.pseudonym, **words, **sent})
 
 
 def due(study: Study) -> list[PaySet]:

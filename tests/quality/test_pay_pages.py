@@ -22,6 +22,11 @@ from tests.support.rounds import Person
 pytestmark = pytest.mark.django_db
 
 
+def foresee(client: Client, study: Study, **asked: Any) -> Any:
+    """What the page says that would be decided; it can be reloaded."""
+    return client.get(reverse("admin:pay-decide", args=[study.pk]), asked, follow=True)
+
+
 def decide(client: Client, study: Study, **sent: Any) -> Any:
     return client.post(reverse("admin:pay-decide", args=[study.pk]), sent, follow=True)
 
@@ -37,18 +42,15 @@ def test_a_decision_is_shown_before_it_is_made(staff_client):
     study = recruitment.study
     good, bad = ids(study)
 
-    shown = decide(staff_client, study, do="approve-passed")
-    # the page that says what would be decided can be reloaded
-    shown = staff_client.get(shown.redirect_chain[-1][0])
+    shown = foresee(staff_client, study, do="approve-passed")
     assert [row.pay_set.item_set.pk for row in shown.context["sets"]] == [good]
     assert not Approval.objects.exists()
     for _ in range(2):
-        decide(staff_client, study, do="approve", set=good, confirmed="yes")
-    asked = decide(staff_client, study, do="reject", set=bad)
-    assert asked.status_code == 200
-    refused = decide(staff_client, study, do="reject", set=bad, confirmed="yes", reason="checks")
+        decide(staff_client, study, do="approve", set=good)
+    assert foresee(staff_client, study, do="reject", set=bad).status_code == 200
+    refused = decide(staff_client, study, do="reject", set=bad, reason="checks")
     assert refused.status_code == 422
-    sent = {"do": "reject", "set": bad, "confirmed": "yes", "reason": "checks", "message": LONG}
+    sent = {"do": "reject", "set": bad, "reason": "checks", "message": LONG}
     decide(staff_client, study, **sent)
 
     states = dict(Approval.objects.values_list("item_set", "state"))
@@ -67,11 +69,11 @@ def test_what_was_marked_as_paid_by_mistake_is_to_be_paid_again(staff_client):
     mark_paid(study=study, set_ids=[pk], bonus_ids=[pk], by=make_user())
     assert not {"approve", "bonus"} & set(files_of(recruitment))
 
-    shown = decide(staff_client, study, do="unmark", set=pk)
+    shown = foresee(staff_client, study, do="unmark", set=pk)
     assert Approval.objects.get().state == "paid"
     # sent twice, it is taken back once
     for _ in range(2):
-        decide(staff_client, study, do="unmark", set=pk, confirmed="yes")
+        decide(staff_client, study, do="unmark", set=pk)
 
     assert [row.pay_set.item_set.pk for row in shown.context["sets"]] == [pk]
     approval = Approval.objects.get()
@@ -93,8 +95,8 @@ def test_a_bonus_that_no_text_names_is_marked_with_its_set(staff_client, key, is
     approve_sets(study=study, set_ids=[pk], by=make_user())
     add_bonus(study=study, set_ids=[pk], amount=Decimal(1), by=make_user())
 
-    shown = decide(staff_client, study, do="mark", set=pk)
-    decide(staff_client, study, do="mark", set=pk, confirmed="yes")
+    shown = foresee(staff_client, study, do="mark", set=pk)
+    decide(staff_client, study, do="mark", set=pk)
 
     assert shown.context["amount"] == ("£3.10" if is_by_hand else "£2.10")
     approval = Approval.objects.get()
@@ -137,9 +139,7 @@ def test_only_decisions_that_fit_the_listed_sets_are_offered(staff_client):
     page = reverse("admin:study-person", args=[study.pk, person.me.pseudonym])
     waiting = [staff_client.get(one).context for one in (address, page)]
 
-    passed = staff_client.post(
-        reverse("admin:pay-decide", args=[study.pk]), {"do": "approve-passed"}, follow=True
-    )
+    passed = foresee(staff_client, study, do="approve-passed")
     approve_sets(study=study, set_ids=ids(study), by=make_user())
     approved = [staff_client.get(one).context for one in (address, page)]
 

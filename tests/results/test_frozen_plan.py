@@ -284,16 +284,12 @@ def test_an_exclusion_rests_on_a_planned_rule_or_is_a_deviation(staff_client):
     rule = study.exclusion_rules.get()
     address = url("study-exclude", study)
 
-    page = staff_client.get(address, {"participant": lazy.pseudonym}).text
-    none = staff_client.post(address, {"participant": lazy.pseudonym, "reason": "One score"})
-    staff_client.post(
-        address, {"participant": lazy.pseudonym, "reason": "One score", "basis": rule.pk}
-    )
-    staff_client.post(
-        address, {"participant": other.pseudonym, "reason": "Came twice", "basis": "other"}
-    )
+    page = staff_client.get(address, {"p": lazy.pseudonym}).text
+    none = staff_client.post(address, {"p": lazy.pseudonym, "reason": "One score"})
+    staff_client.post(address, {"p": lazy.pseudonym, "reason": "One score", "basis": rule.pk})
+    staff_client.post(address, {"p": other.pseudonym, "reason": "Came twice", "basis": "other"})
     exclusion = Exclusion.objects.get(participant=other)
-    staff_client.post(f"{url('study-exclusions', study)}{exclusion.pk}/take-back/")
+    staff_client.post(url("exclusions-take-back", study), {"exclusion": exclusion.pk})
 
     assert "one point in over 80% of at least 2 answers" in page
     assert none.status_code == 422

@@ -25,6 +25,7 @@ from evalsite.lib.clock import now
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import PlanEvent
 from evalsite.results.models import Report
+from evalsite.results.report.downloads import FILES as REPORT_FILES
 from evalsite.results.report.files import read_document
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.studies.models import Study
@@ -60,7 +61,7 @@ def make() -> Study:
     for item, name in zip(study.items.main(), SCORES, strict=True):
         item.key = f"dialogue 1-{name}"
         item.save()
-    people = [add_person(study) for _ in range(3)]
+    people = [add_person(study, note="Hm.") for _ in range(3)]
     exclude(study=study, participants=people[:1], reason="Came twice", by=make_user())
     keep_report(study, systems=tuple(SCORES)[:2])
     run_job(start_export(study, Choice(file="ratings"), by=make_user()))
@@ -74,8 +75,8 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
     known: dict[str, list[Any]] = {
         "report_id": [Report.objects.get().pk],
         "part": ["informativeness", "raters"],
-        "name": ["informativeness-systems", "systems"],
-        "kind": ["svg"],
+        "name": [*REPORT_FILES, "appendix", "ethics", "informativeness-systems", "systems"],
+        "kind": ["html", "tex", "py"],
         "pseudonym": list(study.participants.values_list("pseudonym", flat=True)),
         "file": list(FILES),
         "item_id": [item.pk for item in study.items.main()[:1]],
@@ -95,6 +96,21 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
     if not sent:
         for answer in study.annotations.all()[:2]:
             yield f"{url('study-exclude', study)}?annotation={answer.key}", {}
+        for query in list_queries(study):
+            for name in ("results-comments", "results-items"):
+                yield f"{url(name, study)}?{query}", {}
+            if query.startswith("order"):  # words that are looked for stand in links
+                item = study.items.main()[0]
+                yield f"{reverse('admin:results-item', args=[study.pk, item.pk])}?{query}", {}
+
+
+def list_queries(study: Study) -> Iterator[str]:
+    """What can be asked of the pages of comments and items, and what can't while hidden."""
+    for order in ("difference", "-difference", "item", "comments", "person", "time"):
+        yield f"order={order}&people=everyone"
+    for system in study.systems.all():
+        yield f"answer=s{system.pk}&people=everyone"
+        yield f"q={system.name}"
 
 
 def read_all(client: Client, study: Study, *, sent: bool) -> Iterator[tuple[str, tuple[int, str]]]:
@@ -135,10 +151,8 @@ def test_no_page_and_no_file_names_a_system_beside_ratings(study):
 
 
 def test_asking_for_results_leads_to_the_form_which_only_owners_have(study, staff_client):
-    report = Report.objects.get()
-
     asked = [
-        staff_client.get(f"/admin/studies/{study.pk}/results/{report.pk}/report.html"),
+        staff_client.get(f"/admin/studies/{study.pk}/files/report/report.html"),
         staff_client.post(f"{url('study-export', study)}ratings_simple.csv"),
     ]
     page = staff_client.get(url("study-results", study)).text

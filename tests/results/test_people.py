@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.quality.models import PeopleFigures
 from evalsite.studies.models import Study
 from tests.support.factories import (
     answer_item,
@@ -114,10 +115,41 @@ def test_list_of_many_people_takes_the_queries_of_a_few(
     finish_set(make_participant(study), "AAAA-0001")
     with django_assert_max_num_queries(14) as few:
         staff_client.get(url(study))
-    for number in range(60):
+    for number in range(205):
         finish_set(make_participant(study), f"BBBB-{number:04}")
 
     with django_assert_max_num_queries(len(few.captured_queries)):
         page = staff_client.get(url(study))
 
-    assert len(page.context["people"]) == 50
+    assert len(page.context["people"]) == 200
+    assert len(staff_client.get(url(study), {"page": 2}).context["people"]) == 6
+
+
+def test_list_is_sorted_by_a_figure_and_people_without_it_are_last(staff_client):
+    study = make_study(items=1)
+    first, second, third = (make_participant(study) for _ in range(3))
+    figures = {first: {"seconds": 30, "answers": 4}, second: {"seconds": 10, "answers": 9}}
+    PeopleFigures.objects.create(
+        study=study,
+        measured_at=now(),
+        seconds=0,
+        people={me.pk: {"pseudonym": me.pseudonym, **row} for me, row in figures.items()},
+    )
+
+    listed = {
+        sort: [
+            person.participant
+            for person in staff_client.get(url(study), {"sort": sort}).context["people"]
+        ]
+        for sort in ("", "seconds", "-seconds", "-answers", "nothing")
+    }
+
+    assert listed == {
+        "": [third, second, first],
+        "seconds": [second, first, third],
+        "-seconds": [first, second, third],
+        "-answers": [second, first, third],
+        "nothing": [third, second, first],
+    }
+    page = staff_client.get(url(study), {"sort": "-seconds"}).text
+    assert 'aria-sort="descending"><a href="?sort=seconds#everyone">Median' in page

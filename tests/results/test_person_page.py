@@ -9,6 +9,7 @@ from evalsite.imports.demo import import_example
 from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
+from evalsite.quality.models import PeopleFigures
 from evalsite.results.people.answers import Given
 from evalsite.studies.models import Item, Study, System
 from tests.support.checks import do_sets, make_checked, make_repeated
@@ -51,7 +52,9 @@ def test_row_tells_item_scores_seconds_active_seconds_and_status(staff_client, s
 
     assert given.lines == [("baseline", "50"), ("neural", "51"), ("template", "52")]
     assert (given.seconds, given.active_seconds) == (12.5, 8.25)
-    assert all(words in html for words in (item.key, "baseline", "12.5", "8.3", "counted"))
+    assert all(words in html for words in (item.key, "baseline", "12.5 s", "8.3 s", "Counted"))
+    assert given.texts[0][0] == "baseline"
+    assert given.texts[0][1] in html
     assert str(annotation.participant.receipt) in html
 
 
@@ -180,34 +183,62 @@ def test_pay_and_finished_sets_stand_among_the_facts(staff_client):
     me = make_participant(study)
     ItemSet.objects.create(study=study, participant=me, number=1, code="A", finished_at=now())
 
-    facts = dict(staff_client.get(url(me)).context["facts_of_person"])
+    page = staff_client.get(url(me))
 
-    assert facts["Finished sets"].startswith("1: A, ")
-    assert facts["Pay"] == "£1.75"
+    [row] = page.context["sets"]
+    assert (row["number"], row["label"], row["amount"]) == (1, "Waiting", "£1.75")
+    assert page.context["pay_acts"] == ["approve", "reject"]
+    assert '<span class="mono">A</span>' in page.text
 
 
-def test_flags_and_figures_of_the_newest_report_stand_on_both_pages(staff_client, study):
+def test_page_has_the_flags_of_the_newest_report(staff_client, study):
     me = make_participant(study, pseudonym="p-one")  # the rater of the made-up report
     keep_report(study)
 
-    person = staff_client.get(url(me)).text
-    people = staff_client.get(reverse("admin:study-people", args=[study.pk])).text
+    page = staff_client.get(url(me))
 
-    assert all(
-        words in person
-        for words in ("Median seconds", "21.0", "<li>Often takes too little time to read</li>")
+    assert page.context["signs"] == [("Often takes too little time to read", "")]
+    assert "Often takes too little time to read. <" in page.text
+
+
+def test_everything_that_a_person_wrote_is_listed_with_its_answer(staff_client, study):
+    me, other = make_annotator(study), make_annotator(study)
+    first, second = study.items.main()
+    annotate(study, me, first)
+    Annotation.objects.update(note="Odd <b>words</b>")
+    annotate(study, me, second)
+    annotate(study, other, first, note="Someone else’s")
+
+    page = staff_client.get(url(me))
+
+    [given] = page.context["wrote"]
+    assert (given.item_name, given.annotation.note) == (first.key, "Odd <b>words</b>")
+    wrote = page.text.split('id="wrote"')[1]
+    assert "Odd &lt;b&gt;words&lt;/b&gt;" in wrote
+    assert "<bdi>neural</bdi>: <bdi>51</bdi>" in wrote
+    assert "Someone else" not in page.text
+
+
+def test_flagged_people_are_neighbours_and_the_rest_follow(staff_client, study):
+    calm, slow, fast = (make_annotator(study) for _ in range(3))
+    measures = {
+        calm: {"attention": 2},
+        slow: {"attention": 2, "failed_attention": 1},
+        fast: {"attention": 2, "failed_attention": 1, "answers": 5, "top_share": 1,
+               "uses": [(5, 5, 0.1)]},
+    }  # fmt: skip
+    PeopleFigures.objects.create(
+        study=study,
+        measured_at=now(),
+        seconds=0,
+        people={me.pk: {"pseudonym": me.pseudonym, **row} for me, row in measures.items()},
     )
-    assert "<li>Often takes too little time to read: " in people
-    assert "?part=raters" in people
 
+    places = [staff_client.get(url(me)).context["neighbours"] for me in (fast, slow, calm)]
 
-def test_active_time_of_people_is_the_median_of_their_items(staff_client, study):
-    me = make_annotator(study)
-    for item, active_ms in zip(study.items.main(), (2_000, 5_000), strict=True):
-        annotate(study, me, item, active_ms=active_ms)
-    annotate(study, me, study.items.practice().first(), status="control", active_ms=90_000)
-
-    assert staff_client.get(url(me)).context["person"].active_seconds == 3.5
+    assert [place["number"] for place in places] == [1, 2, 0]
+    assert [place["next"] for place in places] == [[slow.pseudonym], [calm.pseudonym], []]
+    assert [place["previous"] for place in places] == [[], [fast.pseudonym], [slow.pseudonym]]
 
 
 def test_page_of_many_answers_takes_the_queries_of_a_few(

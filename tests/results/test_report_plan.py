@@ -16,8 +16,8 @@ from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
 from evalsite.results.report.files import list_files, read_document, write_charts, write_page
+from evalsite.results.report.sections.notes import NOTES
 from evalsite.results.report.sections.people import make_people
-from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study, System
 from tests.support.factories import make_study, make_user
@@ -96,7 +96,7 @@ def test_few_clusters_are_called_what_the_import_calls_them(answers, noun):
 
     assert few["facts"].get("noun") == noun
     assert other == warnings[1]
-    assert write_sentence(few).count(noun or "clusters") == 2
+    assert NOTES.write(few).count(noun or "clusters") == 2
 
 
 def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Report) -> None:

@@ -2,11 +2,9 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable
 from html import unescape
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -27,8 +25,7 @@ from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched
 from tests.support.exports import annotate, main_items
-from tests.support.factories import answer_item, launch, make_annotator, make_user
-from tests.support.factories import make_study as build_study
+from tests.support.factories import answer_item, launch, make_annotator
 from tests.support.reports import keep_report, make_content
 
 
@@ -77,23 +74,6 @@ def test_report_without_a_counted_rating_is_shown_too(staff_client: Client, stud
     assert staff_client.get(page("study-results", study)).status_code == 200
 
 
-def test_report_of_another_study_is_not_found(staff_client: Client, study: Study) -> None:
-    foreign = keep_report(build_study(by=make_user("stranger")))
-
-    for pk in (foreign.pk, uuid4()):
-        assert staff_client.get(page("study-results-report", study, pk)).status_code == 404
-
-
-def test_all_digits_are_sent_as_data(staff_client: Client, study: Study) -> None:
-    report = keep_report(study)
-
-    response = staff_client.get(page("study-results-report", study, report.pk))
-
-    data = json.loads(response.content)
-    assert data["kept"] == report.content["kept"]
-    assert data["ratings_sha256"] == "5" * 64
-
-
 def test_viewers_read_and_editors_compute(study: Study) -> None:
     rate(study)
     given = {
@@ -120,30 +100,13 @@ def test_report_of_other_methods_is_out_of_date(
 def test_every_output_can_be_saved_with_its_averages(staff_client: Client, study: Study) -> None:
     rate(study)
     run_job(Job.objects.create(kind="analysis", study_id=study.pk))
-    report = Report.objects.get(study=study)
 
-    link = page("study-results-outputs", study, report.pk)
-    html = staff_client.get(page("study-results", study)).content.decode()
-    sent = b"".join(staff_client.get(link).streaming_content).decode()  # type: ignore[attr-defined]
+    sent = staff_client.get(page("report-file", study, "outputs.csv")).text
 
-    assert link in html
     rows = list(csv.DictReader(io.StringIO(sent)))
     assert len(rows) == 6  # two items of three outputs
     # the factory's scores: 50, 51 and 52 for every rater and item
     assert {(row["n"], row["mean"]) for row in rows} == {("3", f"{one}.0") for one in (50, 51, 52)}
-
-
-def test_report_without_a_table_of_outputs_does_not_offer_one(
-    staff_client: Client, study: Study
-) -> None:
-    rate(study)
-    report = keep_report(study)
-
-    html = staff_client.get(page("study-results", study)).content.decode()
-    gone = staff_client.get(page("study-results-outputs", study, report.pk))
-
-    assert "outputs.csv" not in html
-    assert gone.status_code == 404
 
 
 # --- parts --------------------------------------------------------------------------------------

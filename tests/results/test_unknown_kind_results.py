@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint
@@ -27,7 +27,7 @@ KEY = "informativeness"
 @pytest.fixture(scope="module")
 def content(tmp_path_factory) -> dict[str, Any]:
     path = write(tmp_path_factory.mktemp("slider"), slide(KEY))
-    return make_reports({"ratings": path}, instrument=[EFFORT | {"key": KEY}], seed=3)
+    return make_reports({"ratings": path}, Settings(instrument=[EFFORT | {"key": KEY}], seed=3))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ PAGES = {
     "study-people": (200, 200, 200),
     "study-design": (200, 200, 200),
     "study-exclusions": (200, 200, 200),
-    "study-exclude": (200, 200, 403),
+    "study-exclude": (302, 302, 403),
     "setup-plan": (200, 200, 200),
     "study-pilot": (200, 200, 403),
     "study-launch": (200, 200, 403),
@@ -52,7 +52,7 @@ POSTS = {
     "study-answers-change": (302, 302, 403),
     "study-places-again": (302, 302, 403),
     "study-top-up": (302, 302, 403),
-    "study-exclude": (422, 422, 403),
+    "study-exclude": (302, 302, 403),
 }
 ROLES = ("owner", "editor", "viewer")
 

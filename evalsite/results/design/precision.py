@@ -227,17 +227,6 @@ def describe_notes(
     }
 
 
-def write_expected(projection: dict[str, Any], criterion: Mapping[str, Any]) -> str:
-    """Return how far the widest interval of a difference will reach; "" where it isn't known."""
-    options = projection["criteria"].get(criterion["key"], {}).get("options", ())
-    half = next((one["half"] for one in options if one["key"] == "planned"), None)
-    if half is None:
-        return ""
-    family = find_family(criterion)
-    unit = " percentage points" if _is_share(family) else ""
-    return f"{_write_half(half, family)}{unit}"
-
-
 def _is_share(family: Family) -> bool:
     return family.compares or family.decides
 

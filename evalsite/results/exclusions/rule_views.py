@@ -56,6 +56,7 @@ class DecisionForm(forms.Form):
         super().__init__(data)
         choices = [(APPLY, "Apply the rules"), (DECLINE, "Leave everyone in")]
         self.fields["choice"].choices = choices if may_decline else choices[:1]  # type: ignore[attr-defined]
+        self.fields["choice"].required = may_decline
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
@@ -114,10 +115,10 @@ def _decide(study: Study, form: DecisionForm, by: Any, *, must_rest: bool) -> No
     values = form.cleaned_data
     if must_rest:
         insist_on_rest(study)
-    if values["choice"] == APPLY:
-        apply_rules(study=study, by=by, seen=values["seen"])
-    else:
+    if values["choice"] == DECLINE:
         decline_rules(study=study, by=by, reason=values["reason"])
+    else:
+        apply_rules(study=study, by=by, seen=values["seen"])
 
 
 def _describe_decision(study: Study, form: DecisionForm) -> str:

@@ -26,7 +26,7 @@ from evalsite.quality.exclusions import (
     excludable_answers,
     exclude,
     foresee_exclusion,
-    take_back_many,
+    take_back,
 )
 from evalsite.quality.frozen_plans import (
     PLANNED,
@@ -317,10 +317,12 @@ class Offered:
     `flag`: the flag that the exclusion rests on, or ""; `reason`: of copied answers, to begin with.
     """
 
-    def __init__(self, request: HttpRequest, study: Study, report: Report | None) -> None:
+    def __init__(
+        self, request: HttpRequest, study: Study, report: Report | None, plan: AnalysisPlan
+    ) -> None:
         rule = request.GET.get("rule", "")
         raised = next((flag for flag in list_raised(report) if flag.code == rule), None)
-        self.people = choose_people(request, study)
+        self.people = choose_people(request, study, plan)
         self.reason = ""
         if raised is not None:
             named = study.participants.filter(pseudonym__in=raised.pseudonyms)
@@ -343,8 +345,9 @@ class Offered:
 @require_http_methods(["GET", "HEAD", "POST"])
 def exclude_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what an exclusion would leave out, and the box for its reason; a post makes it."""
-    report, plan = newest_report(study), plan_of(study)
-    offered = Offered(request, study, report)
+    report = newest_report(study) if request.GET.get("rule") else None
+    plan = plan_of(study)
+    offered = Offered(request, study, report, plan)
     data = request.POST if request.method == "POST" else None
     form = ExclusionForm(data, study=study, plan=plan, offered=offered)
     if form.is_valid():
@@ -358,18 +361,18 @@ def exclude_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     for row in rows:
         row |= {"changes": not row["person"].is_excluded, "is_ticked": row["person"].pk in ticked}
     open_people = [row["person"] for row in rows if row["changes"]]
+    is_blind = is_hidden(study)
     context = {
-        "do": "exclude",
         "form": form,
         "raised": offered.raised,
         "rule": plan.exclusion_rule,
         **sum_rows(rows),
         "listed": rows,
-        "answers": describe_answers(study, shown),
+        "answers": describe_answers(study, shown, is_blind=is_blind) if shown else [],
         "selected": len(rows) + len(shown),
         "effect": foresee_exclusion(study, participants=open_people, annotations=shown),
         "counted": count_edge(study).done,
-        "are_systems_hidden": is_hidden(study),
+        "are_systems_hidden": is_blind,
     }
     status = INVALID if form.errors else 200
     return TemplateResponse(request, "results/exclude.html", context, status=status)
@@ -423,7 +426,7 @@ def take_exclusions_back(request: HttpRequest, study: Study) -> HttpResponseBase
     is_every = values.get("every", False)
     if not ids and not is_every:
         messages.error(request, "Tick one or more exclusions first.")
-    elif done := take_back_many(study=study, by=request.user, ids=None if is_every else ids):
+    elif done := take_back(study=study, by=request.user, ids=None if is_every else ids):
         words = f"{count_of(done, 'exclusion')} taken back. Those answers are in results again."
         messages.success(request, words)
     else:

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.models import Annotation, Slot
@@ -19,7 +20,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, StopKind
 from evalsite.participants.names import name_people
 from evalsite.platforms import get_platform
-from evalsite.quality.models import LONGEST_NOTE, Exclusion, Note
+from evalsite.quality.models import LONGEST_NOTE, AnalysisPlan, Exclusion, Note
 from evalsite.quality.notes import add_notes, delete_note
 from evalsite.quality.pay import list_payable
 from evalsite.quality.pay_views import decide_on
@@ -118,8 +119,13 @@ def mark_excluded(people: QuerySet[Participant]) -> QuerySet[Any]:
     return people.annotate(is_excluded=Exists(active)).order_by("-id")
 
 
-def choose_people(request: HttpRequest, study: Study) -> list[Any]:
-    """Return whom the address names: those who were ticked, or everyone in the list or search."""
+def choose_people(
+    request: HttpRequest, study: Study, plan: AnalysisPlan | None = None
+) -> list[Any]:
+    """Return whom the address names: those who were ticked, or everyone in the list or search.
+
+    `plan`: the study's, where it is at hand.
+    """
     asked = request.GET
     if not asked.get("everyone"):
         names = [name for name in asked.getlist("p") if "\0" not in name][:MOST_AT_ONCE]
@@ -128,9 +134,10 @@ def choose_people(request: HttpRequest, study: Study) -> list[Any]:
     if search:
         names_seen, sees = name_people(request, study), may_see_identities(request, study)
         people = find_people(study, search, names=names_seen, by_receipt=sees)
+    elif show := asked.get("show", ""):
+        people = study.participants.filter(pk__in=list_people(read_work(study, plan), show))
     else:
-        listed = list_people(read_work(study), asked.get("show", ""))
-        people = study.participants.filter(pk__in=listed)
+        people = study.participants.all()
     return list(mark_excluded(people.filter(is_pilot=False))[:MOST_AT_ONCE])
 
 
@@ -139,12 +146,13 @@ def refuse_nobody(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-people", study.pk)
 
 
-def describe_rows(people: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return where each of these people is, in three queries for all of them."""
+def describe_rows(people: Sequence[Any], *, is_stopping: bool = False) -> list[dict[str, Any]]:
+    """Return where each of these people is, in two or three queries for all of them."""
     ids = [person.pk for person in people]
     answers = Annotation.objects.given().filter(participant__in=ids).order_by()
     counts = dict(answers.values_list("participant").annotate(n=Count("pk")))
-    leased = Slot.objects.leased().filter(participant__in=ids).order_by()
+    # only who is stopped gives back what they have
+    leased = Slot.objects.leased().filter(participant__in=ids if is_stopping else []).order_by()
     leases = dict(leased.values_list("participant").annotate(n=Count("pk")))
     sets = ItemSet.objects.filter(participant__in=ids, finished_at=None)
     numbers = dict(sets.values_list("participant", "number"))
@@ -220,7 +228,7 @@ def stop_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     people = form.read_people()
     if not people:
         return refuse_nobody(request, study)
-    rows = describe_rows(people)
+    rows = describe_rows(people, is_stopping=True)
     for row in rows:
         person = row["person"]
         is_here = person.stopped_at is None and person.withdrawn_at is None
@@ -272,7 +280,8 @@ def remove_note(request: HttpRequest, study: Study, note_id: int) -> HttpRespons
         messages.info(request, "Only its author can delete a note. Nothing was changed.")
     if note.participant is not None:
         return redirect("admin:study-person", study.pk, note.participant.pseudonym)
-    return redirect("admin:study-disagreement", study.pk)
+    address = reverse("admin:results-item", args=[study.pk, note.item_id])
+    return redirect(f"{address}#notes")
 
 
 # --- pay, messages --------------------------------------------------------------------------------
