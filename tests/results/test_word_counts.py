@@ -1,4 +1,4 @@
-"""Pages of results stay short: words of the demo protocols' pages, in `main`, without table bodies."""
+"""Pages of results stay short: words in `main`, without the bodies of tables."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -94,5 +94,4 @@ def test_pages_of_results_are_short(staff_client: Client, study: Study) -> None:
         for name, words in pages.items()
         if words.closed > MORE * OTHER
     }
-    print({k: (w.closed, w.open) for k, w in (questions | pages).items()})
     assert too_long == {}
