@@ -102,13 +102,13 @@ def describe_missing(criteria: Iterable[dict[str, Any]]) -> dict[str, Any]:
     rows, shown, missing = [], 0, 0
     for criterion in criteria:
         counts = criterion.get("missing_by_system") or ()
-        shown += sum(one["shown"] for one in counts)
-        missing += sum(one["missing"] for one in counts)
-        if any(one["missing"] for one in counts):
+        shown += sum(count["shown"] for count in counts)
+        missing += sum(count["missing"] for count in counts)
+        if any(count["missing"] for count in counts):
             cells = [
-                {"system": one["system"], "missing": one["missing"], "shown": one["shown"],
-                 "share": f"{100 * one['share']:.0f}%"}
-                for one in counts
+                {"system": count["system"], "missing": count["missing"], "shown": count["shown"],
+                 "share": f"{100 * count['share']:.0f}%"}
+                for count in counts
             ]  # fmt: skip
             rows.append({"label": criterion["label"], "cells": cells})
     words = "Not known for this study."

@@ -50,8 +50,8 @@ def find_projection(
     if newest.state != Job.State.DONE:
         done = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE).first()
     result = {} if done is None else done.result
-    found: dict[str, Any] | None = result.get("ahead")
-    return found if result.get("report") == str(report.pk) else None
+    projection: dict[str, Any] | None = result.get("ahead")
+    return projection if result.get("report") == str(report.pk) else None
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Question:
         return now if now and now["detectable"] is not None else None
 
     def find(self, key: str) -> Mapping[str, Any] | None:
-        options = (one for one in self.projected["options"] if one["key"] == key)
-        return next((one for one in options if one["detectable"] is not None), None)
+        options = (option for option in self.projected["options"] if option["key"] == key)
+        return next((option for option in options if option["detectable"] is not None), None)
 
     def write_effect(self, size: float) -> str:
         """Write a difference with its unit: "0.82 points"; above the plan's if only by a digit."""
@@ -99,7 +99,11 @@ def list_questions(report: Report, projection: Mapping[str, Any]) -> list[Questi
     """List the questions that were projected, the primary one first as in the report."""
     projected = projection["criteria"]
     criteria = report.content["kept"]["criteria"]
-    return [Question(one, projected[one["key"]]) for one in criteria if one["key"] in projected]
+    return [
+        Question(criterion, projected[criterion["key"]])
+        for criterion in criteria
+        if criterion["key"] in projected
+    ]
 
 
 def say_reach(study: Study, question: Question, target: int) -> str:

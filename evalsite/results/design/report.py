@@ -44,10 +44,10 @@ class Row:
     @property
     def lines(self) -> list[tuple[str, list[str]]]:
         """What it counts, in words, with the counts as they are read."""
-        found = [] if self.planned is None else [("planned", self.planned)]
+        planned = [] if self.planned is None else [("planned", self.planned)]
         return [
-            (what, [f"{count:,}" for count in counts])
-            for what, counts in [*found, ("achieved", self.achieved)]
+            (kind, [f"{count:,}" for count in counts])
+            for kind, counts in [*planned, ("achieved", self.achieved)]
         ]
 
 
@@ -99,15 +99,15 @@ class Report:
         return asdict(self)
 
     @classmethod
-    def of_dict(cls, given: dict[str, Any]) -> "Report":
+    def of_dict(cls, stored: dict[str, Any]) -> "Report":
         """Return the report that `as_dict` wrote down."""
         tables = [
             Table(**{**table, "rows": [Row(**row) for row in table["rows"]]})
-            for table in given["tables"]
+            for table in stored["tables"]
         ]
-        measures = [Measure(**measure) for measure in given["measures"]]
-        facts = [(name, words) for name, words in given["facts"]]
-        return cls(**{**given, "facts": facts, "tables": tables, "measures": measures})
+        measures = [Measure(**measure) for measure in stored["measures"]]
+        facts = [(name, words) for name, words in stored["facts"]]
+        return cls(**{**stored, "facts": facts, "tables": tables, "measures": measures})
 
     def take_counts(self, other: "Report") -> None:
         """What was counted is what the other report says; what was chosen stays."""
@@ -264,8 +264,8 @@ def _add_places(
     planned = plan_places(study, size, sizes)
     achieved = count_places(study, size, sizes)
     sides = _SIDES if size == 2 else [str(place) for place in range(1, size + 1)]
-    what = "side" if size == 2 else "place on the page"
-    _add_table(report, systems, planned, achieved.places, f"System by {what}{of}", list(sides))
+    noun = "side" if size == 2 else "place on the page"
+    _add_table(report, systems, planned, achieved.places, f"System by {noun}{of}", list(sides))
     report.measures += [
         Measure(
             name=f"{_two(size)}, for one system{of}",
@@ -369,8 +369,8 @@ def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
             head="System",
             columns=["fewest", "median", "most"],
             rows=[
-                Row(name=systems[pk], achieved=[one.fewest, round(one.median), one.most])
-                for pk, one in met.by_system.items()
+                Row(name=systems[pk], achieved=[item.fewest, round(item.median), item.most])
+                for pk, item in met.by_system.items()
             ],
             words=(
                 f"Largest difference between two systems: {met.in_a_person:,} for one participant"

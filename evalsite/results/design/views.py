@@ -122,7 +122,7 @@ def _describe_precision(
     if not questions or projection is None:
         return context
     asked = request.GET.get("question", "")
-    question = next((one for one in questions if one.stored["key"] == asked), questions[0])
+    question = next((entry for entry in questions if entry.stored["key"] == asked), questions[0])
     options = list_options(study, question, projection)
     precision = list_precision(study, questions)
     return context | {
@@ -132,7 +132,7 @@ def _describe_precision(
         "smallest": next((row["smallest"] for row in precision if row["smallest"]), ""),
         "reach": say_reach(study, question, edge.target),
         "question": question,
-        "questions": [(one.stored["key"], one.stored["label"]) for one in questions],
+        "questions": [(entry.stored["key"], entry.stored["label"]) for entry in questions],
         "options": options,
         "has_cost": any(row["cost"] for row in options),
         "notes": describe_notes(study, report, question, projection, edge.target),

@@ -112,20 +112,20 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
     }
     if done is None:
         return context
-    found = done.result
+    comparison = done.result
     return context | {
         "is_current": done.subject == take_mark(study, original),
-        "sides": write_html_table(tabulate_sides(found)),
-        "warnings": [write_note(warning) for warning in found["warnings"]],
-        "parts": [(one["key"], one["label"]) for one in list_comparable(found)],
-        "apart": explain_apart(found),
-        **_show_part(found, request.GET.get("part", "")),
+        "sides": write_html_table(tabulate_sides(comparison)),
+        "warnings": [write_note(warning) for warning in comparison["warnings"]],
+        "parts": [(entry["key"], entry["label"]) for entry in list_comparable(comparison)],
+        "apart": explain_apart(comparison),
+        **_show_part(comparison, request.GET.get("part", "")),
     }
 
 
-def _show_part(found: dict[str, Any], key: str) -> dict[str, Any]:
+def _show_part(comparison: dict[str, Any], key: str) -> dict[str, Any]:
     """Return what is shown of one criterion."""
-    criterion = choose_criterion(found, key)
+    criterion = choose_criterion(comparison, key)
     if criterion is None:
         return {}
     document = Document("", list(show_criterion(criterion)))
@@ -202,7 +202,7 @@ def send_repeat_table(
 @require_safe
 def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
     """Send all figures of the comparison, with every digit."""
-    found = _get_comparison(request, study, job_id).result
-    response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    comparison = _get_comparison(request, study, job_id).result
+    response = JsonResponse(comparison, json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{name_of_file(study, "repeat.json")}"'
     return response
