@@ -41,6 +41,7 @@ from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -142,7 +143,8 @@ def run_analysis(job: Job) -> dict[str, Any]:
         report = report_on(snapshot, progress=partial(report_progress, job))
         # of hidden results it is kept: what it rests on isn't
         ahead = report.content.get("ahead") or _project(snapshot, report)
-    return {"report": str(report.pk), "ahead": ahead}
+    design = report_design(study).as_dict()
+    return {"report": str(report.pk), "ahead": ahead, "design": design}
 
 
 def _project(snapshot: "Snapshot", report: Report) -> dict[str, Any]:
