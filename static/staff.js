@@ -1,16 +1,20 @@
 // What pages of researchers do beyond forms and links; without scripts they work all the same.
 
-// copies a link on a press of the button beside it
+// copies a field, or the text of a fold, on a press of the button beside it
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     const field = document.getElementById(button.dataset.copy);
     const status = document.getElementById(button.getAttribute("aria-describedby"));
-    field.select();
+    const fold = field.closest("details");
     try {
-      await navigator.clipboard.writeText(field.value);
+      await navigator.clipboard.writeText(field.value ?? field.textContent);
+      field.select?.();
       status.textContent = "Copied.";
     } catch {
+      if (fold) fold.open = true;
+      if (field.select) field.select();
+      else getSelection().selectAllChildren(field);
       status.textContent = "Copy it with the keys of your computer: it is selected.";
     }
   });

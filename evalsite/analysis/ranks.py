@@ -61,7 +61,8 @@ def kendall_w_of_sets(ratings: Ratings, *, draws: int = DRAWS, seed: int = SEED)
 
     A rater counts for a group, a set, if they rated all of it; a set counts if two raters do. Sets
     in which every rater tied everything have no W and are counted. Interval: bootstrap over raters
-    and sets; a rater who is drawn twice doesn't count as agreeing with themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
+    and sets; a rater who is drawn twice doesn't count as agreeing with themselves. Undefined:
+    no_data, raters_unknown, no_overlap, no_variation.
     """
     name, method = _W, f"{_W}+over_sets"
     if ratings.rater is None:

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -31,25 +32,41 @@ from evalsite.studies.models import Study
 INVALID = 422
 
 
+class BundleForm(forms.Form):
+    """The file of a bundle."""
+
+    file = forms.FileField(
+        error_messages={"required": "Choose a file.", "empty": "This file is empty."}
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file.size > settings.UPLOAD_MAX_BYTES:
+            raise ValidationError(
+                f"This file is larger than {settings.UPLOAD_MAX_BYTES // 1024**2} MB."
+            )
+        return file
+
+
+class ActForm(forms.Form):
+    """What to do with a bundle."""
+
+    do = forms.ChoiceField(choices=[(act, act) for act in ("again", "remove", "data", "draft")])
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_bundle(request: HttpRequest) -> HttpResponseBase:
     """Take a bundle, and start its check; list those that are kept."""
-    problem = ""
-    if request.method == "POST":
-        file = request.FILES.get("file")
-        if file is None:
-            problem = "Choose a file."
-        elif not file.size:
-            problem = "This file is empty."
-        elif file.size > settings.UPLOAD_MAX_BYTES:
-            problem = f"This file is larger than {settings.UPLOAD_MAX_BYTES // 1024**2} MB."
+    is_post = request.method == "POST"
+    form = BundleForm(request.POST if is_post else None, request.FILES if is_post else None)
+    if form.is_valid():
+        try:
+            check = keep_bundle(form.cleaned_data["file"], by=request.user)
+        except ValidationError as error:
+            form.add_error("file", error)
         else:
-            try:
-                check = keep_bundle(file, by=request.user)
-            except ValidationError as error:
-                problem = " ".join(error.messages)
-            else:
-                return redirect("admin:bundle", UUID(check.subject))
+            return redirect("admin:bundle", UUID(check.subject))
+    problem = " ".join(map(str, form.errors.get("file", ())))
     context = {
         "problem": problem,
         "checks": [(UUID(check.subject), check) for check in list_checks(request.user)],
@@ -69,7 +86,8 @@ def show_bundle(request: HttpRequest, bundle_id: UUID) -> HttpResponseBase:
         raise Http404("No such bundle.")
     imports = list_imports(request.user, bundle_id)
     if request.method == "POST":
-        return _do(request, check, imports, request.POST.get("do", ""))
+        form = ActForm(request.POST)
+        return _do(request, check, imports, form.cleaned_data["do"] if form.is_valid() else "")
     is_sound = check.state == Job.State.DONE and not check.result["faults"]
     context = {
         "bundle_id": bundle_id,

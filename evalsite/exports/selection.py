@@ -133,8 +133,24 @@ def _day(label: str) -> forms.DateField:
     )
 
 
-class SelectionForm(forms.Form):
+class PurposeForm(forms.Form):
+    """What a CSV is for."""
+
+    purpose = forms.ChoiceField(
+        label="CSV",
+        choices=[("", "exact, for analysis"), ("spreadsheets", "for spreadsheets")],
+        required=False,
+    )
+
+    @property
+    def is_for_spreadsheets(self) -> bool:
+        return self.is_valid() and self.cleaned_data["purpose"] == "spreadsheets"
+
+
+class SelectionForm(PurposeForm):
     """Which annotations are wanted. What is left open leaves nothing out, except pilots."""
+
+    field_order = ("status", "kind", "origin", "excluded", "since", "until", "purpose")
 
     status = _choose("Status", Annotation.Status.values)
     kind = _choose("Kind of item", Item.Kind.values)
@@ -158,6 +174,10 @@ class SelectionForm(forms.Form):
         return values
 
     @property
+    def chosen(self) -> dict[str, Any]:
+        return {name: cell for name, cell in self.cleaned_data.items() if name != "purpose"}
+
+    @property
     def selection(self) -> Selection:
         """What is chosen; everything except pilots, if the form can't be read."""
-        return Selection(**self.cleaned_data) if self.is_valid() else Selection()
+        return Selection(**self.chosen) if self.is_valid() else Selection()

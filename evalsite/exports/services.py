@@ -1,7 +1,7 @@
 """Data out: files that hold exactly what was entered, of one moment, with a checksum in the log."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from tempfile import TemporaryFile
@@ -189,6 +189,25 @@ def record_export(
         sha256=written.sha256,
         **chosen,
     )
+
+
+_EXCLUDED = {"out": "without excluded ones", "only": "excluded ones only"}
+
+
+def describe_export(detail: Mapping[str, Any]) -> str:
+    """Describe which file the log means, and which rows of it."""
+    parts = [
+        str(detail.get("file", "")),
+        f"status {detail['status']}" if detail.get("status") else "",
+        f"{detail['kind']} items" if detail.get("kind") else "",
+        f"origin {detail['origin']}" if detail.get("origin") else "",
+        _EXCLUDED.get(str(detail.get("excluded")), ""),
+        f"from {detail['since']}" if detail.get("since") else "",
+        f"until {detail['until']}" if detail.get("until") else "",
+        "pilot answers included" if detail.get("with_pilot") else "",
+        "for spreadsheets" if detail.get("for_spreadsheets") else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 # --- names and marks --------------------------------------------------------------------------

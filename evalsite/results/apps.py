@@ -6,9 +6,9 @@ class ResultsConfig(AppConfig):
 
     def ready(self) -> None:
         from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
+        from evalsite.annotation.running import launch  # noqa: PLC0415
         from evalsite.exports import scripts  # noqa: PLC0415
         from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
-        from evalsite.imports.ratings import new_study  # noqa: PLC0415
 
         # they register their jobs and tasks
         from evalsite.results.design import balance_count  # noqa: F401, PLC0415
@@ -16,10 +16,10 @@ class ResultsConfig(AppConfig):
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.public import pages  # noqa: PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
-        from evalsite.results.report import bundled, computation, sentences  # noqa: PLC0415
+        from evalsite.results.report import bundled, computation, newest, sentences  # noqa: PLC0415
 
-        if computation.start_analysis not in new_study.WHEN_MADE:
-            new_study.WHEN_MADE.append(computation.start_analysis)
+        if newest.compute_at_closing not in launch.AT_CLOSING:
+            launch.AT_CLOSING.append(newest.compute_at_closing)
         bundle_format.SOFTWARE_FIELDS["methods"] = METHODS_VERSION
         scripts.METHOD_WORDS |= sentences.METHOD_WORDS
         source = bundle_format.ReportSource(

@@ -43,9 +43,9 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
     def enter(label: str, name: str, count: int = 0) -> Entry:
         return Entry(
             label=label,
-            url=_find_url(study, name),
+            url=find_page_url(study, name),
             note=f"{count:,}" if count else "",
-            is_current=page in (name, _TODAY.get(name, ("", ""))[0]) and not key,
+            is_current=(page, "") in ((name, ""), _TODAY.get(name)) and not key,
         )
 
     return [
@@ -110,7 +110,8 @@ _TODAY = {
 }
 
 
-def _find_url(study: Study, name: str) -> str:
+def find_page_url(study: Study, name: str) -> str:
+    """Return the address of a page of Results."""
     try:
         return reverse(f"admin:{name}", args=[study.pk])
     except NoReverseMatch:

@@ -159,9 +159,7 @@ def test_launched_study_keeps_the_page_with_what_is_frozen_and_all_texts_as_one_
     study = launch(make_study())
 
     page = open_page(staff_client, study)
-    file = staff_client.get(
-        reverse("admin:study-document", args=[study.pk, "ethics-application", "html"])
-    )
+    file = staff_client.get(reverse("admin:study-document", args=[study.pk, "ethics", "html"]))
 
     frozen = {name for name, field in page.context["form"].fields.items() if field.disabled}
     assert {"minimum_age", "recognise_days", "asks_to_share", "is_practice_on"} <= frozen
@@ -187,9 +185,7 @@ def test_draft_has_all_its_texts_as_one_file(staff_client):
     )  # fmt: skip
 
     files = [
-        staff_client.get(
-            reverse("admin:study-document", args=[study.pk, "ethics-application", "html"])
-        ).text
+        staff_client.get(reverse("admin:study-document", args=[study.pk, "ethics", "html"])).text
         for study in (bare, full)
     ]
 

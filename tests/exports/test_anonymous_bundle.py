@@ -189,7 +189,7 @@ def test_page_offers_what_was_found_and_lists_what_was_replaced_before_the_downl
     Membership.objects.create(study=study, user=User.objects.get(username="jane"), role="viewer")
     page = staff_client.get(url("export-anonymous", study))
     offered = page.context["form"]["words"].value()
-    staff_client.post(url("export-anonymous-make", study), {"words": f"{offered}\nNobody Known"})
+    staff_client.post(url("export-anonymous", study), {"words": f"{offered}\nNobody Known"})
     job = run_job(Job.objects.get(kind="bundle"))
     listed = staff_client.get(url("export-bundle", study)).content.decode()
     response = staff_client.post(url("export-bundle-file", study, job.pk))

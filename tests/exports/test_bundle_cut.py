@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from evalsite.exports.bundle.serialize import Serializer
+from evalsite.exports.bundle.codec import Writer
+from evalsite.exports.bundle.tables import Rows
+from evalsite.participants.models import Participant
 from tests.exports.test_export_cut import answer_two, change_all, meanwhile
 from tests.support.bundles import examine, pack
 from tests.support.factories import launch, make_study
@@ -19,15 +21,16 @@ def test_what_people_do_while_a_study_is_packed_is_in_none_of_its_files(monkeypa
     me, item_set = answer_two(study)
     answer_two(study)
     before = pack(study)
-    read_people = Serializer.read_people
+    write = Writer.write
 
-    def read_and_wait(gathering: Serializer) -> Iterator[dict[str, Any]]:
-        yield from read_people(gathering)
+    def write_and_wait(writer: Writer, rows: Rows) -> Iterator[dict[str, Any]]:
+        yield from write(writer, rows)
         # participants are read; annotations and the exported files are not
-        meanwhile(lambda: change_all(me, item_set))
+        if rows.model is Participant:
+            meanwhile(lambda: change_all(me, item_set))
 
     with monkeypatch.context() as slow:
-        slow.setattr(Serializer, "read_people", read_and_wait)
+        slow.setattr(Writer, "write", write_and_wait)
         bundle = pack(study)
 
     assert bundle == before

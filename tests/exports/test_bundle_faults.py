@@ -14,13 +14,9 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from evalsite.annotation.models import Annotation
 from evalsite.exports.bundle import read as opening
 from evalsite.exports.bundle import verify
-from evalsite.exports.bundle.bulk_store import reading
 from evalsite.exports.bundle.format import CHECKSUMS
-from evalsite.exports.bundle.read import BadBundle, Row
-from evalsite.exports.bundle.rows import _read_row
 from tests.support.bundles import (
     bundle_of,
     change,
@@ -237,6 +233,13 @@ def rate_unknown_output(rows: Rows) -> None:
     rated(rows)["ratings"][0][0] = 99
 
 
+def set_first_rating(cells: Any) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        rated(rows)["ratings"][0] = cells
+
+    return edit
+
+
 def rate_unknown_criterion(rows: Rows) -> None:
     rated(rows)["ratings"][0][1] = "beauty"
 
@@ -277,6 +280,12 @@ def rate_unknown_criterion(rows: Rows) -> None:
         ("annotations", take_same_place, "row_refused"),
         ("annotations", rate_twice, "row_refused"),
         ("annotations", rate_unknown_output, "row_invalid"),
+        ("annotations", set_first_rating("abc"), "row_invalid"),
+        ("annotations", set_first_rating([0.0, "charm"]), "row_invalid"),
+        ("annotations", set_first_rating([True, "charm"]), "row_invalid"),
+        ("annotations", set_first_rating([0]), "row_invalid"),
+        ("annotations", set_field("participant", None), "row_invalid"),
+        ("annotations", set_field("participant", ["p"]), "row_invalid"),
         ("annotations", rate_unknown_criterion, "criterion_that_is_not_asked"),
         ("annotations", lambda rows: rows.remove(rated(rows[::-1])), "rows_missing"),
         ("items", repeat_first, "row_refused"),
@@ -284,10 +293,13 @@ def rate_unknown_criterion(rows: Rows) -> None:
         ("items", lambda rows: rows[0].update(batch="x"), "row_invalid"),
         ("items", lambda rows: rows[0].update(repeat_of="x"), "row_invalid"),
         ("items", lambda rows: rows[0].update(group=5), "row_invalid"),
+        ("items", lambda rows: rows[0].update(inputs=[1]), "row_invalid"),
+        ("items", lambda rows: rows[0].update(gold=[]), "row_invalid"),
         ("participants", repeat_first, "row_refused"),
         ("participants", lambda rows: rows[0].update(tries=-1), "row_invalid"),
         ("participants", drop("cursor"), "row_invalid"),
         ("exclusions", lambda rows: rows[0].update(annotation="x"), "row_invalid"),
+        ("exclusions", lambda rows: rows[0].update(participant=["x"]), "row_invalid"),
         ("exclusions", lambda rows: rows[0].update(reason="other"), "values_differ"),
     ],
 )
@@ -317,6 +329,7 @@ def test_records_that_cannot_be_are_faults(bundle, file, edit, fault):
         ("versions/1.json", set_promise("identity_days", 10**12), "version_invalid"),
         ("versions/1.json", drop_settings, "version_invalid"),
         ("study.json", lambda about: about["study"].update(systems=["a", "a"]), "systems_invalid"),
+        ("study.json", lambda about: drop("systems")([about["study"]]), "systems_invalid"),
         ("study.json", lambda about: [about], "not_a_bundle"),
         (
             "versions/1.json",
@@ -534,15 +547,3 @@ def test_checksums_are_those_of_sha256sum(bundle):
 
     assert [line[66:] for line in lines] == sorted(set(files) - {CHECKSUMS})
     assert all(re.fullmatch("[0-9a-f]{64}", line[:64]) for line in lines)
-
-
-@pytest.mark.parametrize("cells", ["abc", [0.0, "charm"], [True, "charm"]])
-def test_row_whose_output_is_no_whole_number_is_refused_in_words(cells):
-    annotation = Annotation(pk=1, item_id=1)
-
-    with pytest.raises(BadBundle) as refused, reading(Row("records/x.jsonl", 6, {})):
-        _read_row(cells, annotation, {})
-
-    assert str(refused.value) == (
-        "records/x.jsonl, line 6: something is missing or has the wrong type."
-    )

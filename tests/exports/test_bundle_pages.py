@@ -52,7 +52,7 @@ def sign_in(user: User) -> Client:
 
 
 def make(client: Client, study: Study, **said: str) -> Job:
-    client.post(url("export-bundle-make", study), said)
+    client.post(url("export-bundle", study), {"contents": "data"} | said)
     return run_job(Job.objects.filter(kind="bundle").order_by("-created_at")[0])
 
 
@@ -75,7 +75,7 @@ def test_export_is_made_by_a_job_and_taken_away_with_its_hash_in_the_log(staff_c
 
 
 def test_page_tells_of_work_and_then_of_what_is_ready(staff_client, study):
-    staff_client.post(url("export-bundle-make", study))
+    staff_client.post(url("export-bundle", study), {"contents": "data"})
     working = staff_client.get(url("export-bundle", study))
     run_job(Job.objects.get(kind="bundle"))
     ready = staff_client.get(url("export-bundle", study))
@@ -89,9 +89,17 @@ def test_page_tells_of_work_and_then_of_what_is_ready(staff_client, study):
 
 def test_same_wish_twice_is_one_job(staff_client, study):
     for _ in range(2):
-        staff_client.post(url("export-bundle-make", study))
+        staff_client.post(url("export-bundle", study), {"contents": "data"})
 
     assert Job.objects.filter(kind="bundle").count() == 1
+
+
+def test_nothing_is_packed_before_a_choice_is_made(staff_client, study):
+    refused = staff_client.post(url("export-bundle", study))
+
+    assert refused.status_code == 422
+    assert "Choose what goes in." in refused.text
+    assert not Job.objects.filter(kind="bundle").exists()
 
 
 @pytest.mark.slow
@@ -131,7 +139,7 @@ def test_strangers_find_no_bundle_not_even_through_a_study_of_their_own(staff_cl
     stranger = sign_in(make_user("stranger"))
 
     assert stranger.get(url("export-bundle", study)).status_code == 404
-    assert stranger.post(url("export-bundle-make", study)).status_code == 404
+    assert stranger.post(url("export-bundle", study)).status_code == 404
     assert download(stranger, study, job).status_code == 404
     assert download(stranger, other, job).status_code == 404
 

@@ -219,7 +219,7 @@ def test_original_that_cannot_be_linked_is_told(why):
         ({"primary": "x" * 101}, "primary can't be"),
         ({"exclusion_rule": "x" * 2001}, "exclusion_rule is too long"),
         ({"exclusion_rule": "a\x07"}, "or has control characters"),
-        ({"thresholds": []}, "wrong type"),
+        ({"thresholds": []}, "thresholds can't be []"),
         ({"thresholds": {"gold": "much"}}, "there is no threshold gold: 'much'"),
         ({"thresholds": {"gold": True}}, "there is no threshold gold: True"),
         ({"thresholds": {"gold": 1e300}}, "there is no threshold gold: 1e+300"),

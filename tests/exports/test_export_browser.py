@@ -16,8 +16,9 @@ from tests.support.factories import make_participant, make_study, make_user
 
 PAGES = (
     ("study-export", ""),
-    ("study-export", "?since=2026-12-02&until=2026-12-01"),
-    ("study-export", "?status=counted&since=2026-01-01"),
+    ("files-all", ""),
+    ("files-all", "?since=2026-12-02&until=2026-12-01"),
+    ("files-all", "?status=counted&since=2026-01-01"),
     ("export-codebook", ""),
 )
 pytestmark = pytest.mark.django_db(transaction=True)

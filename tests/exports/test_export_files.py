@@ -164,26 +164,9 @@ def test_download_is_logged_with_rows_and_checksum_and_listed(
         "file": "ratings.csv", "rows": 3, "sha256": sha256(data).hexdigest(),
         "for_spreadsheets": False, "with_pilot": False,
     }  # fmt: skip
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     assert sha256(data).hexdigest() in page
-    assert '<td data-label="Rows">3</td>' in page
-
-
-def test_each_file_says_when_it_was_taken_last_and_with_which_checksum(
-    staff_client: Client, study: Study, make_participant: Callable[..., Any]
-) -> None:
-    annotate(study, make_participant(study), main_items(study)[0])
-    page = reverse("admin:study-export", args=[study.pk])
-    before = staff_client.get(page).content.decode()
-
-    data = download(staff_client, study).getvalue()
-
-    after = staff_client.get(page).content.decode()
-    offered = len(list_downloads(study.config))
-    assert before.count("<br>not downloaded</p>") == offered
-    assert after.count("<br>not downloaded</p>") == offered - 1
-    assert after.count("<br>downloaded on ") == 1
-    assert sha256(data).hexdigest() in after.partition('id="last"')[2]
+    assert 'ratings.csv</td><td class="n">3</td>' in page
 
 
 def test_page_of_an_empty_study_says_what_brings_answers(
@@ -219,9 +202,7 @@ def test_download_is_an_attachment_with_the_chosen_options(
 ) -> None:
     annotate(study, make_participant(study), main_items(study)[0], status="pilot")
 
-    response = download(
-        staff_client, study, "annotations", **{"for": "spreadsheets", "with_pilot": "on"}
-    )
+    response = download(staff_client, study, "annotations", purpose="spreadsheets", with_pilot="on")
     data = response.getvalue()
 
     assert response["Content-Type"] == "text/csv; charset=utf-8"
@@ -254,7 +235,7 @@ def test_simulated_pilot_is_named_only_where_its_rows_are_in_the_file(
     assert name("ratings_simple", with_pilot=True) == "ratings_simple.csv"
     assert name("items", with_pilot=True) == "items.csv"
     assert name("ratings", with_pilot=True, origin="own") == "ratings_own.csv"
-    address = reverse("admin:study-export", args=[study.pk])
+    address = reverse("admin:files-all", args=[study.pk])
     assert not staff_client.get(address).context["is_simulated"]
     assert staff_client.get(f"{address}?with_pilot=on").context["is_simulated"]
     assert not staff_client.get(reverse("admin:export-bundle", args=[study.pk])).context[

@@ -49,7 +49,7 @@ def ask(client: Client, study: Study, **data: str) -> Any:
 
 
 def page_of(client: Client, study: Study) -> str:
-    return client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    return client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
 
 
 def take(client: Client, study: Study, job: Job) -> Any:
@@ -72,7 +72,8 @@ def test_bad_70_large_file_is_written_by_a_job_and_then_offered_with_its_checksu
     assert "Writing ratings.csv, status counted:</b> starts in a moment" in waiting
     assert data == export(answered, status="counted")
     assert sha256(data).hexdigest() in ready
-    assert 'ratings.csv, status counted</th><td data-label="Rows">3</td>' in ready
+    assert '<h3 class="mono">ratings.csv, status counted</h3>' in ready
+    assert "<p>3 rows<br>" in ready
     assert sent["Content-Disposition"] == (
         'attachment; filename="restaurant-descriptions_ratings_counted.csv"'
     )

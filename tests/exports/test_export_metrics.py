@@ -83,7 +83,7 @@ def test_the_page_of_exports_offers_the_scores(staff_client: Client) -> None:
     study = make_study(items=2)
     store(study, WIDE)
 
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     codebook = staff_client.get(reverse("admin:export-codebook-csv", args=[study.pk]))
 
     assert "One row for each score of an automatic metric" in page

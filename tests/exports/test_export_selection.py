@@ -136,9 +136,9 @@ def test_name_of_the_file_says_what_is_chosen(study: Study) -> None:
 def test_page_says_what_each_choice_is_of(staff_client: Client, study: Study) -> None:
     chosen = {"kind": "main", "origin": "own", "with_pilot": "on"}
 
-    html = staff_client.get(reverse("admin:study-export", args=[study.pk]), chosen).content.decode()
+    html = staff_client.get(reverse("admin:files-all", args=[study.pk]), chosen).content.decode()
 
-    assert "Rows chosen: main items, origin own, pilot answers included." in html
+    assert "<span>main items, origin own, pilot answers included</span>" in html
 
 
 def test_page_counts_the_rows_that_are_chosen_and_hands_the_choice_on(
@@ -146,7 +146,7 @@ def test_page_counts_the_rows_that_are_chosen_and_hands_the_choice_on(
 ) -> None:
     chosen = {"status": "surplus", "until": DAY.isoformat()}
 
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk]), chosen)
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk]), chosen)
     html = page.content.decode()
     hidden = {field.name: field.value() for field in page.context["form"]}
     response = staff_client.post(
@@ -154,13 +154,13 @@ def test_page_counts_the_rows_that_are_chosen_and_hands_the_choice_on(
         {name: value for name, value in hidden.items() if value},
     )
 
-    assert f"Rows chosen: status surplus, until {DAY.isoformat()}." in html
+    assert f"<span>status surplus, until {DAY.isoformat()}</span>" in html
     assert '<input type="hidden" name="status" value="surplus">' in html
-    assert "<p>3 rows<br>" in html
+    assert "<p>3 rows</p>" in html
     assert len(read(response.getvalue())) == 3
     detail = AuditEntry.objects.get(action="data exported").detail
     assert (detail["status"], detail["until"]) == ("surplus", DAY.isoformat())
-    last = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    last = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     assert f"ratings.csv, status surplus, until {DAY.isoformat()}" in last
 
 
@@ -175,7 +175,7 @@ def test_page_counts_the_rows_that_are_chosen_and_hands_the_choice_on(
 def test_choice_that_cannot_be_read_is_told_and_nothing_is_sent(
     staff_client: Client, study: Study, chosen: dict[str, str], told: str
 ) -> None:
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk]), chosen)
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk]), chosen)
     response = staff_client.post(reverse("admin:export-file", args=[study.pk, "ratings"]), chosen)
 
     assert told in page.content.decode()

@@ -416,9 +416,9 @@ def test_file_is_offered_first_and_named_without_choices_that_it_ignores(
 ) -> None:
     annotate(study, make_participant(study), main_items(study)[0])
 
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
 
-    files = page.partition('id="files"')[2]
+    files = page.partition('id="data"')[2]
     assert files.index("ratings_simple") < files.index(">ratings<")
     choice = Choice(file="ratings_simple", status="surplus", kind="gold", origin="own")
     assert name_file(study, choice) == "restaurant-descriptions_ratings_simple_own.csv"

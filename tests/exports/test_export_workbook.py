@@ -18,6 +18,7 @@ from evalsite.exports.column import NUMBER, TEXT, WHOLE, Column
 from evalsite.exports.columns import list_files
 from evalsite.exports.file_counts import store_counts
 from evalsite.exports.workbook import write_workbook
+from evalsite.results import files_page
 from evalsite.studies.models import Output, Study
 from tests.exports.test_export_files import HOSTILE, fill_with_hostile_texts
 from tests.support.exports import annotate, export, main_items, read, study
@@ -167,9 +168,10 @@ def test_workbook_of_too_many_rows_is_neither_offered_nor_made(
     staff_client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export_views, "MOST_ROWS", 2)
+    monkeypatch.setattr(files_page, "MOST_ROWS", 2)
     store_counts(study)
 
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     response = take(staff_client, study, "items")
 
     assert "too long for XLSX" in page

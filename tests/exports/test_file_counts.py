@@ -44,11 +44,11 @@ def staff(study) -> Client:
 
 
 def look(client: Client, study: Study):
-    return client.get(reverse("admin:study-export", args=[study.pk]))
+    return client.get(reverse("admin:files-all", args=[study.pk]), follow=True)
 
 
 def rows_of(page) -> dict[str, int | None]:
-    return {offer.name: offer.rows for offer in page.context["offers"]}
+    return {entry["name"]: entry["rows"] for entry in page.context["data"]}
 
 
 def test_page_shows_what_was_counted_and_when(staff, study, clock):
@@ -61,7 +61,7 @@ def test_page_shows_what_was_counted_and_when(staff, study, clock):
     run_schedule()
     now = look(staff, study)
 
-    assert before.text.count("not counted yet") == len(before.context["offers"])
+    assert before.text.count("not counted yet") == len(before.context["data"])
     # an answer about three outputs, with one criterion
     assert [rows_of(page)["ratings"] for page in (before, counted, later, now)] == [None, 3, 3, 6]
     assert rows_of(now)["annotations"] == 2
@@ -119,14 +119,14 @@ def test_counts_from_a_clock_that_was_ahead_are_made_again(study, clock):
     assert (counts.counted_at, counts.rows["annotations"]) == (NOON + timedelta(minutes=5), 2)
 
 
-def test_hidden_files_say_when_they_were_counted(clock, staff):
+def test_hidden_files_say_how_many_rows_were_counted(clock, staff):
     study = make_planned_study(rules=[ONE_POINT])
     run_schedule()
 
     page = look(staff, study)
 
-    assert "exports/hidden.html" in [template.name for template in page.templates]
-    assert "20 November, 12:00" in page.text
+    assert "results/files_hidden.html" in [template.name for template in page.templates]
+    assert [entry["rows"] for entry in page.context["pseudonymised"]] == [0, 0, 0]
 
 
 def test_what_takes_long_to_count_is_counted_less_often(study, clock):

@@ -130,12 +130,12 @@ def test_the_file_is_offered_with_its_codebook_where_passages_are_marked(
     mark(make_annotator(study), TEXT, "kind")
     store_counts(study)
 
-    page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[study.pk])).content.decode()
     address = reverse("admin:export-file", args=[study.pk, "highlights"])
     sent = staff_client.post(address)
 
     assert f'formaction="{address}"' in page
-    assert "<p>1 row<br>" in page
+    assert "<p>1 row</p>" in page
     assert read(b"".join(sent.streaming_content))[0]["quote"] == "kind"  # type: ignore[attr-defined]
     assert "highlights.csv" in [chapter.file for chapter in list_chapters(study.config)]
 
@@ -146,7 +146,7 @@ def test_a_protocol_without_marking_has_no_such_file(
     other = make_study(protocol="magnitude", items=1)
     assert main_items(other)
 
-    page = staff_client.get(reverse("admin:study-export", args=[other.pk])).content.decode()
+    page = staff_client.get(reverse("admin:files-all", args=[other.pk])).content.decode()
     address = reverse("admin:export-file", args=[other.pk, "highlights"])
 
     assert "highlights" not in page

@@ -29,7 +29,7 @@ def url_of(study) -> str:
 
 
 def page_of(study) -> str:
-    return reverse("admin:study-export", args=[study.pk])
+    return reverse("admin:files-all", args=[study.pk])
 
 
 def make_visited():
@@ -70,7 +70,7 @@ def test_there_is_a_row_for_each_visit_that_joins_with_the_platforms_export(staf
 def test_the_file_for_spreadsheets_runs_no_formula(staff_client):
     study, _ = make_visited()
 
-    data = staff_client.post(url_of(study), {"for": "spreadsheets"}).content
+    data = staff_client.post(url_of(study), {"purpose": "spreadsheets"}).content
 
     assert data.decode("utf-8-sig").count(",'=w2,") == 1
     assert data.startswith(b"\xef\xbb\xbf")
@@ -112,7 +112,7 @@ def test_only_those_who_may_see_identities_get_the_file(role, has_identities, st
     assert response.status_code == status
     assert AuditEntry.objects.filter(action="identity view").exists() == (status == 200)
     page = client.get(page_of(study))
-    assert ("participants_ids.csv" in page.text) == (status == 200)
+    assert ("participants_ids: CSV" in page.text) == (status == 200)
 
 
 def test_looking_takes_no_file(staff_client):

@@ -65,8 +65,8 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
     assert open_to_all == {
         "batch-list", "batch-template", "study-export", "export-codebook", "export-codebook-csv",
         "export-script", "export-instrument",
-        "export-file", "export-workbook", "export-ready", "export-bundle", "export-bundle-make",
-        "export-anonymous", "export-anonymous-make", "export-public",
+        "export-file", "export-workbook", "export-ready", "export-bundle", "files-all",
+        "export-anonymous", "export-public",
         "export-bundle-file", "ratings-list", "metrics-list", "metrics-template", "metrics-missing",
     }  # fmt: skip
     assert Upload.objects.count() == Batch.objects.count() == 1

@@ -66,7 +66,7 @@ def read(response: Any) -> bytes:
 
 
 def make(client: Client, study: Study, contents: str = "data") -> Job:
-    client.post(url("export-bundle-make", study), {"contents": contents})
+    client.post(url("export-bundle", study), {"contents": contents})
     return run_job(Job.objects.filter(kind="bundle").order_by("-created_at")[0])
 
 
@@ -201,7 +201,7 @@ def test_bundle_of_the_design_is_the_same_for_everybody(study):
 
 def test_wishes_with_and_without_entry_answers_are_two_jobs(study):
     for role in TeamRole:
-        client_of(study, role).post(url("export-bundle-make", study), {"contents": "data"})
+        client_of(study, role).post(url("export-bundle", study), {"contents": "data"})
 
     assert Job.objects.filter(kind="bundle").count() == 2
 

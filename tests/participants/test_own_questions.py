@@ -7,8 +7,9 @@ import pytest
 from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.serialize import Serializer
+from evalsite.exports.bundle.codec import Writer
+from evalsite.exports.bundle.format import PEOPLE_ROWS, Contents
+from evalsite.exports.bundle.tables import TABLES
 from evalsite.participants.models import Answer, Participant
 from evalsite.participants.services import record_consent
 from evalsite.studies.models import Study
@@ -379,6 +380,6 @@ def test_bundle_takes_chosen_answers_and_numbers_and_no_words():
     study = make_asking()
     answer(study)
 
-    [person] = Serializer(study, Contents(has_free_text=False)).read_people()
+    [person] = Writer(study, Contents(has_free_text=False)).write(TABLES[PEOPLE_ROWS])
 
     assert [one["question"] for one in person["answers"]] == ["age", "tools", "gender"]

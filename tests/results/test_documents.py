@@ -58,7 +58,7 @@ def study() -> Study:
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize("name", ["appendix", "ethics-application"])
+@pytest.mark.parametrize("name", ["appendix", "ethics"])
 @pytest.mark.parametrize("kind", ["html", "tex"])
 def test_document_of_a_draft_is_sent_as_a_file(
     staff_client: Client, study: Study, name: str, kind: str
@@ -66,7 +66,7 @@ def test_document_of_a_draft_is_sent_as_a_file(
     response = staff_client.get(reverse("admin:study-document", args=[study.pk, name, kind]))
 
     assert response.status_code == 200
-    assert response.headers["Content-Disposition"].endswith(f'-{name}.{kind}"')
+    assert response.headers["Content-Disposition"].endswith(f'_{name}.{kind}"')
     assert "may" in response.content.decode()
 
 

@@ -342,7 +342,7 @@ def test_every_file_marks_what_is_excluded_with_its_reason(staff_client, study):
     leave_out(staff_client, study, annotation=str(answer.key), reason="Slipped")
 
     def take(file: str) -> list[dict[str, str]]:
-        sent = staff_client.post(page("export-file", study, file), {"for": "analysis"})
+        sent = staff_client.post(page("export-file", study, file))
         return list(csv.DictReader(io.StringIO(sent.getvalue().decode())))
 
     told = {
@@ -365,11 +365,10 @@ def test_datasheet_and_report_list_the_reasons_as_they_stood(staff_client, study
     leave_out(staff_client, study, me, reason="Too fast")
     staff_client.post(page("study-results-compute", study))
     run_job(Job.objects.get(kind="analysis"))
-    report = study.reports.get()
     leave_out(staff_client, study, other, reason="Decided later")
 
-    sheet = staff_client.get(page("study-results-datasheet", study, report.pk))
-    html = staff_client.get(page("study-results-page", study, report.pk))
+    sheet = staff_client.get(page("report-file", study, "datasheet.md"))
+    html = staff_client.get(page("report-file", study, "report.html"))
     texts = [b"".join(one).decode() if one.streaming else one.text for one in (sheet, html)]
 
     assert "2 annotations excluded" in texts[0].replace("\\", "")

@@ -24,6 +24,7 @@ from evalsite.lib.clock import now
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import PlanEvent
 from evalsite.results.models import Report
+from evalsite.results.report.downloads import FILES as REPORT_FILES
 from evalsite.results.report.files import read_document
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.studies.models import Study
@@ -73,8 +74,8 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
     known: dict[str, list[Any]] = {
         "report_id": [Report.objects.get().pk],
         "part": ["informativeness", "raters"],
-        "name": ["informativeness-systems", "systems"],
-        "kind": ["svg"],
+        "name": [*REPORT_FILES, "appendix", "ethics", "informativeness-systems", "systems"],
+        "kind": ["html", "tex", "py"],
         "pseudonym": list(study.participants.values_list("pseudonym", flat=True)),
         "file": list(FILES),
         "item_id": [item.pk for item in study.items.main()[:1]],
@@ -134,10 +135,8 @@ def test_no_page_and_no_file_names_a_system_beside_ratings(study):
 
 
 def test_asking_for_results_leads_to_the_form_which_only_owners_have(study, staff_client):
-    report = Report.objects.get()
-
     asked = [
-        staff_client.get(f"/admin/studies/{study.pk}/results/{report.pk}/report.html"),
+        staff_client.get(f"/admin/studies/{study.pk}/files/report/report.html"),
         staff_client.post(f"{url('study-export', study)}ratings_simple.csv"),
     ]
     page = staff_client.get(url("study-results", study)).text

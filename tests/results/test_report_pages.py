@@ -1,10 +1,10 @@
 """Downloads of the results: who may read gets them, as files, without heavy libraries."""
 
 import json
+from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 from zipfile import ZipFile
 
 import pytest
@@ -12,20 +12,27 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.exports.scripts import read_scripts
+from evalsite.results.document.blocks import Chart, Table
 from evalsite.results.models import Report
-from evalsite.results.report.views import report_views
+from evalsite.results.report.downloads import FILES
+from evalsite.results.report.files import read_document
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Membership, Study
-from tests.support.factories import make_study, make_user
+from tests.support.factories import make_user
 from tests.support.instruments import make_built_study, read_gallery
 from tests.support.reported import keep_report, make_reported_study
 
 Settings = Any
+HTML = "text/html; charset=utf-8"
 TYPES = {
-    "study-results-page": "text/html; charset=utf-8",
-    "study-results-further": "text/html; charset=utf-8",
-    "study-results-latex": "application/zip",
-    "study-results-datasheet": "text/markdown; charset=utf-8",
+    "report.html": HTML,
+    "report.md": "text/markdown; charset=utf-8",
+    "report_latex.zip": "application/zip",
+    "further.html": HTML,
+    "figures.zip": "application/zip",
+    "tables.zip": "application/zip",
+    "datasheet.md": "text/markdown; charset=utf-8",
+    "outputs.csv": "text/csv; charset=utf-8",
 }
 
 
@@ -37,7 +44,9 @@ def study(db: None, settings: Settings, tmp_path: Path) -> Study:
 
 @pytest.fixture
 def report(study: Study) -> Report:
-    return keep_report(study)
+    report = keep_report(study)
+    report.outputs.write_text("item,mean\r\nitem-1,50\r\n")
+    return report
 
 
 def sign_in(role: Membership.Role | None, study: Study) -> Client:
@@ -49,71 +58,100 @@ def sign_in(role: Membership.Role | None, study: Study) -> Client:
     return client
 
 
-def address(name: str, report: Report) -> str:
-    return reverse(f"admin:{name}", args=[report.study_id, report.pk])
+def address(name: str, study: Study) -> str:
+    return reverse("admin:report-file", args=[study.pk, name])
 
 
 def test_every_download_is_tested_here() -> None:
-    assert {view.name for view in report_views} == set(TYPES)
+    assert set(FILES) == set(TYPES)
 
 
 @pytest.mark.one_case
 @pytest.mark.parametrize("name", TYPES)
-def test_a_viewer_gets_the_file_as_an_attachment(name: str, study: Study, report: Report) -> None:
-    response = sign_in(Membership.Role.VIEWER, study).get(address(name, report))
+def test_a_viewer_gets_the_file_under_its_name(name: str, study: Study, report: Report) -> None:
+    response = sign_in(Membership.Role.VIEWER, study).get(address(name, study))
 
     assert response.status_code == 200
     assert response["Content-Type"] == TYPES[name]
-    assert response["Content-Disposition"].startswith('attachment; filename="restaurant-')
+    place = "inline" if TYPES[name] == HTML else "attachment"
+    named = f'{place}; filename="restaurant-descriptions_simulated_{name}"'
+    assert response["Content-Disposition"] == named
     assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_page_that_the_browser_shows_runs_nothing_and_loads_nothing(
+    study: Study, report: Report
+) -> None:
+    response = sign_in(Membership.Role.VIEWER, study).get(address("report.html", study))
+
+    policy = response["Content-Security-Policy"].split("; ")
+    assert {"default-src 'none'", "sandbox"} <= set(policy)
+    assert not [part for part in policy if "script" in part or "self" in part]
+
+
+def test_simulated_is_in_the_name_only_if_a_rating_of_the_report_is(
+    study: Study, report: Report
+) -> None:
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    content = deepcopy(report.content)
+    content["kept"]["data"]["origins"] = {"own": 3, "simulated": 0}
+    Report.objects.update(content=content)
+
+    sent = viewer.get(address("report.html", study))
+
+    assert 'filename="restaurant-descriptions_report.html"' in sent["Content-Disposition"]
 
 
 @pytest.mark.one_case
 @pytest.mark.parametrize("name", TYPES)
 def test_who_is_no_member_gets_nothing(name: str, study: Study, report: Report) -> None:
-    assert sign_in(None, study).get(address(name, report)).status_code == 404
+    assert sign_in(None, study).get(address(name, study)).status_code == 404
 
 
-@pytest.mark.one_case
-@pytest.mark.parametrize("name", TYPES)
-def test_a_report_of_another_study_is_not_found(name: str, study: Study, report: Report) -> None:
-    other = make_study(title="Another")
-    client = sign_in(Membership.Role.OWNER, other)
+def test_what_is_not_there_is_not_found(study: Study) -> None:
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    assert viewer.get(address("report.html", study)).status_code == 404
+    keep_report(study)
 
-    assert client.get(reverse(f"admin:{name}", args=[other.pk, report.pk])).status_code == 404
-    assert client.get(reverse(f"admin:{name}", args=[other.pk, uuid4()])).status_code == 404
+    # where outputs are only compared there is no table of them
+    for name in ("outputs.csv", "report.exe"):
+        assert viewer.get(address(name, study)).status_code == 404
 
 
 def test_the_archive_holds_text_references_and_figures(study: Study, report: Report) -> None:
-    response = sign_in(Membership.Role.VIEWER, study).get(address("study-results-latex", report))
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    response = viewer.get(address("report_latex.zip", study))
 
     names = ZipFile(BytesIO(response.content)).namelist()
     assert {"report.tex", "references.bib", "figures/informativeness-systems.pdf"} <= set(names)
 
 
-def test_the_results_page_offers_every_download(study: Study, report: Report) -> None:
-    client = sign_in(Membership.Role.VIEWER, study)
+def test_tables_and_figures_come_alone_too(study: Study, report: Report) -> None:
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    names = {
+        name: ZipFile(BytesIO(viewer.get(address(name, study)).content)).namelist()
+        for name in ("tables.zip", "figures.zip")
+    }
 
-    page = client.get(reverse("admin:study-results", args=[study.pk])).content.decode()
+    document = read_document(study, report)
+    tables = [block for block in document.blocks if isinstance(block, Table)]
+    charts = [block for block in document.blocks if isinstance(block, Chart)]
+    assert names["tables.zip"] == [f"{table.name}.csv" for table in tables] != []
+    assert len(names["figures.zip"]) == len(charts) > 0
+    assert all(name.endswith(".pdf") for name in names["figures.zip"])
+
+
+def test_all_files_offer_each_file_of_the_newest_report(study: Study, report: Report) -> None:
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    page = reverse("admin:files-all", args=[study.pk])
+
+    shown = viewer.get(page).text
 
     for name in TYPES:
-        assert f'href="{address(name, report)}"' in page
-
-
-def test_files_offer_each_file_of_the_newest_report_and_how_many_answers_it_is_of(
-    study: Study, report: Report
-) -> None:
-    viewer = sign_in(Membership.Role.VIEWER, study)
-    address = reverse("admin:study-export", args=[study.pk])
-
-    page = viewer.get(address).text
-
-    for name in [*TYPES, "study-results-report"]:
-        assert reverse(f"admin:{name}", args=[study.pk, report.pk]) in page
-    answers = report.content["kept"]["data"]["annotations"]
-    assert f"<p>from {answers} answers<br>computed " in page
+        assert f'href="{address(name, study)}"' in shown
+    assert shown.count("of the same report") == 5
     Report.objects.all().delete()
-    assert "not computed yet" in viewer.get(address).text
+    assert "not computed yet" in viewer.get(page).text
 
 
 def test_files_offer_the_scripts_as_they_are_in_bundles(study: Study) -> None:
@@ -121,10 +159,11 @@ def test_files_offer_the_scripts_as_they_are_in_bundles(study: Study) -> None:
 
     for name, text in read_scripts().items():
         address = reverse("admin:export-script", args=[study.pk, name.partition(".")[2]])
-        assert address in viewer.get(reverse("admin:study-export", args=[study.pk])).text
+        assert address in viewer.get(reverse("admin:files-all", args=[study.pk])).text
         sent = viewer.get(address)
         assert sent.text == text
-        assert sent["Content-Disposition"] == f'attachment; filename="{name}"'
+        named = f'attachment; filename="restaurant-descriptions_{name}"'
+        assert sent["Content-Disposition"] == named
     assert viewer.get(reverse("admin:export-script", args=[study.pk, "exe"])).status_code == 404
     # what a protocol asks is on every site
     assert viewer.get(reverse("admin:export-instrument", args=[study.pk])).status_code == 302
@@ -137,7 +176,7 @@ def test_files_offer_a_built_instrument_that_can_be_imported_elsewhere() -> None
     viewer = sign_in(Membership.Role.VIEWER, study)
     address = reverse("admin:export-instrument", args=[study.pk])
 
-    assert address in viewer.get(reverse("admin:study-export", args=[study.pk])).text
+    assert address in viewer.get(reverse("admin:files-all", args=[study.pk])).text
     sent = json.loads(viewer.get(address).text)
 
     version, _ = import_instrument(data=sent, by=make_user())

@@ -48,12 +48,8 @@ READ = {
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
-        "export-public",
-        "export-instrument",
-        "study-results-report", "study-results-outputs",
-        "study-results-table", "study-results-page",
-        "study-results-further", "study-results-latex", "study-results-datasheet",
-        "study-document",
+        "export-public", "export-instrument", "files-all", "report-file",
+        "study-results-table", "study-document",
         "study-disagreement", "study-plan-data", "study-repeat-report",
         "study-repeat-table",
     ],
@@ -82,7 +78,7 @@ READ = {
 POST = {
     ALL: [
         "study-design-count", "export-file", "export-workbook", "export-ready",
-        "export-bundle-make", "export-bundle-file", "export-anonymous-make", "export-public",
+        "export-bundle", "export-bundle-file", "export-anonymous", "export-public",
         "member-remove",
     ],
     EDITORS: [

@@ -21,6 +21,7 @@ from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
+from evalsite.participants.recruiting import store_open_link, turn_on
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study
 from tests.support.answering import Entered
@@ -223,6 +224,7 @@ def launch(content: dict[str, Any], rows: Sequence[Row], **fields: Any) -> Study
     job = run_job(launch_study(study=study, by=make_user()))
     assert job.state == "done", job.message
     study.refresh_from_db()
+    turn_on(recruitment=store_open_link(study), by=make_user())
     list(simulate_crowd(study, participants=1, seed="kept"))
     return study
 

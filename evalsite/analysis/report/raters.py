@@ -448,9 +448,8 @@ def report_copies(table: Table) -> dict[str, Any]:
         criterion=rows.criterion,
         value=rows.preferred.where(rows.preferred != "", rows.value.astype(str)),
     )
-    return {
-        name: copied[name] for name in ("raters", "pairs", "can_be_seen", "most_shared", "alike")
-    }
+    names = ("raters", "pairs", "pairs_compared", "can_be_seen", "most_shared", "alike")
+    return {name: copied[name] for name in names}
 
 
 def warn_of_copies(copied: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -28,6 +28,8 @@ from evalsite.studies.versions import hash_content, make_version
 KIND = "launch"
 # what apps above this one do as a study is launched, with the study and who launches it
 AT_LAUNCH: list["AtLaunch"] = []
+# what they do as a study closes, in the same transaction, with the study and who closes it
+AT_CLOSING: list[Callable[[Study, Any], object]] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +169,8 @@ def close_as_collected(*, study: Study, by: Any) -> None:
         "study closed as collected elsewhere", by=by, study_id=study.pk,
         version=version.number, sha256=version.sha256,
     )  # fmt: skip
+    for act in AT_CLOSING:
+        act(study, by)
 
 
 def restart_launch(*, study: Study, by: Any) -> Job:
@@ -246,6 +250,8 @@ def _close(study: Study, by: Any) -> None:
         state=Slot.State.FREE, participant=None, lease_until=None
     )
     Study.objects.filter(pk=study.pk).update(closed_at=now())
+    for act in AT_CLOSING:
+        act(study, by)
 
 
 @transaction.atomic

@@ -1,7 +1,5 @@
 """The page that makes anonymous bundles: which words are replaced, and by what."""
 
-from typing import Any
-
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -9,14 +7,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.bundle.neutral_words import LONGEST, OTHER, SHORTEST, Replacer, find_words
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.studies.models import Study
-from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import may_see_identities, study_page
 
 _MOST = 500
 _SIGN = " = "
@@ -67,45 +65,25 @@ class WordsForm(forms.Form):
         return words
 
 
-@require_safe
-def show_words(request: HttpRequest, study: Study) -> HttpResponseBase:
+@study_page("files/bundle/anonymous/", name="export-anonymous", within="Files", is_reading=True)
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_words(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Ask which words are replaced, and start making the bundle."""
     if is_hidden(study):
         return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
-    found = find_words(study)
-    lines = "\n".join(f"{term}{_SIGN}{word}" for term, word in found.items())
-    return _render(request, WordsForm(initial={"words": lines}))
-
-
-@require_POST
-def make_anonymous(request: HttpRequest, study: Study) -> HttpResponseBase:
-    if is_hidden(study):
-        return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
-    form = WordsForm(request.POST)
-    if not form.is_valid():
-        return _render(request, form)
-    is_public = study.asks_to_share
-    contents = Contents(
-        has_entry_answers=not is_public and may_see_identities(request, study),
-        is_public=is_public,
-        is_anonymous=True,
-    )
-    start_packing(study, contents, by=request.user, words=form.cleaned_data["words"])
-    return redirect("admin:export-bundle", study.pk)
-
-
-def _render(request: HttpRequest, form: WordsForm) -> HttpResponseBase:
-    context: dict[str, Any] = {"form": form}
-    return TemplateResponse(request, "exports/anonymous.html", context)
-
-
-anonymous_views = [
-    StudyView(
-        path="files/bundle/anonymous/", name="export-anonymous", view=show_words, within="Files"
-    ),
-    StudyView(
-        path="files/bundle/anonymous/make/",
-        name="export-anonymous-make",
-        view=make_anonymous,
-        is_reading=True,
-    ),
-]
+    if request.method == "POST":
+        form = WordsForm(request.POST)
+    else:
+        lines = "\n".join(f"{term}{_SIGN}{word}" for term, word in find_words(study).items())
+        form = WordsForm(initial={"words": lines})
+    if form.is_valid():
+        is_public = study.asks_to_share
+        contents = Contents(
+            has_entry_answers=not is_public and may_see_identities(request, study),
+            is_public=is_public,
+            is_anonymous=True,
+        )
+        start_packing(study, contents, by=request.user, words=form.cleaned_data["words"])
+        return redirect("admin:export-bundle", study.pk)
+    status = 422 if form.errors else 200
+    return TemplateResponse(request, "exports/anonymous.html", {"form": form}, status=status)

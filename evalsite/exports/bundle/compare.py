@@ -22,6 +22,7 @@ import evalsite
 from evalsite.annotation.allocation.slots import count_strays
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.exports.bundle.analysis_plan import read_analysis_plan, store_plan
 from evalsite.exports.bundle.fields import read_fields
 from evalsite.exports.bundle.figures import Figures, compare_figures, read_figures
 from evalsite.exports.bundle.format import (
@@ -52,9 +53,7 @@ from evalsite.exports.bundle.readme import describe_left_out
 from evalsite.exports.bundle.restore import (
     Loader,
     find_protocol,
-    read_analysis_plan,
     record_top_up,
-    store_plan,
 )
 from evalsite.exports.bundle.serialize import read_plan
 from evalsite.exports.bundle.write import write_data

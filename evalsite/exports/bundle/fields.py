@@ -15,6 +15,7 @@ from evalsite.annotation.value_field import ValueField
 from evalsite.instruments.answer import read_value
 
 Reader = Callable[[Any], Any]
+_LONGEST = 60
 
 
 class Misshapen(Exception):
@@ -25,20 +26,22 @@ def read_fields(
     model: type[models.Model], names: Iterable[str], row: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return these fields of a row as the model takes them; Misshapen names the first wrong one."""
-    found = {}
+    values = {}
     for name in names:
-        try:
-            found[name] = _reader(model, name)(row[name])
-        except KeyError:
-            raise Misshapen(f"{name} is missing") from None
-        except (Misshapen, ValidationError, TypeError, ValueError, InvalidOperation):
-            raise Misshapen(f"{name} can't be {_shorten(row[name])}") from None
-    return found
+        if name not in row:
+            raise Misshapen(f"{name} is missing")
+        values[name] = read_field(model, name, row[name])
+    return values
 
 
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+def read_field(model: type[models.Model], name: str, value: Any) -> Any:
+    """Return a value as this field takes it; else Misshapen."""
+    try:
+        return _reader(model, name)(value)
+    except (Misshapen, ValidationError, TypeError, ValueError, InvalidOperation):
+        shown = repr(value)
+        shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+        raise Misshapen(f"{name} can't be {shown}") from None
 
 
 @cache
@@ -50,11 +53,15 @@ def _reader(model: type[models.Model], name: str) -> Reader:
     if kind is None:
         raise TypeError(f"No bundle can hold a {type(field).__name__}.")
     check = _make_check(field)
+    # what a JSON field holds at first says whether it is an object or a list
+    shape = field.default if field.default in (dict, list) else object
 
     def read(value: Any) -> Any:
         if value is None and field.null:
             return None
         made = kind(value)
+        if not isinstance(made, shape):
+            raise Misshapen
         check(made)
         return made
 

@@ -22,7 +22,6 @@ from evalsite.exports.column import (
     Column,
 )
 from evalsite.exports.columns import list_files_of
-from evalsite.instruments.answer import AnswerRow
 from evalsite.studies.models import Study
 from evalsite.studies.settings import SETTINGS
 
@@ -111,7 +110,7 @@ def hash_columns(study: Study) -> str:
     return sha256(dump(tables).encode()).hexdigest()
 
 
-# --- fields that are carried, by model --------------------------------------------------
+# --- fields of the study and of its plan; those of rows are in tables.py ------------------
 
 STUDY_FIELDS = (
     "protocol", "options", "state", "is_demo", "seed", "created_at", "launched_at", "closed_at",
@@ -129,45 +128,6 @@ STUDY_FIELDS_IF_ANY = (
 LEFT_OUT_COUNTS = "left_out"
 # of a study: the version of an instrument built on the web from which it was made
 BUILT = "built"
-VERSION_FIELDS = ("number", "sha256", "created_at")
-# what a researcher confirmed at an import; written only where there is something
-IMPORT_NOTES = "import_notes"
-BATCH_FIELDS = ("id", "file_name", "sha256", "rows", "uploaded_at", "opened_at", IMPORT_NOTES)
-RATINGS_FILE_FIELDS = (
-    "id", "file_name", "sha256", "rows", "has_persons", "uploaded_at", IMPORT_NOTES,
-)  # fmt: skip
-METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at", IMPORT_NOTES)
-METRIC_FIELDS = ("metric", "value", "better")
-ITEM_FIELDS = (
-    "key", "group", "cluster", "kind", "inputs", "extra", "gold", "held_at", "released_at",
-    "corrected_at",
-)  # fmt: skip
-# written only of those of which it is said
-ITEM_FIELDS_IF_ANY = {"corrected_at": None}
-CHANGE_FIELDS = ("kind", "position", "before", "after", "reason", "answers", "at")
-PARTICIPANT_FIELDS = (
-    "pseudonym", "origin", "is_person", "is_eligible", "consented_to", "instructions_read",
-    "practised_at", "tries", "is_qualified", "cursor", "created_at", "stopped_at", "withdrawn_at",
-    "refused_for", "check_tries", "is_checked", "may_share",
-)  # fmt: skip
-# written only of whom it is said
-PARTICIPANT_FIELDS_IF_ANY = {
-    "refused_for": "", "check_tries": 0, "is_checked": None, "may_share": None,
-}  # fmt: skip
-CONSENT_FIELDS = ("text_sha256", "is_given", "answered_at")
-ANSWER_FIELDS = ("question", "value", "answered_at")
-SET_FIELDS = ("id", "number", "created_at", "finished_at")
-ANNOTATION_FIELDS = (
-    "key", "place", "outcome", "status", "origin", "order_shown", "reason", "note", "is_aided",
-    "device", "language", "started_at", "submitted_at", "client_ms", "active_ms", "time_given",
-)  # fmt: skip
-# a row of an answer without its item, which comes first, and its output, and with its record in
-# an imported file
-RATING_FIELDS = (*AnswerRow._fields[2:], "file_row")
-# of a rating, what is left out from the end where nothing is there
-EMPTY_RATING_FIELDS = (0, "", None, "", None, None, None, None)
-REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
-EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
 ANALYSIS_PLAN_FIELDS = (
     "thresholds", "exclusion_rule", "thresholds_changed_at", "rule_changed_at", "changed_at",
     "primary", "margins", "primary_changed_at", "margins_changed_at",
@@ -176,45 +136,9 @@ ANALYSIS_PLAN_FIELDS = (
 LATER_PLAN_FIELDS: dict[str, Any] = {
     "primary": "", "margins": [], "primary_changed_at": None, "margins_changed_at": None,
 }  # fmt: skip
-
-# What a bundle never holds: identities, secrets of links, and what is computed again.
-LEFT_OUT = {
-    "Study": {
-        "id", "version", "instrument", "revision", "pay_target",
-        "pilot_generation", "is_pilot_link_on", "joins_paused_at", "is_from_one_place",
-    },
-    "StudyVersion": {"id", "study", "content", "created_by"},
-    "Batch": {"study", "uploaded_by", "stored_at", "written_at"},
-    "RatingsFile": {"study", "uploaded_by"},
-    "MetricFile": {"study", "uploaded_by"},
-    "MetricScore": {"id", "file", "output"},
-    "Item": {
-        "id", "study", "batch", "repeat_of", "shuffle_key", "group_shuffle_key",
-    },
-    "Change": {"id", "study", "system", "item", "instead_of", "by"},
-    "Participant": {
-        "id", "study", "receipt", "is_pilot", "is_expert", "stopped_for", "stop_message",
-        "has_reported", "network", "network_at",
-    },
-    "Consent": {"id", "study", "participant", "version"},
-    "Answer": {"id", "study", "participant"},
-    "ItemSet": {
-        "study", "participant", "item_ids", "lost_ids", "reserved_until", "leased_until", "code",
-    },
-    "Annotation": {
-        "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
-        "awaits_consent", "visit",
-    },
-    "Rating": {"id", "study", "annotation", "output"},
-    "Revision": {"id", "study", "annotation"},
-    "Exclusion": {
-        "id", "study", "participant", "annotation", "decided_by", "revoked_by", "planned_rule",
-    },
-    "AnalysisPlan": {
-        "id", "study", "repeats", "changed_by", "hypotheses", "smallest", "stopping",
-        "has_own_errors",
-    },
-}  # fmt: skip
+# the key of later parts in analysis-plan.json, and those of them that are fields of the plan
+FROZEN = "frozen"
+FROZEN_FIELDS = ("hypotheses", "smallest", "stopping", "has_own_errors")
 
 # --- files of the bundle's own ------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.views.decorators.http import require_http_methods
 
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import start_packing
@@ -14,7 +15,7 @@ from evalsite.exports.bundle.public import PageOptions, read_author
 from evalsite.exports.selection import count_not_sharing
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.studies.models import Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import study_page
 
 _MOST_AUTHORS = 100
 _LONGEST_TITLE = 200
@@ -62,6 +63,8 @@ class PublicPageForm(forms.Form):
             raise ValidationError(str(error), code="author") from None
 
 
+@study_page("files/public/", name="export-public", within="Files", is_reading=True)
+@require_http_methods(["GET", "HEAD", "POST"])
 def edit_public_page(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Ask what the public page holds, and start making it."""
     if is_hidden(study):
@@ -77,20 +80,10 @@ def edit_public_page(request: HttpRequest, study: Study) -> HttpResponseBase:
             is_public=study.asks_to_share,
         )
         start_packing(study, contents, by=request.user, page=options)
-        return redirect("admin:export-bundle", study.pk)
+        return redirect(f"{reverse('admin:study-export', args=[study.pk])}#public")
     context = {
         "form": form,
         "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
     }
-    return TemplateResponse(request, "exports/public.html", context)
-
-
-public_views = [
-    StudyView(
-        path="files/public/",
-        name="export-public",
-        view=edit_public_page,
-        within="Files",
-        is_reading=True,
-    )
-]
+    status = 422 if form.errors else 200
+    return TemplateResponse(request, "exports/public.html", context, status=status)

@@ -14,12 +14,10 @@ from typing import IO, Any, TypeVar
 
 from django.conf import settings
 
-from evalsite.annotation.models import RatingsFile
 from evalsite.exports.bundle.fields import Misshapen, read_fields, read_text, read_whole
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
-    BATCH_FIELDS,
     BUILT,
     CHECKSUMS,
     CODEBOOK,
@@ -28,22 +26,18 @@ from evalsite.exports.bundle.format import (
     FIRST_VERSION,
     FORMAT,
     FORMAT_VERSION,
-    IMPORT_NOTES,
     ITEM_ROWS,
     LEFT_OUT_COUNTS,
-    METRIC_FILE_FIELDS,
     METRIC_ROWS,
     PEOPLE_ROWS,
     PLAN,
-    RATINGS_FILE_FIELDS,
     STUDY,
     STUDY_FIELDS,
     STUDY_FIELDS_IF_ANY,
-    VERSION_FIELDS,
     name_data,
     write_checksums,
 )
-from evalsite.imports.models import MetricFile
+from evalsite.exports.bundle.tables import LISTS
 from evalsite.instruments.bundle_format_2 import read_criteria, read_stored
 from evalsite.instruments.checks import check_instrument
 from evalsite.instruments.installed import find_folder
@@ -64,7 +58,7 @@ from evalsite.lib.limited import (
 )
 from evalsite.studies.instruments import find_faults
 from evalsite.studies.item_numbers import are_unused_numbers
-from evalsite.studies.models import Batch, Study, StudyVersion
+from evalsite.studies.models import Study
 from evalsite.studies.questions import check_own_examples, check_own_questions
 
 Plain = dict[str, Any]
@@ -357,8 +351,6 @@ def _complete(about: Plain) -> None:
     empty = Study()
     for name in STUDY_FIELDS_IF_ANY:
         study.setdefault(name, getattr(empty, name))
-    for file in (*study["batches"], *study["ratings_files"], *study["metric_files"]):
-        file.setdefault(IMPORT_NOTES, [])
 
 
 def _check_about(about: Plain) -> None:
@@ -370,14 +362,9 @@ def _check_about(about: Plain) -> None:
     _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
     _check_study(study)
-    for model, names, rows in (
-        (Batch, BATCH_FIELDS, study["batches"]),
-        (RatingsFile, RATINGS_FILE_FIELDS, study["ratings_files"]),
-        (MetricFile, METRIC_FILE_FIELDS, study["metric_files"]),
-        (StudyVersion, VERSION_FIELDS, study["versions"]),
-    ):
-        for row in rows:
-            read_fields(model, names, row)
+    for name, rows in LISTS.items():
+        for row in study[name]:
+            rows.read(row)
     numbers = [version["number"] for version in study["versions"]]
     is_draft = study["launched_at"] is None
     is_known = study["version"] in numbers or (is_draft and study["version"] is None)

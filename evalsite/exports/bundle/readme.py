@@ -11,7 +11,6 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     CODEBOOK_PAGE,
     DATAPACKAGE,
-    IMPORT_NOTES,
     OWN_FILES,
     PLAN_LINES,
     REPORT,
@@ -159,7 +158,7 @@ def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
     notes = [
         f"- `{file['file_name']}`: {note['text']}"
         for file in (*study["batches"], *study["ratings_files"], *study["metric_files"])
-        for note in file.get(IMPORT_NOTES, ())
+        for note in file.get("import_notes", ())
         if isinstance(note, Mapping) and isinstance(note.get("text"), str)
     ]
     if notes:

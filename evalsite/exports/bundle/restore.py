@@ -1,39 +1,32 @@
 """Create the study of a bundle again: all of it in one transaction, or nothing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby, starmap
 from typing import IO, Any
 from uuid import UUID, uuid4
 
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError, models, transaction
-from django.db.models import Q
+from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models import OuterRef, Q, Subquery
 
 from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import (
-    TOP_UP_ACTION,
-    TOP_UP_FROM,
-    Annotation,
-    RatingsFile,
-    Slot,
-)
+from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.bulk_store import reading, store_rows
-from evalsite.exports.bundle.fields import Misshapen, read_fields, read_whole
+from evalsite.exports.bundle.analysis_plan import list_missing, read_analysis_plan, store_plan
+from evalsite.exports.bundle.codec import Reader, explain, reading, store_rows
+from evalsite.exports.bundle.fields import Misshapen, read_field, read_fields
 from evalsite.exports.bundle.format import (
-    ANALYSIS_PLAN,
-    ANALYSIS_PLAN_FIELDS,
-    BATCH_FIELDS,
+    ANNOTATION_ROWS,
     BUILT,
-    LATER_PLAN_FIELDS,
-    METRIC_FILE_FIELDS,
-    RATINGS_FILE_FIELDS,
+    ITEM_ROWS,
+    PLAN,
+    PLAN_COLUMNS,
     STUDY,
     STUDY_FIELDS,
-    VERSION_FIELDS,
     name_version,
 )
-from evalsite.exports.bundle.frozen_plan import FROZEN, check_frozen, store_frozen
+from evalsite.exports.bundle.format_3 import convert_annotation
 from evalsite.exports.bundle.read import (
     UNREADABLE,
     BadBundle,
@@ -44,24 +37,20 @@ from evalsite.exports.bundle.read import (
     check_instrument_of,
     open_bundle,
 )
-from evalsite.exports.bundle.rows import RowStore
+from evalsite.exports.bundle.tables import LISTS, PLACES, SYSTEMS, TABLES
 from evalsite.exports.bundle.verify import Report, verify_bundle
-from evalsite.imports.models import MetricFile
 from evalsite.instruments.bundle_format_2 import read_stored
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import Instrument
 from evalsite.instruments.texts import translate
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
-from evalsite.quality.models import LEVELS, LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
 from evalsite.studies.instruments import adopt_instrument
-from evalsite.studies.models import Batch, Membership, Study, StudyVersion
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.versions import protocol_instructions
 
 Plain = dict[str, Any]
 _MOST_FAULTS = 20
-_MARGIN = {"criterion", "system", "relation", "other", "margin"}
-_LONGEST_NAME = 60
 # of a version: what pages and deletion go by later; older ones lack some
 _PROMISES = ("has_notice", "identity_days", "withdrawable_until")
 
@@ -113,7 +102,7 @@ def restore_bundle(
         raise ValidationError(f"Nothing was imported: {error}") from None
     remarks = [*report.remarks, *list_protocol_remarks(about, config)]
     if has_data and plan["repeats"] is not None:
-        remarks += _list_missing(study, plan)
+        remarks += list_missing(study, plan)
     return Restored(study=study, has_data=has_data, report=report, remarks=remarks)
 
 
@@ -193,40 +182,77 @@ class Loader:
         self.is_copy = is_copy
         self.owner = owner
         self.study = Study(pk=study_id, state=Study.State.DRAFT)
+        self.reader = Reader(self.study, is_copy=is_copy, has_data=has_data)
 
     def load(self) -> Study:
         check_criteria(self.about["instrument"])
         check_instrument_of(self.about["instrument"], self.plain)
         self._store_study()
-        try:
-            with transaction.atomic():
-                rows = RowStore(
-                    self.bundle,
-                    self.study,
-                    self.plain["systems"],
-                    format_version=self.about["format_version"],
-                    is_copy=self.is_copy,
-                )
-        except (Misshapen, DatabaseError, TypeError):
-            message = "The systems need different names, of a length that can be stored."
-            raise BadBundle("systems_invalid", message, STUDY) from None
-        rows.batches |= self._store_files(Batch, BATCH_FIELDS, "batches")
-        rows.store_items(has_data=self.has_data)
+        self._store_systems()
+        for name, rows in LISTS.items():
+            if self.has_data or name == "batches":
+                self.reader.store(rows, self._read_list(name))
+        self._store_items()
         if self.has_data:
-            rows.store_changes()
-            rows.versions |= self._store_versions()
-            rows.ratings_files |= self._store_files(
-                RatingsFile, RATINGS_FILE_FIELDS, "ratings_files"
-            )
-            rows.metric_files |= self._store_files(MetricFile, METRIC_FILE_FIELDS, "metric_files")
-            rows.store_people()
-            rows.store_places()
-            rows.store_annotations()
-            rows.store_exclusions()
-            rows.store_scores()
-            self._finish(rows)
+            self._store_places()
+            for name, rows in TABLES.items():
+                if name != ITEM_ROWS:
+                    self.reader.store(rows, self._read_records(name))
+            self._fill_places()
+            self._finish()
         self.study = Study.objects.select_related("version").get(pk=self.study.pk)
         return self.study
+
+    def _store_systems(self) -> None:
+        try:
+            names = self.plain["systems"]
+            self.reader.store(SYSTEMS, [Row(STUDY, 1, {"name": name}) for name in names])
+        except (BadBundle, TypeError, KeyError):
+            message = "The systems need different names, of a length that can be stored."
+            raise BadBundle("systems_invalid", message, STUDY) from None
+
+    def _read_list(self, name: str) -> Iterator[Row]:
+        """Return the rows of a list in study.json; versions with what is in their own files."""
+        for number, plain in enumerate(self.plain[name], start=1):
+            if name == "versions":
+                plain = plain | {"content": self._read_content(plain["number"])}
+            yield Row(f"{STUDY}, {name} {number}", 1, plain)
+
+    def _read_records(self, name: str) -> Iterator[Row]:
+        is_old = name == ANNOTATION_ROWS and self.about["format_version"] < 4
+        for row in self.bundle.read_rows(name):
+            with reading(row):
+                yield replace(row, values=convert_annotation(row.values)) if is_old else row
+
+    def _store_items(self) -> None:
+        """Store all items in their order; without data, no repeats and none that were withdrawn."""
+        kinds = () if self.has_data else (Item.Kind.REPEAT, Item.Kind.WITHDRAWN)
+        items = (
+            row for row in self._read_records(ITEM_ROWS) if row.values.get("kind") not in kinds
+        )
+        # a repeat comes after its original, which must be stored by then
+        for _, run in groupby(items, key=lambda row: row.values.get("kind") == Item.Kind.REPEAT):
+            self.reader.store(TABLES[ITEM_ROWS], run)
+
+    def _store_places(self) -> None:
+        """Store the places of open batches, all of them free."""
+        table = self.bundle.read_table(PLAN)
+        if next(table, []) != [column.name for column in PLAN_COLUMNS]:
+            raise BadBundle("columns", "It has other columns than a plan.", PLAN)
+        # before any batch is open, the plan has the places that a launch would make
+        if self.study.batches.filter(opened_at__isnull=False).exists():
+            self.reader.store(PLACES, starmap(_read_place, enumerate(table, start=2)))
+
+    def _fill_places(self) -> None:
+        """Mark the places that answers fill as done by their participants."""
+        answers = Annotation.objects.filter(study=self.study, slot__isnull=False).order_by()
+        holder = answers.filter(slot=OuterRef("pk")).values("participant")[:1]
+        filled = Slot.objects.filter(study=self.study, pk__in=answers.values("slot"))
+        try:
+            with transaction.atomic():
+                filled.update(state=Slot.State.DONE, participant_id=Subquery(holder))
+        except IntegrityError as error:
+            raise BadBundle("row_refused", explain(error, Slot), ANNOTATION_ROWS) from None
 
     def _store_study(self) -> None:
         """Store a draft at first: what is launched needs its version."""
@@ -269,37 +295,7 @@ class Loader:
             raise BadBundle("version_invalid", message, name) from None
         return dict(content)
 
-    def _store_files(
-        self, model: type[models.Model], names: tuple[str, ...], kind: str
-    ) -> dict[Any, Any]:
-        """Store the rows of uploaded files; return the id of each here by that in the bundle."""
-        ids = {}
-        for number, plain in enumerate(self.plain[kind], start=1):
-            row = Row(f"{STUDY}, {kind} {number}", 1, plain)
-            with reading(row):
-                values = read_fields(model, names, plain)
-            if self.is_copy:
-                values["id"] = uuid4()
-            if not self.has_data and "opened_at" in values:
-                values["opened_at"] = None
-            ids[plain["id"]] = values["id"]
-            store_rows([(row, model(study=self.study, **values))])
-            # the column sets itself when a row is made
-            mine = model._default_manager.filter(pk=values["id"])
-            mine.update(uploaded_at=read_fields(model, ["uploaded_at"], plain)["uploaded_at"])
-        return ids
-
-    def _store_versions(self) -> dict[int | None, int | None]:
-        ids: dict[int | None, int | None] = {}
-        for plain in self.plain["versions"]:
-            values = read_fields(StudyVersion, VERSION_FIELDS, plain)
-            content = self._read_content(plain["number"])
-            version = StudyVersion.objects.create(study=self.study, content=content, **values)
-            StudyVersion.objects.filter(pk=version.pk).update(created_at=values["created_at"])
-            ids[plain["number"]] = version.pk
-        return ids
-
-    def _finish(self, rows: RowStore) -> None:
+    def _finish(self) -> None:
         """Close what was launched, so that nobody comes in by accident; dates are as before.
 
         Who has reported something follows from the answers.
@@ -308,8 +304,8 @@ class Loader:
         reporters = Participant.objects.filter(pk__in=reports.values("participant"))
         reporters.update(has_reported=True)
         changes: Plain = {
-            "created_at": read_fields(Study, ["created_at"], self.plain)["created_at"],
-            "version": rows.versions[self.plain["version"]],
+            "created_at": read_field(Study, "created_at", self.plain["created_at"]),
+            "version": self.study.versions.filter(number=self.plain["version"]).first(),
         }
         if self.study.launched_at is not None:
             is_archived = self.plain["state"] == Study.State.ARCHIVED
@@ -318,105 +314,13 @@ class Loader:
         Study.objects.filter(pk=self.study.pk).update(**changes)
 
 
-# --- the analysis plan --------------------------------------------------------------------
-
-
-def read_analysis_plan(bundle: Bundle) -> Plain:
-    """Return the plan, checked; BadBundle if it can't be one."""
-    plain = bundle.read_json(ANALYSIS_PLAN)
-    try:
-        plain = {**LATER_PLAN_FIELDS, **plain}
-        for hypothesis in (plain.get(FROZEN) or {}).get("hypotheses", ()):
-            # before criteria said which values are better
-            if hypothesis["relation"] == "higher":
-                hypothesis["relation"] = "better"
-        _check_plan(plain)
-        check_frozen(plain)
-    except Misshapen as error:
-        raise BadBundle("plan_invalid", f"{error}.", ANALYSIS_PLAN) from None
-    except UNREADABLE:
-        message = "Something is missing or has the wrong type."
-        raise BadBundle("plan_invalid", message, ANALYSIS_PLAN) from None
-    return dict(plain)
-
-
-def is_written(plan: Plain) -> bool:
-    return plan["changed_at"] is not None
-
-
-def _check_plan(plain: Plain) -> None:
-    """Raise Misshapen if this can't be the plan of a study."""
-    fields = [name for name in ANALYSIS_PLAN_FIELDS if name != "changed_at" or is_written(plain)]
-    values = read_fields(AnalysisPlan, fields, plain)
-    if not is_written(plain) and (any(values.values()) or plain["repeats"] is not None):
-        raise Misshapen("it has no changed_at, but it isn't empty")
-    if plain["repeats"] is not None and str(UUID(plain["repeats"])) != plain["repeats"]:
-        raise Misshapen("repeats isn't written as an id")
-    rule = values["exclusion_rule"]
-    if len(rule) > LONGEST_RULE or any(
-        ord(letter) < 32 and letter not in "\n\t" for letter in rule
-    ):
-        raise Misshapen("exclusion_rule is too long, or has control characters")
-    _check_numbers(values)
-    if not isinstance(plain["has_imported"], bool):
-        raise Misshapen(f"has_imported can't be {plain['has_imported']!r}")
-    answers = plain["answers_before"]
-    changed = {name for name, at in PLAN_MOMENTS.items() if values[at] is not None}
-    if answers.keys() != changed or any(read_whole(count) < 0 for count in answers.values()):
-        raise Misshapen("answers_before doesn't go with the times of the changes")
-
-
-def _check_numbers(values: Plain) -> None:
-    """Raise Misshapen if a threshold or a margin can't be."""
-    for name, value in values["thresholds"].items():
-        if len(name) > _LONGEST_NAME or type(value) not in (int, float) or abs(value) > 1e9:
-            raise Misshapen(f"there is no threshold {name[:_LONGEST_NAME]}: {value!r}")
-    for margin in values["margins"]:
-        _check_margin(margin)
-
-
-def _check_margin(margin: Any) -> None:
-    """Raise Misshapen if this can't be a planned test against a margin."""
-    if not isinstance(margin, dict) or margin.keys() - {"level", "slices"} != _MARGIN:
-        raise Misshapen(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
-    size = margin["margin"]
-    is_size = type(size) in (int, float) and 0 < size < 1e9
-    if (
-        margin["relation"] not in RELATIONS
-        or not is_size
-        or margin.get("level", LEVELS[0]) not in LEVELS
-        or not all(isinstance(margin[name], str) for name in margin.keys() - {"margin", "level"})
-    ):
-        raise Misshapen("a margin has a value that can't be")
-
-
-def store_plan(
-    study: Study, plain: Plain, *, owner: Any, has_data: bool, is_copy: bool = False
-) -> None:
-    """Store the plan: with its times if its data come too, else as written now.
-
-    A draft without data repeats no study yet; its owner may choose one.
-    """
-    if is_written(plain):
-        _store_written(study, plain, owner=owner, has_data=has_data)
-    store_frozen(study, plain, has_data=has_data, is_copy=is_copy)
-
-
-def _store_written(study: Study, plain: Plain, *, owner: Any, has_data: bool) -> None:
-    values = read_fields(AnalysisPlan, ANALYSIS_PLAN_FIELDS, plain)
-    if has_data:
-        seen = Study.objects.visible_to(owner).filter(protocol=study.protocol)
-        values["repeats"] = seen.filter(pk=plain["repeats"]).exclude(pk=study.pk).first()
-    else:
-        moment = now()
-        values |= {at: moment if values[name] else None for name, at in PLAN_MOMENTS.items()}
-        values["changed_at"] = moment
-    AnalysisPlan.objects.create(study=study, **values)
-
-
-def _list_missing(study: Study, plan: Plain) -> Iterator[str]:
-    if AnalysisPlan.objects.filter(study=study, repeats=None).exists():
-        yield (
-            f"The study repeats {plan['repeats']}, which isn't here or isn't open to its owner. "
-            "Import that too, and choose it under Results, Repeat of another study."
-        )
+def _read_place(line: int, cells: list[str]) -> Row:
+    """Return the place in a line of plan.csv."""
+    row = Row(PLAN, line, {})
+    with reading(row):
+        item, (number, position, arrangement) = cells[0], map(int, cells[1:4])
+        if not (0 < number <= 2**15 and 0 <= position < 2**62 and 0 <= arrangement < 2**15):
+            raise Misshapen("a number is out of range")
+        places = {"no": number - 1, "pos": position, "arrangement": arrangement}
+        row.values.update({"item": item, **places})
+    return row

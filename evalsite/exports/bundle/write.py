@@ -22,10 +22,10 @@ from django.core.exceptions import ValidationError
 
 import evalsite
 from evalsite.annotation.fsck import is_in_progress
+from evalsite.exports.bundle.codec import Writer
 from evalsite.exports.bundle.data_package import describe_package
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
-    ANNOTATION_ROWS,
     CHANGE_ROWS,
     CHECKSUMS,
     CODEBOOK,
@@ -41,9 +41,7 @@ from evalsite.exports.bundle.format import (
     FORMAT_VERSION,
     ITEM_ROWS,
     LEFT_OUT_COUNTS,
-    METRIC_ROWS,
     OWN_FILES,
-    PEOPLE_ROWS,
     PLAN,
     PLAN_COLUMNS,
     PLAN_LINES,
@@ -71,7 +69,15 @@ from evalsite.exports.bundle.readme import (
     write_scales,
     write_texts,
 )
-from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
+from evalsite.exports.bundle.serialize import (
+    Plain,
+    count_left_out,
+    list_counts,
+    read_places,
+    read_plan,
+    read_study,
+)
+from evalsite.exports.bundle.tables import TABLES
 from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
@@ -202,9 +208,8 @@ def write_files(
         # read here, so that it is of the same moment as all rows
         study = Study.objects.select_related("version").get(pk=study_id)
         _check_places_at_rest(study)
-        rows = Serializer(study, contents)
-        counts, plain, exclusions = _write_rows(study, contents, folder, rows)
-        left_out = left_out or rows.count_left_out()
+        counts, plain, exclusions = _write_rows(study, contents, folder)
+        left_out = left_out or count_left_out(study, contents)
         plan, lines = read_plan(study), list_lines(study)
         planned = _describe_plan(study, exclusions, has_data=contents.has_data)
         if contents.has_data and not (left_out is None and is_partial(study_id, contents)):
@@ -275,20 +280,21 @@ class Folder:
 
 
 def _write_rows(
-    study: Study, contents: Contents, folder: Folder, rows: Serializer
+    study: Study, contents: Contents, folder: Folder
 ) -> tuple[Plain, Plain, list[Plain]]:
     """Write all rows from the database; return counts, the study as plain data, and exclusions."""
-    plain, exclusions = rows.read_study(), []
-    folder.write_rows(ITEM_ROWS, rows.read_items())
-    if changes := list(rows.read_changes()):
-        folder.write_rows(CHANGE_ROWS, changes)
-    folder.write_table(PLAN, PLAN_COLUMNS, rows.read_places())
+    writer = Writer(study, contents)
+    plain, exclusions = read_study(writer), []
+    for name, rows in TABLES.items():
+        if contents.has_data or name in (ITEM_ROWS, CHANGE_ROWS):
+            records: Iterable[Plain] = writer.write(rows)
+            if name == EXCLUSION_ROWS:
+                records = exclusions = list(records)
+            folder.write_rows(name, records)
+    if not folder.files[CHANGE_ROWS][0]:
+        del folder.files[CHANGE_ROWS]
+    folder.write_table(PLAN, PLAN_COLUMNS, read_places(writer))
     if contents.has_data:
-        folder.write_rows(PEOPLE_ROWS, rows.read_people())
-        folder.write_rows(ANNOTATION_ROWS, rows.read_annotations())
-        folder.write_rows(METRIC_ROWS, rows.read_metrics())
-        exclusions = list(rows.read_exclusions())
-        folder.write_rows(EXCLUSION_ROWS, exclusions)
         folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(exclusions))
     for name in list_files_of(study):
         if contents.has_data or name in WITHOUT_DATA:
@@ -302,7 +308,7 @@ def _write_rows(
         shown = build_content(study)
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
-    return rows.list_counts(), plain, exclusions
+    return list_counts(writer), plain, exclusions
 
 
 def _describe_plan(

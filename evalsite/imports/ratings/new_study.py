@@ -1,7 +1,7 @@
 """A closed study made of ratings that somebody has already: all of it, once, or nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO
@@ -47,8 +47,6 @@ from evalsite.studies.models import Study
 from evalsite.studies.services import create_study
 
 READ_KIND, CREATE_KIND = "read ratings", "create study of ratings"
-# what apps above this one do with the study, and who made it
-WHEN_MADE: list[Callable[..., object]] = []
 _GONE = "This file was given up meanwhile. Upload it again."
 # among the decisions of a mapping: the file of the texts
 TEXTS = "texts"
@@ -211,8 +209,6 @@ def _create(upload: Upload, *, by: Any, title: str, has_persons: bool) -> Study:
             )  # fmt: skip
             _store(study, bare, texts, source, by)
             close_as_collected(study=study, by=by)
-            for act in WHEN_MADE:
-                act(study=study, by=by)
     except _NotTheFirst:
         return _find_study(upload)
     forget_bytes(upload)

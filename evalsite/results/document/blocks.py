@@ -50,8 +50,11 @@ class Sentence(Block):
 
 @dataclass(frozen=True)
 class Column:
+    """A column; those with marks on one `scale` share an axis."""
+
     label: str
     is_number: bool = True
+    scale: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Cell:
 
     `above`: a letter above the line. `below`: what stands on a second line. `link`: where it leads
     on pages of the site. `look`: how a page shows it: shares as parts of a bar, a tier, a field of
-    a matrix.
+    a matrix. `mark`: what the table for a paper draws below the words.
     """
 
     text: str
@@ -70,6 +73,7 @@ class Cell:
     look: Literal["", "parts", "tier", "faint", "middling", "strong", "apart"] = ""
     is_strong: bool = False
     link: str = ""
+    mark: Figure | None = None
 
 
 Entry = Figure | Cell | str
@@ -108,6 +112,18 @@ class Chart(Block):
     reference: float | None = None
     rings: Sequence[Figure] = ()
     ring_label: str = ""
+
+
+@dataclass(frozen=True)
+class DecisionChart(Chart):
+    """Differences that answer a planned question, with `labels` of their rows.
+
+    `margins`: values with a dashed line; `passing`: where the answer is yes, None for an open end.
+    """
+
+    labels: Sequence[str] = ()
+    margins: Sequence[float] = ()
+    passing: tuple[float | None, float | None] | None = None
 
 
 @dataclass(frozen=True)

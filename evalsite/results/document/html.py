@@ -30,6 +30,7 @@ from evalsite.results.document.blocks import (
     write_entry,
 )
 from evalsite.results.document.figures import hold_together, write_interval, write_value
+from evalsite.results.document.summary_svg import write_paper
 from evalsite.results.document.svg import (
     draw_axis,
     draw_bar,
@@ -75,7 +76,7 @@ def _find_folds(blocks: Iterable[Block]) -> Iterator[tuple[Heading | None, Block
     heading: Heading | None = None
     for block in blocks:
         if isinstance(block, Heading):
-            heading = block if block.level == _FOLDED and block.place == "further" else None
+            heading = block if block.level == _FOLDED and block.place != "main" else None
         yield heading, block
 
 
@@ -121,7 +122,11 @@ def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
         '<li><a href="{}">{}</a><p>{}</p></li>',
         (
             # an anchor of this page, or one of another
-            (one.link if "#" in one.link else f"#{one.link}", one.question, hold_together(one.text))
+            (
+                one.link if set("#/") & set(one.link) else f"#{one.link}",
+                one.question,
+                hold_together(one.text),
+            )
             for one in sentences
         ),
     )
@@ -187,14 +192,19 @@ def _write_block(block: Block, charts: Charts) -> SafeString:
     raise TypeError(f"{type(block).__name__} is no block that can be written.")
 
 
+# how an answer to a planned question looks
+LOOKS = {"yes": "done", "no": "bad", "open": "open"}
+
+
 def _write_headline(sentence: Sentence) -> SafeString:
     """Write a planned question with its answer, or what an answer is without a question."""
     outcome = sentence.code.rpartition("_")[2]
     kind = outcome if outcome in ("yes", "no", "open") else ""
     question = sentence.question and format_html("<h2>{}</h2>", hold_together(sentence.question))
     answer = sentence.answer and format_html(
-        '<p class="answer">{}</p>', hold_together(sentence.answer)
-    )
+        '<p class="answer"><span class="is {}">{}</span></p>',
+        LOOKS.get(kind, ""), hold_together(sentence.answer),
+    )  # fmt: skip
     return format_html(
         '<section class="decide {}">{}{}<p>{}</p></section>',
         kind, question, answer, hold_together(sentence.text),
@@ -203,6 +213,8 @@ def _write_headline(sentence: Sentence) -> SafeString:
 
 def write_html_table(table: Table, chart: Chart | None = None) -> SafeString:
     """Write a table; with marks or a chart, each row has a drawing beside its name."""
+    if table.name == "paper":
+        return write_paper(table)
     marks = _Marks(table, chart)
     axis = marks.axis
     heads = [
@@ -232,8 +244,6 @@ def write_html_table(table: Table, chart: Chart | None = None) -> SafeString:
 
 
 def _name_look(table: Table, axis: Axis | None) -> str:
-    if table.name == "paper":
-        return "paper"
     if any(
         isinstance(entry, Cell) and entry.look in _SHADES for row in table.rows for entry in row
     ):

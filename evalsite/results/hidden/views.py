@@ -21,7 +21,7 @@ from evalsite.results.models import Report
 from evalsite.results.people.flags import list_raised
 from evalsite.results.power.own_study import find_projection, write_expected
 from evalsite.results.progress import count_edge
-from evalsite.results.report.computation import newest_analysis, newest_report, take_fingerprint
+from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.source import Criterion
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -41,10 +41,10 @@ class RevealForm(forms.Form):
 
 
 def show_hidden(
-    request: HttpRequest, study: Study, form: RevealForm | None = None
+    request: HttpRequest, study: Study, newest: Newest, form: RevealForm | None = None
 ) -> HttpResponseBase:
     """Show counts, precision and agreement, and until when systems are hidden."""
-    report, job = newest_report(study), newest_analysis(study)
+    report, job = newest.report, newest.job
     edge = count_edge(study)
     counts = count_together(
         at_work=find_held(study),
@@ -53,12 +53,9 @@ def show_hidden(
     )
     context: dict[str, Any] = {
         "form": form or RevealForm(),
+        "newest": newest,
         "report": report,
-        "job": job,
-        "is_computing": job is not None and job.is_open and not job.is_stale,
-        "is_current": report is not None and report.fingerprint == take_fingerprint(study),
-        "has_answers": edge.done > 0,
-        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "can_compute": has_role(request, study, Membership.Role.EDITOR),
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "plan_version": find_version(study),
         "edge": edge,
@@ -115,7 +112,7 @@ def reveal(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show results by system from now on."""
     form = RevealForm(request.POST)
     if not form.is_valid() and is_hidden(study):
-        return show_hidden(request, study, form)
+        return show_hidden(request, study, open_results(study, request.user), form)
     reason = form.cleaned_data.get("reason", "")
     if reveal_results(study=study, by=request.user, reason=reason):
         messages.success(

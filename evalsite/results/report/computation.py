@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import file_digest
+from math import log
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
+from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION, make_note
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
@@ -308,6 +310,7 @@ def _analyse(
         if has_gone_on(snapshot.look, snapshot.done):
             report["warnings"] = withdraw_claims(report["warnings"])
         for criterion in report["criteria"]:
+            plan_undecided(criterion, report["data"])
             criterion["conclusions"] = [
                 prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
             ]
@@ -365,6 +368,54 @@ def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> d
     if note["code"] not in ("detectable", "nothing_detectable"):
         return note
     return make_note("planned_power", words=size["words"], at=size["at"])
+
+
+# how far the planned standard error may be from that of the fit
+_CLOSE = 1.25
+
+
+def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
+    """Add to each open question of "not worse than" how many more answers would decide it.
+
+    Nothing is added where the closed form doesn't describe these ratings.
+    """
+    from evalsite.analysis.gate import plan_gate  # noqa: PLC0415 (numpy stays out of web)
+
+    compares = find_family(criterion).compares
+    model = criterion["model"] or {}
+    variances, by_input = model.get("variances", {}), "input:system" if compares else "group:system"
+    for test in criterion.get("margins") or ():
+        sides = {test["system"], test["other"]}
+        pairs = [one for one in criterion["pairs"] if {one["system_1"], one["system_2"]} == sides]
+        if test["relation"] != "not_worse" or test["outcome"] != "undecided" or not pairs:
+            continue
+        counts = pairs[0]["effect"]["n"]
+        people, inputs = counts.get("raters", 0), counts.get("items", 0)
+        if "se" not in test or "rater:system" not in variances or min(people, inputs) < 2:
+            continue
+        answers = counts.get("answers") or counts["ratings"] / len(criterion["systems"])
+        each = answers / inputs
+        if by_input not in variances and each > 1:
+            continue
+        plan = plan_gate(
+            people=people, inputs=inputs, level=test["level"],
+            margin=log(test["margin"]) if test["is_log"] else test["margin"],
+            answers_per_input=None if each == people else each,
+            variances=(
+                2 * variances["rater:system"], 2 * variances.get(by_input, 0.0),
+                (1 if compares else 2) * model["residual"],
+            ),
+        )  # fmt: skip
+        if not 1 / _CLOSE <= plan["se"] / test["se"] <= _CLOSE:
+            continue
+        wider, more = plan["inputs_needed"], plan["people_needed"]
+        test["plan"] = plan | {
+            "answers_each": each,
+            "more_answers": {
+                "inputs": wider and round((wider - inputs) * data["annotations"] / inputs),
+                "people": more and round((more - people) * data["annotations"] / people),
+            },
+        }
 
 
 def _describe_look(snapshot: Snapshot) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The report as files: one page of HTML, and LaTeX that a paper takes over."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -100,10 +100,20 @@ def write_references(keys: Iterable[str]) -> str:
 
 
 def write_archive(study: Study, report: Report) -> bytes:
-    """Return all files in one zip; the same report makes the same bytes."""
+    """Return all files in one zip."""
+    return pack_files(list_files(study, report))
+
+
+def write_figures(study: Study, report: Report) -> bytes:
+    """Return the figures alone in one zip."""
+    return pack_files(_read_charts(read_document(study, report), report))
+
+
+def pack_files(files: Mapping[str, bytes]) -> bytes:
+    """Return the files in one zip; equal files make the same bytes."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
-        for name, content in list_files(study, report).items():
+        for name, content in files.items():
             entry = ZipInfo(name, date_time=_DATE)
             entry.compress_type = ZIP_DEFLATED
             entry.external_attr = 0o644 << 16

@@ -3,7 +3,7 @@
 from itertools import takewhile
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
@@ -24,6 +24,7 @@ from evalsite.results.document.latex import write_table
 from evalsite.results.document.text import write_table_csv
 from evalsite.results.navigation import list_words
 from evalsite.results.report.computation import newest_analysis, newest_report
+from evalsite.results.report.downloads import name_report_file, send_file
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
@@ -31,7 +32,6 @@ from evalsite.results.report.source import Source
 from evalsite.results.report.study_facts import describe_asked, make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page, study_url
-from evalsite.studies.summary_lines import name_start
 
 _SHOWN = 2  # comments
 
@@ -156,18 +156,14 @@ def send_question_table(
 ) -> HttpResponseBase:
     """Send a table of the question as CSV with every digit; or all of them as LaTeX."""
     report = newest_report(study)
+    if report is None:
+        raise Http404("No such table.")
     is_everyone = request.GET.get("people") == "everyone"
-    tables = list_tables(make_source(study, report, is_everyone=is_everyone), key) if report else []
+    tables = list_tables(make_source(study, report, is_everyone=is_everyone), key)
     if kind == "tex" and name == "tables" and tables:
         content = "\n\n".join(map(write_table, tables)) + "\n"
-        return _send(content, "text/x-tex", f"{name_start(study)}-{key}.tex")
+        return send_file(content, name_report_file(study, report, f"{key}.tex"))
     table = next((table for table in tables if table.name == name), None)
     if table is None or kind != "csv":
         raise Http404("No such table.")
-    return _send(write_table_csv(table), "text/csv", f"{name_start(study)}-{name}.csv")
-
-
-def _send(content: str, kind: str, name: str) -> HttpResponse:
-    response = HttpResponse(content, content_type=f"{kind}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return send_file(write_table_csv(table), name_report_file(study, report, f"{name}.csv"))

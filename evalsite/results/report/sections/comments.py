@@ -87,6 +87,20 @@ def tabulate_reasons(criterion: Criterion) -> Table | None:
     return Table(f"{criterion.key}-reasons", caption, columns, rows)
 
 
+def name_reasons(criterion: Criterion) -> Iterator[tuple[str, str, Figure]]:
+    """Yield, for each system that was preferred, the reason that was named most."""
+    stored = criterion.stored.get("reasons") or {"shares": (), "labels": {}}
+    best: dict[str, tuple[str, Figure]] = {}
+    for share in stored["shares"]:
+        of = dict(share["group"])
+        figure = read_figure(share, "reason", {"criterion": criterion.key, **of})
+        known = best.get(of["system"])
+        if figure.value and (known is None or figure.value > (known[1].value or 0.0)):
+            best[of["system"]] = stored["labels"].get(of["reason"], of["reason"]), figure
+    for system, (label, figure) in best.items():
+        yield system, label, figure
+
+
 def _write_share(figure: Figure) -> str:
     """Write a share; of few answers, which have no interval, the count."""
     if figure.low is None:

@@ -183,7 +183,7 @@ def write_decision(decision: Decision) -> Sentence:
     if decision.margin is not None:
         text, figures = _describe_margin(decision)
     else:
-        pairs = [pair for other in decision.others if (pair := _find_pair(decision, other))]
+        pairs = [pair for other in decision.others if (pair := find_pair(decision, other))]
         figures = tuple(pair.difference for pair in pairs)
         text = join_sentences(f"{describe_pair(pair)}." for pair in pairs)
     return Sentence(
@@ -306,7 +306,7 @@ def _describe_margin(decision: Decision) -> tuple[str, tuple[Figure, ...]]:
     return f"{sides}: {value} ({inside}).", (figure, margin)
 
 
-def _find_pair(decision: Decision, other: str) -> Pair | None:
+def find_pair(decision: Decision, other: str) -> Pair | None:
     sides = {decision.system, other}
     pairs = (pair for pair in decision.criterion.pairs if {pair.first, pair.second} == sides)
     return next(pairs, None)
@@ -449,9 +449,19 @@ def make_paper(source: Source) -> Table:
         rows.append(row)
     foot: list[Entry] = ["Agreement, α", *(one.alpha or "" for one in criteria)]
     columns = [Column("System", is_number=False)]
-    columns += [Column(_head_column(criterion)) for criterion in criteria]
+    columns += [
+        Column(_head_column(criterion), scale=_name_scale(criterion)) for criterion in criteria
+    ]
     has_tiers = any(isinstance(entry, Cell) and entry.above for row in rows for entry in row)
     return Table("paper", _caption_paper(source, has_tiers=has_tiers), columns, rows, [foot])
+
+
+def _name_scale(criterion: Criterion) -> str:
+    """Return what is equal for questions whose answers are on one scale."""
+    ends = criterion.stored.get("range") or [one["value"] for one in criterion.stored["answers"]]
+    if criterion.mean_unit == "share":
+        return "share"
+    return f"{criterion.stored['kind']} {ends}" if ends else criterion.key
 
 
 def _head_column(criterion: Criterion) -> str:
@@ -471,7 +481,18 @@ def _write_paper(criterion: Criterion, system: Stored) -> Cell:
     elif write_interval(mean):
         text = write_figure(mean)
     letter = "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
-    return Cell(text, figures, letter, is_strong=letter == "A")
+    mark = place_mean(criterion, system)
+    return Cell(text, figures, letter, is_strong=letter == "A", mark=mark)
+
+
+def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
+    """Return the mean with the interval of the system's distance from the average."""
+    mean, distance = criterion.mean(system), criterion.distance(system)
+    if mean.value is None:
+        return None
+    if distance is None or distance.value is None or distance.low is None or distance.high is None:
+        return mean
+    return criterion.move_interval(mean, distance)
 
 
 def write_half(distance: Figure | None) -> str:

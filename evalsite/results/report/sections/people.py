@@ -9,16 +9,14 @@ from evalsite.results.document.blocks import Block, Cell, Column, Entry, Heading
 from evalsite.results.document.figures import (
     make_figure,
     read_figure,
-    write_coefficient,
     write_value,
 )
 from evalsite.results.report.sections.further import name_code, read_own
 from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.source import Criterion, Source, Stored
+from evalsite.results.report.source import Source, Stored
 
 # rows of a list that a page shows, and columns beside the names
-_MOST_ROWS, _MOST_COLUMNS, _MOST_ITEMS = 100, 6, 20
-_MOST_IN_MATRIX = 40
+_MOST_ROWS, _MOST_COLUMNS, _MOST_ITEMS, _MOST_PEOPLE = 100, 6, 20, 50
 _WHY = {
     "rejected": "rejected, though every score is good",
     "accepted": "accepted, though a score is bad",
@@ -63,14 +61,18 @@ _OF_ONE_QUESTION = ("magnitude",)
 def make_people(source: Source) -> Iterator[Block]:
     """Yield what is known of each person, flags first."""
     link = _find_link(source)
-    raters = source.kept["raters"]
+    raters = _take_most_flagged(source.kept["raters"])
     if raters["rows"]:
         yield Heading("Raters", 2, "raters", place="page")
         yield _tabulate_people(raters, link)
         yield from _tabulate_flags(raters, link)
         yield from _tabulate_parts(raters, link)
-    for criterion in source.criteria:
-        yield from _tabulate_kappas(criterion)
+
+
+def _take_most_flagged(raters: Stored) -> Stored:
+    """Return the figures of people; of many, those with most flags."""
+    rows = sorted(raters["rows"], key=lambda row: -len(row["flags"]))[:_MOST_PEOPLE]
+    return {**raters, "rows": rows}
 
 
 def _find_link(source: Source) -> Link:
@@ -104,7 +106,7 @@ def _tabulate_people(raters: Stored, link: Link) -> Table:
         cells = [_write_figure(row, column, group) for column in shown]
         name = _name(str(row["participant"]), link)
         rows.append([name, make_figure("n", row["n"], group), list_flags(row["flags"]), *cells])
-    return Table("raters", "Raters", columns, rows, place="page")
+    return Table("raters", "Figures of each person", columns, rows, place="page")
 
 
 def _tabulate_parts(raters: Stored, link: Link) -> Iterator[Table]:
@@ -192,21 +194,6 @@ def _tabulate_flags(raters: Stored, link: Link) -> Iterator[Table]:
         heads = ("Person", "Flag", "Figure", "Value", "Threshold", "Set by")
         columns = [Column(head, is_number=head in ("Value", "Threshold")) for head in heads]
         yield Table("flags-of-people", "Flags", columns, rows, place="page")
-
-
-def _tabulate_kappas(criterion: Criterion) -> Iterator[Table]:
-    """Yield the weighted kappa of each two people, to find one who rates unlike all others."""
-    kappas = criterion.stored["kappas"]
-    if not kappas or len(kappas["raters"]) > _MOST_IN_MATRIX:
-        return
-    names = [isolate(str(name)) for name in kappas["raters"]]
-    columns = [Column("Person", is_number=False), *map(Column, names)]
-    rows = [
-        [name, *("" if value is None else write_coefficient(value) for value in values)]
-        for name, values in zip(names, kappas["values"], strict=True)
-    ]
-    caption = f"{criterion.label}: weighted κ of every two people"
-    yield Table(f"{criterion.key}-matrix", caption, columns, rows, place="page")
 
 
 def _tabulate_ignored(key: str, caption: str, listed: Sequence[Stored], link: Link) -> Table:
