@@ -18,7 +18,7 @@ from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_result
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
 from evalsite.results.document.figures import write_figure
 from evalsite.results.models import Report
-from evalsite.results.people.flags import list_raised
+from evalsite.results.people.flags import count_raised
 from evalsite.results.power.own_study import find_projection, write_expected
 from evalsite.results.progress import count_edge
 from evalsite.results.report.newest import Newest, open_results
@@ -77,7 +77,7 @@ def describe_report(report: Report, projection: dict[str, Any] | None) -> dict[s
     criteria = [Criterion(stored) for stored in kept["criteria"]]
     return {
         "used": kept["data"]["annotations"],
-        "flagged": len({name for one in list_raised(report) for name in one.pseudonyms}),
+        "flagged": count_raised(report),
         "criteria": [
             {
                 "criterion": criterion,
