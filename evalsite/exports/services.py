@@ -70,7 +70,14 @@ class Choice(Selection):
         """Which annotations the file holds."""
         if self.file != SIMPLE:
             return self
-        return Selection(origin=self.origin, since=self.since, until=self.until, **_RESULTS)
+        return Selection(
+            origin=self.origin,
+            since=self.since,
+            until=self.until,
+            only_shared=self.only_shared,
+            is_masked=self.is_masked,
+            **_RESULTS,
+        )
 
     @property
     def file_name(self) -> str:
