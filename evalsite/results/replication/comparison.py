@@ -22,6 +22,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report
+from evalsite.results.replication.notes import SETTINGS
 from evalsite.results.report.computation import (
     Snapshot,
     report_on,
@@ -29,7 +30,6 @@ from evalsite.results.report.computation import (
     take_fingerprint,
     take_snapshot,
 )
-from evalsite.results.report.sentences import SETTINGS
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content, shown_content
 
@@ -209,11 +209,14 @@ def _compare(
     def step() -> None:
         beat(next(done), len(instrument) + 1)
 
-    sides = [read_side(snapshot.paths, report) for snapshot, report in zip(pair, kept, strict=True)]
+    first, second = (
+        read_side(snapshot.paths, report) for snapshot, report in zip(pair, kept, strict=True)
+    )
     step()
     return make_repetition(
-        *sides, instrument=instrument, seed=seed_of(pair[1].study), changed=changed, step=step
-    )
+        (first, second), instrument=instrument, seed=seed_of(pair[1].study), changed=changed,
+        step=step,
+    )  # fmt: skip
 
 
 def _list_criteria(kept: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

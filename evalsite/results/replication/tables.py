@@ -17,12 +17,11 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.figures import CODES, write_figure, write_value
+from evalsite.results.replication.notes import SIDES, write_note
 from evalsite.results.report.sections.further import list_figures, name_code, read_own
 from evalsite.results.report.sections.words import say_p
-from evalsite.results.report.sentences import write_sentence
 
 Stored = Mapping[str, Any]
-SIDES = {"first": "First study", "second": "Repeat"}
 _FEW_SYSTEMS = 5
 _OUTCOMES = {
     "upheld": "Upheld",
@@ -58,9 +57,7 @@ def choose_criterion(found: Stored, key: str) -> Stored | None:
 
 def make_comparison(found: Stored) -> Document:
     """Return all of the comparison."""
-    warnings = [
-        Sentence(note["code"], write_sentence(note), "warning") for note in found["warnings"]
-    ]
+    warnings = [Sentence(note["code"], write_note(note), "warning") for note in found["warnings"]]
     blocks: list[Block] = [*warnings, tabulate_sides(found)]
     for criterion in found["criteria"]:
         blocks += [Heading(criterion["label"], 2, criterion["key"]), *show_criterion(criterion)]
@@ -70,7 +67,7 @@ def make_comparison(found: Stored) -> Document:
 def show_criterion(criterion: Stored) -> Iterator[Block]:
     """Yield what became of one criterion: the finding, scores, both together, each comparison."""
     note = criterion["finding"]
-    yield Sentence(note["code"], write_sentence(note))
+    yield Sentence(note["code"], write_note(note))
     if not criterion["systems"]:
         return
     yield _tabulate_scores(criterion)
@@ -83,7 +80,7 @@ def show_criterion(criterion: Stored) -> Iterator[Block]:
     if criterion["pairs"]:
         yield _tabulate_findings(criterion)
     for note in criterion["notes"]:
-        yield Sentence(note["code"], write_sentence(note), place="further")
+        yield Sentence(note["code"], write_note(note), place="further")
 
 
 def tabulate_sides(found: Stored) -> Table:

@@ -31,6 +31,7 @@ from evalsite.results.replication.comparison import (
     start_comparison,
     take_mark,
 )
+from evalsite.results.replication.notes import write_note
 from evalsite.results.replication.tables import (
     choose_criterion,
     explain_apart,
@@ -39,7 +40,6 @@ from evalsite.results.replication.tables import (
     show_criterion,
     tabulate_sides,
 )
-from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import name_of_file
@@ -115,7 +115,7 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
     return context | {
         "is_current": done.subject == take_mark(study, original),
         "sides": write_html_table(tabulate_sides(found)),
-        "warnings": [write_sentence(warning) for warning in found["warnings"]],
+        "warnings": [write_note(warning) for warning in found["warnings"]],
         "parts": [(one["key"], one["label"]) for one in list_comparable(found)],
         "apart": explain_apart(found),
         **_show_part(found, request.GET.get("part", "")),

@@ -208,7 +208,10 @@ def _count_answers(_: Source, criterion: Criterion) -> Iterator[Block]:
         return
     answers, histogram = criterion.stored["answers"], criterion.stored.get("histogram")
     if answers and len(answers) <= _MOST_POINTS:
-        heads = [f"{one['value']} {one['label']}".strip() for one in answers]
+        heads = [
+            " ".join(dict.fromkeys((str(one["value"]), str(one["label"])))).strip()
+            for one in answers
+        ]
         counts = {
             str(one["system"]): [
                 int((one["counts"] or {}).get(str(point["value"]), 0)) for point in answers

@@ -11,8 +11,8 @@ from evalsite.results.document.figures import (
     read_figure,
     write_value,
 )
+from evalsite.results.report.sections.flags import FLAGS
 from evalsite.results.report.sections.further import name_code, read_own
-from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.source import Source, Stored
 
 # rows of a list that a page shows, and columns beside the names
@@ -171,7 +171,7 @@ def list_flags(flags: Sequence[Stored]) -> str:
 
 def name_flag(flag: Stored) -> str:
     """Return the sentence of a flag without its full stop, to go on or to be counted."""
-    return write_sentence(flag).removesuffix(".")
+    return FLAGS.write(flag).removesuffix(".")
 
 
 def _tabulate_flags(raters: Stored, link: Link) -> Iterator[Table]:
