@@ -176,8 +176,12 @@ def select_annotations(writer: "Writer") -> QuerySet[Annotation]:
 def _encode_annotation(row: Plain, writer: "Writer") -> None:
     writer.tallies["annotations"][row["status"]] += 1
     writer.tallies["origins"][row["origin"]] += 1
-    if not writer.contents.has_free_text:
-        row["note"] = ""
+    row["note"] = _withhold(row["note"], writer)
+
+
+def _withhold(text: str, writer: "Writer") -> str:
+    """Return a mark in place of words that people wrote, unless they are asked for."""
+    return WITHHELD if text and not writer.contents.has_free_text else text
 
 
 def _encode_rating(row: Plain, writer: "Writer") -> None:
@@ -191,9 +195,9 @@ def _complete_rating(row: Plain, writer: "Writer") -> None:
     Numbers that were typed and passages that were marked aren't words of the people.
     """
     text, detail = row["text"], row["detail"]
-    if text and row["start"] is None and not writer.contents.has_free_text:
-        scale = writer.scales.get(row["criterion"])
-        row["text"] = text if is_typed(scale, row["value"], text) else WITHHELD
+    is_typed_number = is_typed(writer.scales.get(row["criterion"]), row["value"], text)
+    if row["start"] is None and not is_typed_number:
+        row["text"] = _withhold(text, writer)
     if detail and "reasons" in detail:
         # reasons about both outputs together have no output
         reasons = {
@@ -224,7 +228,7 @@ def _encode_revision(row: Plain, writer: "Writer") -> None:
     for rating in ratings:
         rating["output"] = writer.find_position(rating["output"])
         _complete_rating(rating, writer)
-    note = state["note"] if writer.contents.has_free_text else ""
+    note = _withhold(state["note"], writer)
     row["state"] = {**state, "note": note, "rows": [RATINGS.to_cells(one) for one in ratings]}
 
 
