@@ -181,13 +181,13 @@ def select_annotations(writer: "Writer") -> QuerySet[Annotation]:
 def _encode_annotation(row: Plain, writer: "Writer") -> None:
     writer.tallies["annotations"][row["status"]] += 1
     writer.tallies["origins"][row["origin"]] += 1
-    row["note"] = _write_words(row["note"], writer, withheld="")
+    row["note"] = _write_words(row["note"], writer)
 
 
-def _write_words(text: str, writer: "Writer", *, withheld: str, is_comment: bool = True) -> str:
-    """Return what people wrote as the bundle holds it: as it is, masked, or left out."""
-    if not writer.contents.has_free_text:
-        return withheld
+def _write_words(text: str, writer: "Writer", *, is_comment: bool = True) -> str:
+    """Return what people wrote as the bundle holds it: as it is, masked, or a mark in its place."""
+    if text and not writer.contents.has_free_text:
+        return WITHHELD
     return mask_words(text) if is_comment and writer.contents.is_masked else text
 
 
@@ -203,9 +203,9 @@ def _complete_rating(row: Plain, writer: "Writer") -> None:
     """
     text, detail = row["text"], row["detail"]
     scale = writer.scales.get(row["criterion"])
-    if text and row["start"] is None and not is_typed(scale, row["value"], text):
+    if row["start"] is None and not is_typed(scale, row["value"], text):
         is_comment = is_written(scale, row["part"])
-        row["text"] = _write_words(text, writer, withheld=WITHHELD, is_comment=is_comment)
+        row["text"] = _write_words(text, writer, is_comment=is_comment)
     if detail and "reasons" in detail:
         # reasons about both outputs together have no output
         reasons = {
@@ -236,7 +236,7 @@ def _encode_revision(row: Plain, writer: "Writer") -> None:
     for rating in ratings:
         rating["output"] = writer.find_position(rating["output"])
         _complete_rating(rating, writer)
-    note = _write_words(state["note"], writer, withheld="")
+    note = _write_words(state["note"], writer)
     row["state"] = {**state, "note": note, "rows": [RATINGS.to_cells(one) for one in ratings]}
 
 
