@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 OPTIONS = ("-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error")
 NEEDED = {
     "pdflatex": ("booktabs.sty", "natbib.sty", "graphicx.sty", "iftex.sty", "geometry.sty"),
-    "lualatex": ("booktabs.sty", "natbib.sty", "fontspec.sty", "luaotfload.sty", "babel.sty"),
+    "lualatex": ("booktabs.sty", "natbib.sty", "fontspec.sty", "luaotfload.sty"),
 }
 # Latin with accents, Arabic, Hebrew, Chinese, Japanese, Korean, Cyrillic and Greek
 SCRIPTS = ("Ärger نظام (2)", "מודל, 系统 かな 한국어 Москва Ελλάδα")

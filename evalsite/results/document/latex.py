@@ -75,10 +75,16 @@ _SIGNS = {
 # letters of pdfTeX's fonts that are no ASCII letter with an accent
 _LATIN = frozenset("ßæÆœŒøØłŁđĐðÐþÞŋŊı«»¡¿§¶©®°·÷¢¥µ")
 # what pdfTeX can't print stands as its number in Unicode
-_OTHER_SCRIPT = (
-    r"\ifdefined\otherscript\else\DeclareRobustCommand{\otherscript}[2]"
-    r"{\ifdefined\XeTeXversion#1\else\ifdefined\luatexversion#1\else#2\fi\fi}\fi"
-)
+_OTHER_SCRIPT = r"""\ifdefined\otherscript\else
+\DeclareRobustCommand{\otherscript}[2]{%
+  \ifdefined\XeTeXversion#1\else\ifdefined\luatexversion#1\else#2\fi\fi}
+\DeclareRobustCommand{\righttoleft}[1]{{%
+  \ifdefined\luatexversion\textdir TRT#1\fi
+  \ifdefined\XeTeXversion\TeXXeTstate=1\beginR#1\endR\fi}}
+\fi"""
+# Hebrew, Arabic and their kin, word by word
+_LEFTWARD = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_LEFTWARD_RUN = re.compile(f"([{_LEFTWARD}]+(?: [{_LEFTWARD}]+)*)")
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
@@ -98,15 +104,27 @@ def escape(text: str) -> str:
     plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
-    parts = []
-    for is_other, signs in groupby(apart, key=_is_of_other_script):
-        text = "".join(signs)
-        if is_other:
-            points = " ".join(f"U+{ord(sign):04X}" for sign in text)
-            parts.append(rf"\otherscript{{{text}}}{{{points}}}")
-        else:
-            parts.append("".join(_SIGNS.get(sign, sign) for sign in text))
+    parts = [
+        _print_or_number(text, rf"\righttoleft{{{text}}}") if place % 2 else _escape_forward(text)
+        # every second part is a run from right to left
+        for place, text in enumerate(_LEFTWARD_RUN.split(apart))
+    ]
     return "".join(parts).replace("\0", "{}")
+
+
+def _escape_forward(text: str) -> str:
+    """Escape a text that runs from left to right."""
+    parts = []
+    for is_other, signs in groupby(text, key=_is_of_other_script):
+        run = "".join(signs)
+        plain = "".join(_SIGNS.get(sign, sign) for sign in run)
+        parts.append(_print_or_number(run, run) if is_other else plain)
+    return "".join(parts)
+
+
+def _print_or_number(text: str, shown: str) -> str:
+    points = " ".join(f"U+{ord(sign):04X}" for sign in text if sign != " ")
+    return rf"\otherscript{{{shown}}}{{{points}}}"
 
 
 def _is_of_other_script(sign: str) -> bool:
@@ -169,7 +187,6 @@ _PREAMBLE = r"""\documentclass{article}
   \directlua{luaotfload.add_fallback("scripts", scriptfonts)}
   \setmainfont{Latin Modern Roman}[RawFeature={fallback=scripts}]
   \setmonofont{Latin Modern Mono}[RawFeature={fallback=scripts}]
-  \usepackage[english,bidi=basic]{babel}
 \fi
 \usepackage[margin=25mm]{geometry}
 \usepackage{booktabs,graphicx,natbib}
