@@ -144,7 +144,7 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
         return
     known = [figure for one in criterion.systems if (figure := place_mean(criterion, one))]
     if known:
-        caption = f"{criterion.label}: mean and interval, as in the table of systems by question"
+        caption = f"{criterion.label}: means, and intervals as in the table of systems"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
 
 
@@ -326,7 +326,7 @@ def explain_correction(criterion: Criterion) -> str:
     across = " of all questions" if criterion.is_across else ""
     baseline = criterion.stored.get("baseline")
     beside = f", those with {isolate(str(baseline))}" if baseline else ""
-    return f"p values are corrected for {count_of(number, 'comparison')}{across}{beside} (Holm)."
+    return f"p is corrected for {count_of(number, 'comparison')}{across}{beside} (Holm)."
 
 
 # --- agreement ----------------------------------------------------------------------------------
