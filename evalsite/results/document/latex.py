@@ -93,6 +93,8 @@ _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in characters: longer heads and cells are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
 _BETWEEN_COLUMNS = 2.6
+# a table is made smaller, never larger
+_NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 # of one float; a page holds a few more
 _MOST_ROWS = 40
 # a cell that is broken, as a part of the line
@@ -263,7 +265,8 @@ def _write_block(block: Block) -> str:
             return lead + _write_sentence(block)
         case Chart():
             name = key_of(block.name)
-            picture = rf"\includegraphics[width=\linewidth]{{figures/{name}.pdf}}"
+            size = r"width=\linewidth,height=.8\textheight,keepaspectratio"
+            picture = rf"\includegraphics[{size}]{{figures/{name}.pdf}}"
             caption = rf"\caption{{{set_words(block.caption)}}}"
             return _float("figure", [picture, caption, rf"\label{{fig:{name}}}"])
         case Code():
@@ -351,7 +354,7 @@ def _write_tabular(
         r"\end{tabular}",
     ]
     if _measure(heads, plain) > _WIDEST_TABLE:
-        body = [r"\resizebox{\linewidth}{!}{%", *body[:-1], body[-1] + "}"]
+        body = [_NO_WIDER, *body[:-1], body[-1] + "}"]
     return body
 
 
