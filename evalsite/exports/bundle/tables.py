@@ -161,7 +161,7 @@ def _is_open(row: Plain, writer: "Writer") -> bool:
         else question is not None and question.is_offered(row["value"])
     )
     if not is_offered:
-        row["value"] = _write_words(row["value"], writer, withheld="")
+        row["value"] = _write_words(row["value"], writer)
     return is_offered or writer.contents.has_free_text
 
 
