@@ -315,7 +315,7 @@ def build_frame(
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
-    counts = count_tabs(study) if place == "People" else {}
+    counts = count_tabs(study) if place == "People" and current is entry else {}
     return Frame(
         facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),

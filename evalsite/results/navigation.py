@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.models import MetricScore
@@ -44,9 +44,9 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
     def enter(label: str, name: str, count: int = 0) -> Entry:
         return Entry(
             label=label,
-            url=find_page_url(study, name),
+            url=reverse(f"admin:{name}", args=[study.pk]),
             note=f"{count:,}" if count else "",
-            is_current=(page, "") in ((name, ""), _TODAY.get(name)) and not key,
+            is_current=page == name and not key,
         )
 
     return [
@@ -100,21 +100,6 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
         # an option of a choice
         key = key.partition(name_option("", ""))[0]
     return reverse("admin:results-question", args=[study.pk, key])
-
-
-# pages of today, until those of these names are there
-_TODAY = {
-    "results-design": ("study-design", ""),
-}
-
-
-def find_page_url(study: Study, name: str) -> str:
-    """Return the address of a page of Results."""
-    try:
-        return reverse(f"admin:{name}", args=[study.pk])
-    except NoReverseMatch:
-        today, query = _TODAY[name]
-        return reverse(f"admin:{today}", args=[study.pk]) + query
 
 
 def _count_evidence(study: Study) -> dict[str, Any]:

@@ -39,8 +39,12 @@ STARTS = {
     "shown": "",
     "draft": ("setup-", "study-setup", "study-launch", "study-pilot", "study-overview", "batch-"),
 }
-# everything about one person: a page for one look at a time
-LARGER = {f"study-person, {state}" for state in ("hidden", "shown", "draft")}
+# everything about one person, and a whole document of the study: one look at a time
+LARGER = {
+    f"{name}, {state}"
+    for name in ("study-person", "study-document")
+    for state in ("hidden", "shown", "draft")
+}
 
 
 def fill_study(study: Study, rows: int) -> dict[str, object]:

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.bundle.format import Contents
@@ -24,7 +25,7 @@ from evalsite.results.document.latex import write_table
 from evalsite.results.document.summary_svg import draw_decision, write_paper
 from evalsite.results.document.text import write_markdown_table, write_table_csv
 from evalsite.results.hidden.views import show_hidden
-from evalsite.results.navigation import find_page_url, find_question_url
+from evalsite.results.navigation import find_question_url
 from evalsite.results.report.computation import start_analysis
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.findings import find_headline, make_paper
@@ -183,7 +184,7 @@ def _list_limits(study: Study, limits: list[Sentence]) -> Iterator[dict[str, Any
             "is_fine": limit.kind == "note",
             "lead": lead.removesuffix("."),
             "rest": rest[:1].upper() + rest[1:],
-            "url": find_page_url(study, page) if page else "",
+            "url": reverse(f"admin:{page}", args=[study.pk]) if page else "",
             "label": label,
         }
 
