@@ -283,6 +283,11 @@ class Frame:
     groups: list[Any]  # of Results: its navigation
     setup: Any = None  # how far a draft is, for editors
 
+    @property
+    def has_side(self) -> bool:
+        """Return whether the navigation of this place stands beside the page."""
+        return self.is_sided and (bool(self.groups) or len(self.tabs) > 1)
+
 
 def build_frame(
     request: HttpRequest, study: Study, current: StudyView, captured: dict[str, Any]
