@@ -21,7 +21,7 @@ from evalsite.results.document.blocks import Document
 from evalsite.results.document.figures import write_interval, write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.models import Report
-from evalsite.results.people.flags import list_raised
+from evalsite.results.people.flags import count_raised
 from evalsite.results.progress import count_edge
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.hidden import find_expected, make_hidden, write_half
@@ -58,7 +58,6 @@ def show_hidden(
         "newest": newest,
         "report": report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
-        "is_live": newest.is_behind and not newest.has_few_answers,
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "edge": edge,
         "comments_url": reverse("admin:results-comments", args=[study.pk]),
@@ -88,7 +87,7 @@ def describe_report(
         "done": (report.content.get("collection") or {}).get("done"),
         "excluded": whole["data"]["participants"] - people if whole else 0,
         "people": people,
-        "flagged": len({name for flag in list_raised(report) for name in flag.pseudonyms}),
+        "flagged": count_raised(report),
         "precision": first and first.precision and write_half(first.precision),
         "expected": expected and write_half(expected),
         "agreement": first and first.alpha and write_value(first.alpha),
