@@ -14,7 +14,6 @@ import pandas as pd
 
 from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
 from evalsite.analysis.direction import SIGN, Better
-from evalsite.analysis.explanations import MODEL_MEANS
 from evalsite.analysis.families import (
     KNOWN_KINDS,
     NAMES,
@@ -27,6 +26,7 @@ from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import make_note
+from evalsite.analysis.findings import MODEL_MEANS
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import Material, Settings, list_systems, make_report

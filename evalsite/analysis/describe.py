@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means, two_way_sums
-from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import SEED
+from evalsite.analysis.rank_tests import wilson_share
+from evalsite.analysis.ratings import Floats, Ratings, canonical_rows
+from evalsite.analysis.resample import SEED, drawn_figure, draws_for, two_way_means, two_way_sums
 
 LEAST_FOR_Z = 5  # ratings of a rater, for standardising them
 TRIM = 0.1

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.describe import average_systems, standardise
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Floats, Ratings
 from evalsite.analysis.resample import SEED
 
 SLIP = 5.0  # a value so many times above or below the page's median may be a slip (700 for 70)

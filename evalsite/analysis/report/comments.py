@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.resample import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.table import COUNTED, read_texts
 
 # fewer answers than this that prefer a system have no interval: the count says enough
