@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
@@ -113,23 +115,11 @@ def exclude(
 
 
 @transaction.atomic
-def take_back(*, exclusion: Exclusion, by: Any) -> bool:
-    """Take the exclusion back, so that its answers count again; return False if it wasn't active.
+def take_back(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
+    """Take these active exclusions back, or all of the study, so that their answers count again.
 
-    It is kept, with who made it and who took it back, and when.
+    They are kept, with who made them and who took them back, and when. Return how many were active.
     """
-    active = Exclusion.objects.active().filter(pk=exclusion.pk)
-    if not active.update(revoked_at=now(), revoked_by=by):
-        return False
-    AuditEntry.objects.record(
-        TAKEN_BACK, by=by, study_id=exclusion.study_id, exclusion=exclusion.pk
-    )
-    return True
-
-
-@transaction.atomic
-def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
-    """Take these active exclusions back, or all of the study; return how many that were."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     active = Exclusion.objects.active().filter(study=study)
     if ids is not None:
@@ -139,6 +129,23 @@ def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None)
         Exclusion.objects.filter(pk__in=pks).update(revoked_at=now(), revoked_by=by)
         AuditEntry.objects.record(TAKEN_BACK, by=by, study_id=study.pk, exclusions=pks)
     return len(pks)
+
+
+def time_reasons(study: Study) -> dict[str, dict[str, Any]]:
+    """Return of each reason of active exclusions whom it leaves out, and when that was decided."""
+    decided: dict[str, list[tuple[int, datetime]]] = {}
+    person = Coalesce("participant", "annotation__participant")
+    active = Exclusion.objects.active().filter(study=study).annotate(person=person).order_by()
+    for reason, who, at in active.values_list("reason", "person", "decided_at"):
+        decided.setdefault(reason, []).append((who, at))
+    return {
+        reason: {
+            "people": len({who for who, _ in decisions}),
+            "first": min(at for _, at in decisions).isoformat(),
+            "last": max(at for _, at in decisions).isoformat(),
+        }
+        for reason, decisions in sorted(decided.items())
+    }
 
 
 def count_reasons(study: Study) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import FAMILIES, find_family, get_numbers
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.replication import make_repetition, read_side
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.replication.notes import write_note
 
 Row = dict[str, Any]
 
@@ -150,7 +150,7 @@ def test_two_studies_with_a_slider_are_compared(tmp_path):
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["value"] == 1
-    assert "begins at 0 already" in " ".join(map(write_sentence, criterion["notes"]))
+    assert "begins at 0 already" in " ".join(map(write_note, criterion["notes"]))
 
 
 def test_an_unknown_kind_without_a_family_is_refused():

@@ -14,7 +14,6 @@ import pytest
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.thresholds import Thresholds
-from evalsite.results.report.sentences import write_sentence
 from tests.support.published import published_file
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
@@ -280,11 +279,9 @@ def test_a_report_with_a_baseline_holds_its_pairs_only_and_says_so(
     assert [pair["effect"]["value"] > even for pair in criterion["pairs"]] == [True, False, False]
     first, last = criterion["pairs"][0], criterion["pairs"][-1]
     assert first["effect"]["details"]["family"] == 3
-    assert write_sentence(first["finding"]).startswith("C is rated")
-    assert last["finding"]["code"] == "lower"
-    assert write_sentence(last["finding"]).startswith("A is rated")
-    assert any("for 3 pairs of this criterion with the baseline A (no others are tested)"
-               in note for note in map(write_sentence, criterion["notes"]))  # fmt: skip
+    assert (first["finding"]["code"], last["finding"]["code"]) == ("higher", "lower")
+    (note,) = [note["facts"] for note in criterion["notes"] if note["code"] == "corrected"]
+    assert (note["pairs"], note["baseline"]) == (3, "A")
     assert all(one["rank"] and one["cluster"] is None for one in criterion["systems"])
 
 
@@ -304,7 +301,7 @@ def test_preferences_with_a_baseline_are_told_as_seen_from_it(report: Report) ->
     assert name_pairs(criterion) == ["BA", "CA"]
     assert all(pair["effect"]["value"] < 0 for pair in criterion["pairs"])
     assert all(pair["counts"]["wins"] < pair["counts"]["losses"] for pair in criterion["pairs"])
-    assert "A is preferred to B more often" in write_sentence(criterion["pairs"][0]["finding"])
+    assert criterion["pairs"][0]["finding"]["code"] == "lower"
 
 
 @pytest.mark.torture
@@ -427,4 +424,5 @@ def test_scores_far_from_the_others_of_their_page_are_told_as_possible_slips(
     (criterion,) = report(rows, MAGNITUDE)["criteria"]
 
     assert (criterion["slips"]["value"], criterion["slips"]["n"]) == (1, {"ratings": 24})
-    assert any("1 of 24 scores" in note for note in map(write_sentence, criterion["notes"]))
+    (note,) = [note["facts"] for note in criterion["notes"] if note["code"] == "slips_counted"]
+    assert (note["slips"], note["scores"]) == (1, 24)

@@ -18,7 +18,7 @@ from evalsite.exports.bundle.format import (
     BundleReport,
     Contents,
 )
-from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
+from evalsite.exports.codebook import PANDAS, WORDS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.scripts import describe_methods
@@ -98,7 +98,7 @@ def list_all_chapters(study: Study) -> list[Chapter]:
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:
     """Return the codebook as a page."""
-    context = {"chapters": chapters, "pandas": PANDAS, "title": title}
+    context = {"chapters": chapters, "pandas": PANDAS, "words": WORDS, "title": title}
     return render_to_string("exports/bundle_codebook.html", context)
 
 
@@ -113,7 +113,7 @@ def write_readme(
     scripts: list[str],
     plan: Mapping[str, Any],
     *,
-    planned: Sequence[tuple[str, str]],
+    planned: str,
     free_text: Sequence[str],
     report: BundleReport | None = None,
     has_lines: bool = False,
@@ -121,7 +121,7 @@ def write_readme(
 ) -> str:
     """Return the report, what the bundle is, how files are read, and how the scripts are run.
 
-    `planned`: the plan and who was left out, as names and words.
+    `planned`: the plan as Markdown, which reports have too.
     `free_text`: columns that hold what people wrote in their own words.
     """
     parts = [
@@ -131,6 +131,7 @@ def write_readme(
         "its design" + (", and its data." if contents.has_data else "."),
         *_describe_origin(counts),
         *([describe_left_out(left_out)] if left_out else ()),
+        *([f"It repeats the study `{plan['repeats']}`."] if plan["repeats"] is not None else ()),
         "## Files",
         "\n".join(
             _list_files(
@@ -138,7 +139,8 @@ def write_readme(
             )
         ),
         *_list_import_notes(study),
-        *_describe_plan(plan, planned),
+        # one level down
+        *([f"#{planned.rstrip()}"] if planned else ()),
         *(_describe_reading() if contents.has_data else ()),
         *(_describe_scripts() if contents.has_data and scripts else ()),
         "## People",
@@ -239,18 +241,6 @@ def _list_files(
     yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
 
 
-def _describe_plan(
-    plan: Mapping[str, Any], planned: Sequence[tuple[str, str]]
-) -> Iterator[str]:  # fmt: skip
-    """List what was planned, what departs from it, and who was left out."""
-    lines = [f"- {name}: {words}." for name, words in planned]
-    if plan["repeats"] is not None:
-        lines.append(f"- It repeats the study `{plan['repeats']}`.")
-    if lines:
-        yield "## Analysis plan"
-        yield "\n".join(lines)
-
-
 def _describe_reading() -> Iterator[str]:
     yield "## Reading the data"
     yield (
@@ -303,9 +293,10 @@ def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
     told += "" if contents.has_entry_answers else " Answers to entry questions were left out."
     if contents.has_free_text:
         places = list_of([*(f"`{name}`" for name in free_text), "`records/`"])
+        masked = " E-mail addresses and long numbers are replaced." if contents.is_masked else ""
         return (
-            f"{told} **It holds what participants wrote in their own words**, in {places}. Read "
-            "it before you share it: people may name themselves."
+            f"{told} **It holds what participants wrote in their own words**, in {places}.{masked} "
+            "Read it before you share it: people may name themselves."
         )
     return f"{told} What they wrote in their own words was left out."
 

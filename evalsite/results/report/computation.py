@@ -36,15 +36,18 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
-from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.exclusions import count_reasons, time_reasons
+from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
-from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
+from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
 from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
+from evalsite.results.report.hidden_results import hide_systems
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sections.findings import find_headline
 from evalsite.results.report.study_facts import make_source
@@ -77,6 +80,7 @@ def take_fingerprint(study: Study) -> str:
         metrics=files,
         judges=JudgeFile.objects.filter(study=study),
         versions=study.plan_versions.all(),
+        hidden=list_hidden().filter(pk=study.pk),
         events=study.plan_events.all(),
         changes=study.changes.all(),
     )
@@ -112,7 +116,11 @@ def _count_sharing(study: Study) -> dict[str, int]:
 
 
 def newest_report(study: Study) -> Report | None:
-    return Report.objects.filter(study=study).first()
+    """Return the newest report; none once results are shown, until there is one with systems."""
+    report = Report.objects.filter(study=study).first()
+    if report is not None and report.content.get("is_hidden") and not is_hidden(study):
+        return None
+    return report
 
 
 def newest_analysis(study: Study) -> Job | None:
@@ -133,9 +141,18 @@ def run_analysis(job: Job) -> dict[str, Any]:
     study = Study.objects.get(pk=str(job.study_id))
     with open_snapshot(study) as snapshot:
         report = report_on(snapshot, progress=partial(report_progress, job))
-        instrument, target = describe_instrument(study), snapshot.target
-        ahead = project(snapshot.study, report, snapshot.paths, instrument, target=target)
-    return {"report": str(report.pk), "ahead": ahead}
+        # of hidden results it is kept: what it rests on isn't
+        ahead = report.content.get("ahead") or _project(snapshot, report)
+    design = report_design(study).as_dict()
+    return {"report": str(report.pk), "ahead": ahead, "design": design}
+
+
+def _project(snapshot: "Snapshot", report: Report) -> dict[str, Any]:
+    """Return what further answers would detect."""
+    instrument = describe_instrument(snapshot.study)
+    return project(
+        snapshot.study, report, snapshot.paths, instrument, target=snapshot.target
+    )  # fmt: skip
 
 
 # --- what a report is computed from ---------------------------------------------------------
@@ -150,6 +167,8 @@ class Snapshot:
     fingerprint: str
     plan: dict[str, Any]
     exclusions: list[tuple[str, int]]
+    # of each reason, whom it leaves out and when that was decided
+    excluded: dict[str, dict[str, Any]]
     # what was changed after the launch
     changes: list[dict[str, Any]]
     # of those who were asked, how many don't share their answers; {} if nobody is asked
@@ -157,6 +176,8 @@ class Snapshot:
     # answers that are in, and those that are planned
     done: int
     target: int
+    # results by system may not be seen yet
+    is_hidden: bool
     met: RatersMet | None
     look: Look | None
     paths: dict[str, Path]
@@ -182,10 +203,12 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
             exclusions=count_reasons(study),
+            excluded=time_reasons(study),
             changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,
             target=edge.target,
+            is_hidden=is_hidden(study),
             met=find_raters_met(study),
             look=find_first_look(study),
             paths=_write_files(study, folder),
@@ -245,9 +268,14 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
         study=snapshot.study, fingerprint=snapshot.fingerprint, made_at=snapshot.taken_at
     )
     try:
-        report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
-        report.headline = find_headline(make_source(snapshot.study, report))[1]
-        write_charts(snapshot.study, report)
+        outputs = None if snapshot.is_hidden else report.outputs
+        report.content, report.sha256 = _analyse(snapshot, progress, outputs=outputs)
+        if snapshot.is_hidden:
+            ahead = _project(snapshot, report)
+            report.content = hide_systems(report.content) | {"ahead": ahead}
+        else:
+            report.headline = find_headline(make_source(snapshot.study, report))[1]
+            write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)
     except BaseException:
@@ -276,12 +304,6 @@ def analyse_study(study: Study) -> tuple[dict[str, Any], str]:
 def find_current(study: Study) -> Report | None:
     """Return the report of the study's data as they are, if it was computed."""
     return _find_report(study, take_fingerprint(study))
-
-
-def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
-    """Return the plan as names and words, without the planned size, which no bundle carries."""
-    plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
-    return plan_in_words(plan, criteria=len(study.config.criteria))
 
 
 def _analyse(
@@ -321,6 +343,7 @@ def _analyse(
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
+        "excluded": snapshot.excluded,
         **({"changes": snapshot.changes} if snapshot.changes else {}),
         **({"sharing": snapshot.sharing} if snapshot.sharing else {}),
         "collection": {

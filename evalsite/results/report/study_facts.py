@@ -1,5 +1,9 @@
 """What was evaluated and how the ratings came about: facts of a stored report and its study."""
 
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
 from django.db.models import Value
 
 import evalsite
@@ -11,13 +15,17 @@ from evalsite.results.report.facts import Asked, Facts
 from evalsite.results.report.source import Source
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import EXAMPLES
+from evalsite.studies.summary_lines import minutes_per_set
 from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
 
 
-def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> Source:
+def make_source(
+    study: Study, report: Report, *, is_everyone: bool = False, has_notes: bool = True
+) -> Source:
+    """Return what sections are made from. `has_notes`: with those of imports, which few print."""
     return Source(
-        facts=collect_facts(study, report),
+        facts=collect_facts(study, report, has_notes=has_notes),
         content=report.content,
         is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
         is_everyone=is_everyone and report.content["all"] is not None,
@@ -25,7 +33,7 @@ def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> S
     )
 
 
-def collect_facts(study: Study, report: Report) -> Facts:
+def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Facts:
     """Collect what the report holds, and what its version of the study says."""
     version, found = _find_version(study, report), report.content["kept"]
     if version is None or version == study.version:
@@ -55,9 +63,11 @@ def collect_facts(study: Study, report: Report) -> Facts:
         has_sheet=asked.is_sheet(content["options"]),
         offers_sheet="sheet" in asked.layout.screens,
         exclusions=_list_reasons(study, report),
+        excluded=report.content.get("excluded", {}),
+        hourly=_find_hourly(study, content["settings"]),
         sharing=report.content.get("sharing", {}),
         changes=tuple(report.content.get("changes", ())),
-        import_notes=_list_import_notes(study, report),
+        import_notes=_list_import_notes(study, report) if has_notes else (),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=found["methods_version"],
@@ -109,6 +119,14 @@ def _describe_scale(criterion: Criterion) -> str:
     which = "the marked turns" if criterion.turns.marked_by else "each turn"
     roles = " or ".join(f"“{role}”" for role in criterion.turns.roles)
     return f"{words}; asked of {which} of the role {roles}"
+
+
+def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
+    """Return the pay for an hour, by the minutes that a set was said or is estimated to take."""
+    if settings.get("pay_per_set") is None:
+        return None
+    minutes = settings.get("minutes_per_set") or minutes_per_set(study)
+    return Decimal(settings["pay_per_set"]) * 60 / minutes
 
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:

@@ -1,6 +1,7 @@
 """The plan's rules, what was excluded, and what departs from the plan."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from evalsite.lib.words import count_of
@@ -20,18 +21,11 @@ _LONGEST_TEXT = 1000
 def make_plan(source: Source) -> Iterator[Block]:
     yield Heading("Plan, exclusions, deviations", 2, "plan")
     plan, facts = source.plan, source.facts
-    rows = plan_in_words(plan, criteria=len(source.criteria))
-    if plan.get("moments") or plan.get("frozen_at"):
-        shown: list[list[Entry]] = [
-            [name, isolate(words)] for name, words in rows if name not in _ELSEWHERE
-        ]
-        yield Table("plan", "The plan", _WORDS, shown)
-    else:
-        yield Sentence("no_rule", "Nothing was planned.")
-    yield from _list_thresholds(rows)
+    yield from tabulate_plan(plan, criteria=len(source.criteria))
     if facts.exclusions:
         phrases = [
-            f"“{isolate(reason)}” ({count_of(number, 'decision')})"
+            f"“{isolate(reason)}” ({count_of(number, 'decision')}"
+            f"{_describe_decisions(facts.excluded.get(reason))})"
             for reason, number in facts.exclusions
         ]
         yield Sentence(
@@ -48,6 +42,24 @@ def make_plan(source: Source) -> Iterator[Block]:
         notes = " ".join(isolate(note) for note in facts.import_notes)
         yield Sentence("imports", f"Confirmed at import: {notes}")
     yield from _list_changes(source)
+    yield from list_deviations(plan)
+
+
+def tabulate_plan(plan: Mapping[str, Any], *, criteria: int) -> Iterator[Block]:
+    """Yield what was planned, and where flags begin; `criteria`: how many are compared."""
+    rows = plan_in_words(plan, criteria=criteria)
+    if any(plan.get(name) for name in ("moments", "frozen_at", "size")):
+        shown: list[list[Entry]] = [
+            [name, isolate(words)] for name, words in rows if name not in _ELSEWHERE
+        ]
+        yield Table("plan", "The plan", _WORDS, shown)
+    else:
+        yield Sentence("no_rule", "Nothing was planned.")
+    yield from _list_thresholds(rows)
+
+
+def list_deviations(plan: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield what departs from the plan, if it was frozen."""
     deviations = [describe_deviation(one) for one in plan.get("deviations") or ()]
     if deviations:
         listed = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
@@ -55,6 +67,15 @@ def make_plan(source: Source) -> Iterator[Block]:
         yield Table("deviations", count_of(len(listed), "deviation"), columns, listed)
     elif plan.get("frozen_at"):
         yield Sentence("deviations_none", "There are no deviations from the plan.")
+
+
+def _describe_decisions(decided: Mapping[str, Any] | None) -> str:
+    """Return ", 2 people, 4 March 2026"; "" of a report that doesn't know."""
+    if decided is None:
+        return ""
+    moments = (datetime.fromisoformat(decided[end]).astimezone(UTC) for end in ("first", "last"))
+    days = dict.fromkeys(f"{at.day} {at:%B %Y}" for at in moments)
+    return f", {count_of(decided['people'], 'person', 'people')}, {' to '.join(days)}"
 
 
 def _list_thresholds(rows: Sequence[tuple[str, str]]) -> Iterator[Table]:
