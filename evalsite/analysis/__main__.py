@@ -26,7 +26,6 @@ from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import make_note
-from evalsite.analysis.findings import MODEL_MEANS
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import Material, Settings, list_systems, make_report

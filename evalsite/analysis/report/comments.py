@@ -68,9 +68,8 @@ def _list_named(cell: str, preferred: str, systems: Mapping[str, str]) -> frozen
 def read_notes(annotations: pd.DataFrame | None) -> pd.DataFrame:
     """Return what people did with items besides rating them: notes, skips, reports of problems."""
     columns = ["kind", "status", "outcome", "note", "excluded"]
-    if annotations is None:
-        return pd.DataFrame(columns=["has_note", "outcome", "is_excluded"])
-    frame = annotations.reindex(columns=columns, fill_value="")
+    known = pd.DataFrame(columns=columns, dtype=str) if annotations is None else annotations
+    frame = known.reindex(columns=columns, fill_value="")
     frame = frame[(frame.kind == "main") & ~frame.status.isin(_GONE)]
     return pd.DataFrame({
         "has_note": frame.note.str.strip() != "",
