@@ -32,7 +32,7 @@ Figures = dict[str, Figure]
 
 def describe_use(
     ratings: Ratings, *, order: ArrayLike | None = None, scale: Sequence[float] | None = None,
-    reserved: Sequence[float] = (), seed: int = SEED,
+    reserved: Sequence[float] = (),
 ) -> dict[str, Figures]:  # fmt: skip
     """Return for each rater by name: sd (n - 1), top_share (of their most used value), distinct
     values, entropy (bits); with an `order` longest_run; with a scale share_ends; with `reserved`
@@ -52,7 +52,7 @@ def describe_use(
         values = of_rater.value.to_numpy()
         figures = _describe_values(values, scale, reserved)
         if order is not None:
-            figures["longest_run"] = _describe_run(values, rounds, seed)
+            figures["longest_run"] = _describe_run(values, rounds)
         described[str(name)] = figures
     return described
 
@@ -83,9 +83,9 @@ def _describe_values(
     return figures
 
 
-def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
+def _describe_run(values: Floats, rounds: int) -> Figure:
     longest = int(find_longest_runs(values[None, :])[0])
-    rng = np.random.default_rng([seed, len(values)])
+    rng = np.random.default_rng([SEED, len(values)])
     batch = max(1, 2_000_000 // len(values))
     as_long = 0
     for start in range(0, rounds, batch):
@@ -96,7 +96,7 @@ def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
     }  # fmt: skip
     return Figure(name="longest_run", method="longest_run",
                   value=float(longest), n={"ratings": len(values)}, details=details,
-                  seed=seed)  # fmt: skip
+                  seed=SEED)  # fmt: skip
 
 
 def find_longest_runs(values: Floats) -> Any:

@@ -239,7 +239,7 @@ _LEAST_DRAWS = 500
 _W = "kendall_w"
 
 
-def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
+def kendall_w(matrix: ArrayLike) -> Figure:
     """Return Kendall's W of a complete matrix (n units, m raters) of values.
 
     `details`: chi2, df and p of Friedman's test (Kendall & Babington Smith 1939). Undefined:
@@ -260,7 +260,7 @@ def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
     elif (np.ptp(table, axis=0) == 0).all():
         reason = Reason.NO_VARIATION
     if reason:
-        return undefined(name, reason, method=_W, n=counted)
+        return undefined(_W, reason, method=_W, n=counted)
     ranks = stats.rankdata(table, axis=0)
     ties = sum(
         float((np.unique(column, return_counts=True)[1] ** 3.0).sum()) - n for column in ranks.T
@@ -270,7 +270,7 @@ def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
     chi2 = m * (n - 1) * value
     details = {"chi2": chi2, "df": n - 1, "p": float(stats.chi2.sf(chi2, n - 1)),
                "ties": "mean_rank", "interval": "one_set_of_units"}  # fmt: skip
-    return Figure(name=name, method=_W, value=value, n=counted, details=details)
+    return Figure(name=_W, method=_W, value=value, n=counted, details=details)
 
 
 def kendall_w_of_sets(ratings: Ratings, *, draws: int = DRAWS, seed: int = SEED) -> Figure:

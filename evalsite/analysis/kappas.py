@@ -116,14 +116,14 @@ def percent_agreement(
     )  # fmt: skip
 
 
-def fleiss(ratings: Ratings, *, draws: Draws | None = None, name: str = "fleiss") -> Figure:
+def fleiss(ratings: Ratings, *, draws: Draws | None = None) -> Figure:
     """Return Fleiss' kappa with an interval for other raters and inputs, `draws` as for `alpha`.
 
     Every unit must have the same number of ratings. Undefined: no_data, no_overlap,
     unequal_raters, no_variation.
     """
     data = code(ratings)
-    method = "fleiss_kappa"
+    name, method = "fleiss", "fleiss_kappa"
     reason = find_gap(data)
     if reason in (None, Reason.NO_VARIATION) and np.ptp(data.sizes) > 0:
         reason = Reason.UNEQUAL_RATERS
@@ -230,7 +230,6 @@ SHARED = 5  # fewer shared units than this: no figure for a pair of raters
 
 def cohen(
     *, first: ArrayLike, second: ArrayLike, scale: Sequence[float], weights: Weights = "identity",
-    name: str = "cohen",
 ) -> Figure:  # fmt: skip
     """Return Cohen's kappa of two arrays of length n; plain, linear or quadratic.
 
@@ -242,7 +241,7 @@ def cohen(
         raise ValueError("first and second must be of one length.")
     both = ~np.isnan(left) & ~np.isnan(right)
     left, right = left[both], right[both]
-    method = "kappa"
+    name, method = "cohen", "kappa"
     details = {"weights": weights, "scale": [float(point) for point in scale],
                "interval": "not_to_be_reported"}  # fmt: skip
     if not left.size:

@@ -106,9 +106,7 @@ _COMMON_STEP = 60  # means of 1 to 6 whole ratings are multiples of 1/60
 _MOST_STEPS = 2_000_000
 
 
-def sign_flip_test(
-    differences: Any, *, name: str = "difference", seed: int = SEED, flips: int = RANDOM_FLIPS
-) -> Figure:
+def sign_flip_test(differences: Any, *, seed: int = SEED) -> Figure:
     """Return the mean item difference with the two-sided p value under exchange of the two systems.
 
     `differences`: (items,), second system minus first. Exact to 20 items by all flips, beyond that
@@ -118,15 +116,17 @@ def sign_flip_test(
     d = rounded(differences)
     n = {"items": len(d)}
     if not len(d):
-        return undefined(name, Reason.NO_DATA, method=METHOD, n=n)
-    p, how, used = _p_value(d, seed, flips)
+        return undefined("difference", Reason.NO_DATA, method=METHOD, n=n)
+    p, how, used = _p_value(d, seed)
     details: dict[str, Any] = {"p": p, "how": how, "interval": "test"}
     if not d.any():
         details["note"] = str(Reason.NO_DIFFERENCE)
-    return Figure(name=name, method=METHOD, value=float(d.mean()), n=n, seed=used, details=details)
+    return Figure(
+        name="difference", method=METHOD, value=float(d.mean()), n=n, seed=used, details=details
+    )
 
 
-def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
+def _p_value(d: Floats, seed: int) -> tuple[float, str, int | None]:
     d = d[d != 0]  # flipping a difference of 0 changes nothing
     if not len(d):
         return 1.0, "all_zero", None
@@ -139,13 +139,13 @@ def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
     rng = np.random.default_rng(seed)
     d = np.sort(d)  # the answer must not depend on the order of items
     observed, hits, done = abs(d.sum()), 0, 0
-    while done < flips:
-        rows = min(1000, flips - done)
+    while done < RANDOM_FLIPS:
+        rows = min(1000, RANDOM_FLIPS - done)
         bits = np.unpackbits(rng.integers(0, 256, (rows, len(d) // 8 + 1), np.uint8), axis=1)
         sums = 2 * (bits[:, : len(d)].astype(np.float64) @ d) - d.sum()
         hits += int((np.abs(sums) >= observed - 1e-9 * len(d)).sum())
         done += rows
-    return (hits + 1) / (flips + 1), "random_flips", seed
+    return (hits + 1) / (RANDOM_FLIPS + 1), "random_flips", seed
 
 
 def flip_all(d: Floats) -> float:

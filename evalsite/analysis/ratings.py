@@ -165,15 +165,14 @@ def canonical_order(columns: list[Ints], values: Floats) -> list[Ints]:
     return [np.argsort(np.argsort(colour, kind="stable")) for colour in colours]
 
 
-def find_gap(data: Coded, *, of_overlap: bool = True) -> Reason | None:
+def find_gap(data: Coded) -> Reason | None:
     """Return why agreement is undefined for these ratings; None if it is defined."""
     if not data.value.size:
         return Reason.NO_DATA
     pairable = data.overlapping()
-    if not pairable.value.size and of_overlap:
+    if not pairable.value.size:
         return Reason.NO_OVERLAP
-    values = pairable.value if of_overlap else data.value
-    return Reason.NO_VARIATION if np.ptp(values) == 0 else None
+    return Reason.NO_VARIATION if np.ptp(pairable.value) == 0 else None
 
 
 def _factor(ids: Column) -> tuple[Ints, Column]:

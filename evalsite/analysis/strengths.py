@@ -112,14 +112,14 @@ def _list_cells(counts: Floats) -> Cells:
     return np.argwhere(counts.sum(axis=2) > 0)
 
 
-def add_prior(counts: Floats, weight: float = PRIOR) -> Floats:
-    """Return the counts with `weight` wins each way added to each observed pair, half on either
+def add_prior(counts: Floats) -> Floats:
+    """Return the counts with PRIOR wins each way added to each observed pair, half on either
     side."""
     seen = counts.sum(axis=2) > 0
     seen = seen | seen.T
     out = counts.copy()
-    out[seen, 0] += weight / 2
-    out[seen, 2] += weight / 2
+    out[seen, 0] += PRIOR / 2
+    out[seen, 2] += PRIOR / 2
     return out
 
 

@@ -52,7 +52,7 @@ Outcome = Literal["upheld", "reversed", "not_again", "not_compared", "new", "ope
 Pair = tuple[str, str]
 
 
-def cv_star(scores: Sequence[float], *, name: str = "cv_star") -> Figure:
+def cv_star(scores: Sequence[float]) -> Figure:
     """Return how far scores of the same quantity vary, in percent of their mean.
 
     `scores`: on a scale that begins at 0; ValueError: one is below 0. Undefined: too_few (one
@@ -63,13 +63,13 @@ def cv_star(scores: Sequence[float], *, name: str = "cv_star") -> Figure:
     if (values < 0).any():
         raise ValueError("Shift the scale to begin at 0: a score is below it.")
     if n < 2:
-        return undefined(name, Reason.TOO_FEW, method=CV_STAR, n={"scores": n})
+        return undefined("cv_star", Reason.TOO_FEW, method=CV_STAR, n={"scores": n})
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     if mean < _TINY:
-        return undefined(name, Reason.NO_VARIATION, method=CV_STAR, n={"scores": n})
+        return undefined("cv_star", Reason.NO_VARIATION, method=CV_STAR, n={"scores": n})
     c4 = sqrt(2 / (n - 1)) * exp(lgamma(n / 2) - lgamma((n - 1) / 2))
     return Figure(
-        name=name,
+        name="cv_star",
         method=CV_STAR,
         value=(1 + 1 / (4 * n)) * sd / c4 / mean * 100,
         n={"scores": n},
