@@ -1,12 +1,16 @@
 """The finding of a comparison of two systems: a code and its facts, which claim no more than the
-comparison shows."""
+comparison shows; and what explains figures by other figures of the same criterion.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from math import sqrt
 from typing import Any
 
 from evalsite.analysis.direction import Better
-from evalsite.analysis.figure import REML, Figure, Reason, make_note
+from evalsite.analysis.figure import LEVEL, REML, Figure, Reason, make_note
+from evalsite.analysis.icc import SHARES
 from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 
 ALPHA = 0.05
@@ -133,3 +137,173 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
 def _drop_test(figure: Figure) -> Figure:
     kept = {key: value for key, value in figure.details.items() if key not in _TESTED}
     return replace(figure, details=kept)
+
+
+# --- why agreement is low, and why comparisons aren't those of the means shown -----------------
+
+# below it, Krippendorff (2004) draws no conclusions from data
+CUSTOMARY = 0.667
+# of the variance that even use of all points would have: outputs below the first and the rest
+# below the second are a narrow range
+_NARROW_OUTPUTS, _NARROW_REST = 1 / 16, 1 / 4
+# differences up to this may be due to rounding
+_APART = 0.005
+# names of a system's mean by the mixed model
+MODEL_MEANS = ("model_mean", "model_share")
+
+
+def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield why alpha is below the customary bound: offsets of raters, a narrow range, or noise."""
+    known = {figure.name: figure for figure in criterion["agreement"] if figure.value is not None}
+    first = criterion["agreement"][0]
+    if first.name not in known or first.value >= CUSTOMARY or not set(SHARES) <= set(known):
+        return
+    of_outputs, of_raters, of_rest = (float(known[key].details["variance"]) for key in SHARES)
+    facts: dict[str, Any] = {"alpha": first.value, "bound": CUSTOMARY}
+    if of_raters >= of_rest:
+        if {"ICC(C,1)", "ICC(A,1)"} <= set(known):
+            facts |= {"icc_c": known["ICC(C,1)"].value, "icc_a": known["ICC(A,1)"].value}
+        yield make_note("low_alpha_by_offset", **facts)
+        return
+    facts |= {"outputs": sqrt(of_outputs), "raters": sqrt(of_raters), "rest": sqrt(of_rest)}
+    points = [float(answer["value"]) for answer in criterion.get("answers", [])]
+    if not points:
+        yield make_note("low_alpha_by_noise", **facts)
+        return
+    step = min((high - low for low, high in pairwise(sorted(points))), default=1.0)
+    even = step**2 * (len(points) ** 2 - 1) / 12
+    is_narrow = of_outputs < _NARROW_OUTPUTS * even and of_rest < _NARROW_REST * even
+    code = "low_alpha_by_range" if is_narrow else "low_alpha_by_noise"
+    yield make_note(code, **facts, even=sqrt(even))
+
+
+def explain_weighing(
+    systems: Sequence[Mapping[str, Any]],
+    pairs: Sequence[Mapping[str, Any]],
+    estimator: str = "means",
+) -> dict[str, Any] | None:
+    """Return a note where comparisons are not the ratio, or difference, of the means shown, or not
+    the balance of the counts. It names the pair that is furthest apart.
+
+    `estimator`: "model" where the mixed model's comparisons are shown beside its means.
+    """
+    means = {system["system"]: system["headline"].value for system in systems}
+    by_model = list_model_means(systems) if estimator == "model" else {}
+    furthest, facts = _APART, {}
+    for pair in pairs:
+        is_modelled = by_model and is_by_model(pair["effect"])
+        shown = _find_shown(pair, by_model if is_modelled else means)
+        compared = pair["effect"].value
+        if shown is None or compared is None:
+            continue
+        is_ratio = pair["effect"].name == "ratio"
+        apart = abs(compared / shown - 1) if is_ratio and shown else abs(compared - shown)
+        if apart > furthest:
+            furthest = apart
+            facts = {
+                "system_1": pair["system_1"],
+                "system_2": pair["system_2"],
+                "effect": pair["effect"].name,
+                "has_counts": bool(pair["counts"]),
+                "shown": shown,
+                "compared": compared,
+            }
+    return make_note("weighing", **facts) if facts else None
+
+
+def _find_shown(pair: Mapping[str, Any], means: Mapping[str, float | None]) -> float | None:
+    """Return what the means, or the counts, that are shown say of this comparison."""
+    if counts := pair["counts"]:
+        return float((counts["wins"] - counts["losses"]) / sum(counts.values()))
+    first, second = means.get(pair["system_1"]), means.get(pair["system_2"])
+    if first is None or second is None:
+        return None
+    if pair["effect"].name == "ratio":
+        return first / second if second else pair["effect"].value
+    return first - second
+
+
+def find_estimator(systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what comparisons are based on: "model", the means of the mixed model; "means", those
+    of all ratings."""
+    known = list_model_means(systems)
+    compared = [
+        known.get(pair[side])
+        for pair in pairs
+        if is_by_model(pair["effect"])
+        for side in ("system_1", "system_2")
+    ]
+    return "model" if compared and None not in compared else "means"
+
+
+def list_model_means(systems: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Return the mean of each system by the mixed model."""
+    return {
+        system["system"]: figure.value
+        for system in systems
+        for figure in system.get("averages", ())
+        if figure.name in MODEL_MEANS
+    }
+
+
+def is_by_model(effect: Figure) -> bool:
+    """Return whether the comparison is of means by the mixed model."""
+    return effect.method == REML and effect.value is not None
+
+
+# --- pairs on which other tests disagree with each other, or with the comparison ---------------
+
+_LEAST = 6  # with fewer differences even the smallest p value of sign flips is above 5%
+
+Pair = Mapping[str, Any]
+
+
+def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Return the pairs on which a rank test and a test of means, both over inputs, disagree."""
+    return [
+        {
+            "system_1": pair["system_1"],
+            "system_2": pair["system_2"],
+            "p_ranks": over[0],
+            "p_means": over[1],
+        }
+        for pair in pairs
+        if (over := _read(pair)) and _differ(*over)
+    ]
+
+
+def list_narrower(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Return the pairs of which both tests over inputs fall on the other side of 5% than the
+    comparison, which generalises over raters too."""
+    narrower = []
+    for pair in pairs:
+        over, effect = _read(pair), pair["effect"]
+        p = effect.details.get("p")
+        if not over or p is None or "raters" not in effect.n or _differ(*over):
+            continue
+        if _differ(over[0], p):
+            narrower.append(
+                {
+                    "system_1": pair["system_1"],
+                    "system_2": pair["system_2"],
+                    "p": p,
+                    "p_ranks": over[0],
+                    "p_means": over[1],
+                }
+            )
+    return narrower
+
+
+def _read(pair: Pair) -> tuple[float, float] | None:
+    """Return p of the rank test and of the sign flips of means; None where there are too few
+    differences."""
+    checks: dict[str, Figure] = {check.name: check for check in pair["checks"]}
+    rank, means = checks.get("wilcoxon"), checks.get("sign_flip")
+    if rank is None or means is None or rank.n["items"] - rank.n.get("zeros", 0) < _LEAST:
+        return None
+    p_ranks, p_means = rank.details.get("p"), means.details.get("p")
+    return None if p_ranks is None or p_means is None else (p_ranks, p_means)
+
+
+def _differ(p: float, other_p: float) -> bool:
+    return (p < 1 - LEVEL) != (other_p < 1 - LEVEL)

@@ -6,10 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.components import SHARES
 from evalsite.analysis.design import count_parts
 from evalsite.analysis.direction import CLEAR
-from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.figure import (
@@ -20,8 +18,9 @@ from evalsite.analysis.figure import (
     Figure,
     make_note,
 )
+from evalsite.analysis.findings import MODEL_MEANS, explain_disagreement, list_narrower
+from evalsite.analysis.icc import SHARES
 from evalsite.analysis.missing import find_shift, is_suspect
-from evalsite.analysis.other_tests import list_narrower
 from evalsite.analysis.table import Table
 
 # --- words to read --------------------------------------------------------------------
