@@ -14,7 +14,6 @@ import pandas as pd
 
 from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
 from evalsite.analysis.direction import SIGN, Better
-from evalsite.analysis.explanations import MODEL_MEANS
 from evalsite.analysis.families import (
     KNOWN_KINDS,
     NAMES,
@@ -29,7 +28,7 @@ from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import make_note
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.plan import Margin, Plan
-from evalsite.analysis.report import list_systems, make_report
+from evalsite.analysis.report import Material, Settings, list_systems, make_report
 from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
@@ -38,15 +37,8 @@ from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
-from evalsite.lib.words import count_of
-from evalsite.results.document.figures import REASONS
-from evalsite.results.document.methods import (
-    TESTS,
-    explain_none,
-    write_interval_method,
-    write_method,
-)
-from evalsite.results.report.sentences import write_p, write_sentence
+from evalsite.results.report.bare import write_comparison, write_report
+from evalsite.results.report.gate import write_gate
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -165,206 +157,6 @@ def _parse_better(text: str) -> dict[str, Better]:
     return directions
 
 
-# --- plain text -----------------------------------------------------------------------
-# words for what was counted that differ from the keys of the report
-_COUNTED = {"items": "inputs", "groups": "inputs", "rater_pairs": "pairs of raters"}
-_LEFT_OUT = {
-    "no_value": "without a value",
-    "rated_twice": "of an output that the same participant has rated before (the first counts)",
-    "excluded_ratings": "excluded",
-    "not_main": "of practice, checks or repeats",
-    "not_counted": "that do not count (their status says so)",
-}
-
-
-def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -> str:
-    """Return the main figures of a report as plain text.
-
-    `has_other_papers`: with the figures that other papers print.
-    """
-    lines = _write_data(report)
-    for criterion in report["criteria"]:
-        lines += _write_criterion(criterion)
-        if has_other_papers:
-            lines += _write_figures("As other papers print it", criterion["other_papers"])
-        lines += _write_metrics(criterion["metrics"])
-    lines += ["", f"Seed {report['seed']}, methods {report['methods_version']}."]
-    return "\n".join(lines) + "\n"
-
-
-def _write_data(report: Mapping[str, Any]) -> list[str]:
-    """Return what was counted, what was left out, and the warnings."""
-    data, left_out = report["data"], report["data"]["left_out"]
-    inputs = "" if data["groups"] == data["items"] else f" of {count_of(data['groups'], 'input')}"
-    lines = [
-        f"{count_of(data['ratings'], 'rating')}, {count_of(data['participants'], 'participant')}, "
-        f"{count_of(data['items'], 'item')}{inputs}"
-    ]
-    phrases = [f"{left_out[key]:,} {words}" for key, words in _LEFT_OUT.items() if left_out[key]]
-    lines += [f"Rows left out: {'; '.join(phrases)}."] if phrases else []
-    labels = {criterion["key"]: criterion["label"] for criterion in report["criteria"]}
-    for warning in report["warnings"]:
-        label = labels.get(warning.get("criterion"), "")
-        lines.append(f"Warning{f' ({label})' if label else ''}: {write_sentence(warning)}")
-    return [*lines, *map(write_sentence, data["notes"])]
-
-
-def _write_criterion(criterion: Mapping[str, Any]) -> list[str]:
-    """Return the results of a criterion."""
-    lines = ["", f"== {criterion['label']} ({criterion['kind']}) =="]
-    lines += [write_sentence(criterion["reading"])] if "reading" in criterion else []
-    # the mean by the mixed model is shown where comparisons are by it
-    averages = MODEL_MEANS if criterion.get("estimator") == "model" else ()
-    for system in criterion["systems"]:
-        tier = f", tier {system['cluster']}" if system["cluster"] else ""
-        lines.append(f"{system['system']}  n = {system['n']}{_write_rank(system['rank'])}{tier}")
-        means = [mean for mean in system.get("averages", ()) if mean["name"] in averages]
-        lines += map(_write_figure, [system["headline"], *means, *system["others"]])
-    baseline = criterion["baseline"]
-    lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
-    for pair in criterion["pairs"]:
-        lines.append(f"  {write_sentence(pair['finding'])}")
-        if counts := pair.get("counts"):
-            phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
-            lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
-        lines += _write_checks(pair)
-    lines += [f"  {write_sentence(note)}" for note in criterion["conclusions"]]
-    lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
-    lines += _write_order(criterion.get("order") or [])
-    lines += _write_figures("Tests", criterion["tests"])
-    lines += _write_fit(criterion.get("fit"))
-    lines += _write_figures("Agreement", criterion["agreement"])
-    return lines + [f"  {write_sentence(note)}" for note in criterion["agreement_notes"]]
-
-
-def write_comparison(comparison: Mapping[str, Any]) -> str:
-    """Return the main figures of a comparison of a study with its replication as plain text."""
-    lines = [
-        f"{name}: {count_of(comparison[side]['ratings'], 'rating')}, "
-        f"{count_of(comparison[side]['participants'], 'participant')}, "
-        f"{count_of(comparison[side]['outputs'], 'output')}"
-        for name, side in (("First study", "first"), ("Repeat", "second"))
-    ]
-    lines += [f"Warning: {write_sentence(warning)}" for warning in comparison["warnings"]]
-    for criterion in comparison["criteria"]:
-        lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
-        lines.append(write_sentence(criterion["finding"]))
-        lines.append(_write_figure(criterion["upheld"]))
-        for system in criterion["systems"]:
-            lines.append(system["system"])
-            for key, name in (("first", "first study"), ("second", "repeat")):
-                figure = system[key]
-                lines.append(_write_figure({**figure, "name": f"{name}, {figure['name']}"}))
-            lines += [_write_figure(system[key]) for key in ("moved", "cv_star")]
-        for title, key in (("Scores of systems", "correlations"), ("Agreement", "agreement")):
-            lines += [title, *map(_write_figure, criterion[key])]
-    lines += ["", f"Seed {comparison['seed']}, methods {comparison['methods_version']}."]
-    return "\n".join(lines) + "\n"
-
-
-def _write_figures(title: str, figures: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [title, *map(_write_figure, figures)] if figures else []
-
-
-def _write_rank(rank: Mapping[str, int] | None) -> str:
-    """Return ", rank 1 to 2", or "" where there is no rank."""
-    if rank is None:
-        return ""
-    low, high = rank["low"], rank["high"]
-    return f", rank {low}" if low == high else f", rank {low} to {high}"
-
-
-def _write_checks(pair: Mapping[str, Any]) -> list[str]:
-    """Return the p values of other tests of the pair."""
-    phrases = [
-        f"{check['name']} p {write_p(check['details']['p'])}"
-        for check in pair["checks"]
-        if check["details"].get("p") is not None
-    ]
-    return [f"    other tests, not corrected: {', '.join(phrases)}"] if phrases else []
-
-
-def _write_fit(fit: Mapping[str, Any] | None) -> list[str]:
-    """Return the observed counts of each pair beside those that the model expects."""
-    if fit is None:
-        return []
-    lines = ["Counts, and in brackets those that the model expects"]
-    for pair in fit["pairs"]:
-        phrases = [
-            f"{name} {pair['observed'][name]:.0f} ({pair['expected'][name]:.1f})"
-            for name in ("wins", "ties", "losses")
-        ]
-        lines.append(f"  {pair['system_1']} and {pair['system_2']}: {', '.join(phrases)}")
-    return lines + [
-        f"  {first} and {second}: never compared directly"
-        for first, second in fit["through_others"]
-    ]
-
-
-def _write_order(order: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the ranking by the order within a page, one line for each system."""
-    lines = ["Order within a page"] if order else []
-    for system in order:
-        figure = {**system["strength"], "name": system["system"]}
-        lines.append(_write_figure(figure) + _write_rank(system["rank"]))
-    return lines
-
-
-def _write_metrics(part: Mapping[str, Any] | None) -> list[str]:
-    if part is None:
-        return []
-    figures = [
-        {**figure, "name": f"{metric['metric']}, {level.replace('_', ' ')} {figure['name']}"}
-        for metric in part["metrics"]
-        for level, figures in metric["levels"].items()
-        for figure in figures
-    ]
-    figures += [part["ceiling"]] if part["ceiling"] else []
-    return _write_figures("Automatic metrics", figures + part["ceiling_within"])
-
-
-def _write_figure(figure: Mapping[str, Any]) -> str:
-    """Return "name: value (low to high), method", or the reason why there is no value."""
-    name = "  " + ", ".join([figure["name"], *(figure.get("group") or {}).values()])
-    if figure["value"] is None:
-        why = REASONS.get(figure["reason"], str(figure["reason"]).replace("_", " "))
-        return f"{name}: undefined ({why})"
-    bounds = ""
-    if figure["low"] is not None and figure["high"] is not None:
-        bounds = f" ({figure['low']:.4g} to {figure['high']:.4g})"
-    words = _COUNTED | {"units": f"{figure['details'].get('unit', 'output')}s"}
-    counts = ", ".join(
-        f"{words.get(unit, unit).replace('_', ' ')} {count:,}"
-        for unit, count in figure["n"].items()
-    )
-    n = f"; n: {counts}" if counts else ""
-    value = f"{figure['value']:.4f}{bounds}{_write_test(figure['details'])}"
-    return (
-        f"{name}: {value}, {write_method(figure['method'])}{n}{_write_interval(figure['details'])}"
-    )
-
-
-def _write_test(details: Mapping[str, Any]) -> str:
-    """Return ", df 2, p = .210", or "" where the figure has no p value."""
-    p, df = details.get("p"), details.get("df")
-    if p is None:
-        return ""
-    freedom = [] if df is None else df if isinstance(df, list) else [df]
-    phrases = f", df {' and '.join(f'{value:.4g}' for value in freedom)}" if freedom else ""
-    code = details.get("test")
-    test = f" ({TESTS.get(code, code)})" if code else ""
-    return f"{phrases}, p {write_p(p)}{test}"
-
-
-def _write_interval(details: Mapping[str, Any]) -> str:
-    """Return how the interval was made or why there is none; "" for tests, which need none."""
-    code = str(details.get("interval", ""))
-    if not code or code == "test":
-        return ""
-    how = write_interval_method(code)
-    return f"; interval: {how}" if how else f"; no interval: {explain_none(code)}"
-
-
 # --- the command ----------------------------------------------------------------------
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the results and return 0, or the exit status of a gate.
@@ -419,7 +211,7 @@ def _analyse(options: Namespace) -> tuple[str, int]:
     """Return the results of a file of ratings as text or JSON, and the exit status."""
     report, decision = analyse_ratings(options)
     if decision is not None:
-        sys.stderr.write(f"{write_sentence({'code': 'gate', 'facts': decision})}\n")
+        sys.stderr.write(f"{write_gate(decision)}\n")
         report = {**report, "gate": to_plain(decision)}
     write = partial(write_report, has_other_papers=options.other_papers)
     return _write(report, options, write), decision["status"] if decision else 0
@@ -430,8 +222,8 @@ def _compare(options: Namespace) -> str:
     tables = [_read(path, options) for path in (options.ratings, options.repeat)]
     together = Table(rows=pd.concat([table.rows for table in tables]))
     instrument = _describe_criteria(together, options)
-    sides = [_report(table, {}, instrument, options) for table in tables]
-    comparison = make_repetition(*sides, instrument=instrument, seed=options.seed)
+    first, second = (_report(table, {}, instrument, options) for table in tables)
+    comparison = make_repetition((first, second), instrument=instrument, seed=options.seed)
     return _write(comparison, options, write_comparison)
 
 
@@ -502,11 +294,12 @@ def _report(
     criteria = [criterion for criterion in instrument if criterion["key"] in table.criteria]
     table, parts = split_parts(table, criteria)
     kept = table.results(with_excluded=options.with_excluded)
-    report = make_report(
-        kept, table, files, instrument=parts, seed=options.seed,
-        plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
+    material = Material(
+        table=kept, everything=table, files=files,
         warnings=[*_warn_of_clusters(table, options), *guessed],
     )  # fmt: skip
+    plan = Plan(baseline=options.baseline, primary=options.primary, margins=margins)
+    report = make_report(material, Settings(instrument=parts, seed=options.seed, plan=plan))
     readings = {
         criterion["key"]: criterion["reading"] for criterion in criteria if "reading" in criterion
     }

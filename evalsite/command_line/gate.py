@@ -18,7 +18,7 @@ from evalsite.analysis.to_json import to_plain
 from evalsite.command_line.output import Refused, Result
 from evalsite.command_line.site import without_site
 from evalsite.command_line.verify import add_plan_hash
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.gate import write_gate
 
 _MOST_SHOWN = 3
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~]|<(?=[^\s])")
@@ -71,7 +71,7 @@ def run(options: Namespace) -> Result:
     assert decision is not None
     with options.file.open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
-    sentence = write_sentence({"code": "gate", "facts": decision})
+    sentence = write_gate(decision)
     if options.summary is not None:
         try:
             with options.summary.open("a", encoding="utf-8") as summary:

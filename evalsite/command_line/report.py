@@ -2,9 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 
-from evalsite.analysis.__main__ import add_reading, add_report, analyse_ratings, write_report
+from evalsite.analysis.__main__ import add_reading, add_report, analyse_ratings
 from evalsite.command_line.output import Refused, Result
 from evalsite.command_line.ratings_file import open_ratings
+from evalsite.results.report.bare import write_report
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -11,17 +11,17 @@ class ResultsConfig(AppConfig):
         from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
 
         # they register their jobs and tasks
-        from evalsite.results.design import balance_count  # noqa: F401, PLC0415
+        from evalsite.results.document.methods import METHOD_WORDS  # noqa: PLC0415
         from evalsite.results.overview import notices  # noqa: F401, PLC0415
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.public import pages  # noqa: PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
-        from evalsite.results.report import bundled, newest, sentences  # noqa: PLC0415
+        from evalsite.results.report import bundled, newest  # noqa: PLC0415
 
         if newest.compute_at_closing not in launch.AT_CLOSING:
             launch.AT_CLOSING.append(newest.compute_at_closing)
         bundle_format.SOFTWARE_FIELDS["methods"] = METHODS_VERSION
-        scripts.METHOD_WORDS |= sentences.METHOD_WORDS
+        scripts.METHOD_WORDS |= METHOD_WORDS
         source = bundle_format.ReportSource(
             bundled.find_report,
             bundled.compute_report,

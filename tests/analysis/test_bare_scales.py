@@ -176,4 +176,4 @@ def test_options_of_a_choice_have_shares_and_no_ranks(tmp_path, capsys):
 def test_the_report_says_how_values_were_read(tmp_path, capsys, values, line):
     assert main(["report", str(write(tmp_path, values))]) == 0
 
-    assert line in capsys.readouterr().out.splitlines()
+    assert f": {line}" in capsys.readouterr().out

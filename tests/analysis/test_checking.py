@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.test_report import Report, report  # noqa: F401
 
 
@@ -17,7 +17,7 @@ def rate_apart(apart: list[list[int]]) -> list[dict[str, Any]]:
 
 
 def find_warnings(found: dict[str, Any]) -> list[str]:
-    return [write_sentence(one) for one in found["warnings"] if one["code"] == "models_disagree"]
+    return [NOTES.write(one) for one in found["warnings"] if one["code"] == "models_disagree"]
 
 
 def test_a_rank_test_that_parts_from_the_means_is_told_with_the_pair_and_both_p(
@@ -28,7 +28,7 @@ def test_a_rank_test_that_parts_from_the_means_is_told_with_the_pair_and_both_p(
 
     assert find_warnings(found) == [
         "A rank test (Wilcoxon) and a test of means (sign flips) over the same inputs disagree at "
-        "the 5% level, before correction: A and B, p = .020 and p = .726. Look at the "
+        "the 5% level, before correction: A and B, p = .020 and p = .73. Look at the "
         "distributions."
     ]
 
@@ -41,13 +41,9 @@ def test_tests_over_inputs_that_agree_say_that_they_leave_raters_out(
 
     assert not find_warnings(found)
     (criterion,) = found["criteria"]
-    (note,) = [
-        one
-        for one in map(write_sentence, criterion["notes"])
-        if one.startswith("The checks generalise over")
-    ]
-    assert "over inputs only, the comparison over raters too" in note
-    assert note.endswith("p < .001 by Wilcoxon and p < .001 by sign flips.")
+    (note,) = [note for note in criterion["notes"] if note["code"] == "checks_over_inputs"]
+    (pair,) = note["facts"]["pairs"]
+    assert max(pair["p_ranks"], pair["p_means"]) < 0.001
     assert criterion["pairs"][0]["effect"]["details"]["p"] > 0.05
 
 
@@ -55,9 +51,8 @@ def test_checks_on_the_same_side_as_the_comparison_need_no_words(report: Report)
     found = report(rate_apart([[2, 1] * 6, [1, 2] * 6, [2, 1] * 6, [1, 1] * 6]))
 
     assert not find_warnings(found)
-    assert not any(
-        "at the 5% level" in note for note in map(write_sentence, found["criteria"][0]["notes"])
-    )
+    codes = {note["code"] for note in found["criteria"][0]["notes"]}
+    assert not {"checks_over_inputs", "models_disagree"} & codes
 
 
 def test_five_inputs_are_too_few_to_set_two_tests_against_each_other(
@@ -78,5 +73,5 @@ def test_of_many_pairs_three_are_named_and_the_rest_counted(report: Report) -> N
 
     (told,) = find_warnings(report(rows))
 
-    assert told.count("= .726") == 3
+    assert told.count("= .73") == 3
     assert told.endswith("; and 1 more pair. Look at the distributions.")

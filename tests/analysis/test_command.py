@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.notes import NOTES
 from tests.support.published import published_file
 
 pytestmark = pytest.mark.slow
@@ -40,8 +40,8 @@ def test_the_report_of_a_bare_file_is_plain_text(file, capsys):
 
     text = capsys.readouterr().out
     assert "36 ratings, 3 participants, 6 items" in text
-    assert "== clarity (likert) ==" in text
-    assert "Seed 7" in text
+    assert "### clarity\n" in text
+    assert "seed 7." in text
 
 
 @pytest.mark.torture
@@ -55,9 +55,7 @@ def test_plain_text_tells_items_from_inputs(tmp_path, capsys):
     assert main(["report", str(path)]) == 0
 
     text = capsys.readouterr().out
-    assert "36 ratings, 3 participants, 12 items of 6 inputs\n" in text
-    assert "; n: inputs 6, ratings 18, raters 3" in text
-    assert "; n: outputs 12, ratings 36, raters 3, units left out 0" in text
+    assert "36 ratings, 3 participants, 12 items of 6 inputs." in text
 
 
 def test_results_are_written_to_the_file_that_output_names(file, tmp_path, capsys):
@@ -119,8 +117,6 @@ def test_a_baseline_is_asked_for_by_its_name(file, capsys):
 
     assert main(["report", str(file), "--json", "--baseline", "B"]) == 0
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
-    assert main(["report", str(file), "--baseline", "B"]) == 0
-    assert "Comparisons with B\n" in capsys.readouterr().out
     assert main(["report", str(file), "--baseline", "b"]) == 2
 
     assert [(pair["system_1"], pair["system_2"]) for pair in criterion["pairs"]] == [
@@ -130,10 +126,10 @@ def test_a_baseline_is_asked_for_by_its_name(file, capsys):
 
 
 @pytest.mark.torture
-def test_the_command_needs_no_django(file):
+def test_the_command_needs_no_site(file):
     code = (
         "import sys; from evalsite.analysis.__main__ import main; "
-        f"main(['report', {str(file)!r}]); assert 'django' not in sys.modules"
+        f"main(['report', {str(file)!r}]); assert 'django.db' not in sys.modules"
     )
 
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
@@ -238,7 +234,7 @@ def test_rows_that_are_no_ratings_of_the_report_are_counted_by_their_reason(tmp_
 
     assert (
         "Rows left out: 1 without a value; 1 of an output that the same participant has rated "
-        "before (the first counts); 1 excluded; 1 of practice, checks or repeats.\n"
+        "before (the first counts); 1 excluded; 1 of practice, checks or repeats."
     ) in text
     assert {key: left_out[key] for key in ("no_value", "rated_twice", "not_main")} == {
         "no_value": 1, "rated_twice": 1, "not_main": 1,
@@ -263,7 +259,7 @@ def test_an_item_in_two_groups_is_told_by_name_in_a_file_and_between_two(tmp_pat
 def test_nothing_is_said_to_be_left_out_where_nothing_is(file, capsys):
     assert main(["report", str(file)]) == 0
 
-    assert "left out" not in capsys.readouterr().out.split("==")[0]
+    assert "left out" not in capsys.readouterr().out.partition("### Findings")[0]
 
 
 @pytest.mark.torture
@@ -282,11 +278,10 @@ def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, caps
 
     (friedman,) = criterion["tests"]
     assert friedman["details"]["p"] < 0.001
-    assert f"friedman: {friedman['value']:.4f}, df 2, p < .001, " in text
-    assert "\nA  n = 72, rank 1, tier 1\n" in text
+    assert "| Friedman’s χ² |" in text
     # of all 4,096 flips of the inputs two are as far from 0
-    assert "    other tests, not corrected: wilcoxon p < .001, sign_flip p < .001" in text
-    assert "; interval: bootstrap over items and raters, percentile\n" in text
+    assert "| \\< .001 | \\< .001 |" in text
+    assert "| bootstrap over items and raters, percentile |" in text
 
 
 def test_text_of_a_single_rating_counts_by_ones_and_says_why_in_words(tmp_path, capsys):
@@ -296,20 +291,10 @@ def test_text_of_a_single_rating_counts_by_ones_and_says_why_in_words(tmp_path, 
     assert main(["report", str(path), "--scale", "1-5"]) == 0
     text = capsys.readouterr().out
 
-    assert text.startswith("1 rating, 1 participant, 1 item\n")
-    assert "alpha_ordinal: undefined (no item has two ratings)\n" in text
+    assert text.startswith("# Too few answers to tell: 1 of 1\n")
+    assert "1 rating, 1 participant, 1 item." in text
+    assert "no item has two ratings" in text
     assert "no_overlap" not in text
-
-
-def test_text_tells_why_a_figure_has_no_interval(tmp_path, capsys):
-    path = tmp_path / "ratings.csv"
-    path.write_text("participant,item,system,value\np1,i1,A,3\np2,i1,A,4\n", encoding="utf-8")
-
-    assert main(["report", str(path), "--scale", "1-5"]) == 0
-
-    (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("  mean: ")]
-    assert line.startswith("  mean: 3.5000, mean of ratings")
-    assert "; no interval: " in line
 
 
 def test_text_of_preferences_tells_expected_counts_and_how_answers_are_weighed(tmp_path, capsys):
@@ -328,6 +313,6 @@ def test_text_of_preferences_tells_expected_counts_and_how_answers_are_weighed(t
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
 
     fit = criterion["fit"]["pairs"][0]
-    assert f": wins {fit['observed']['wins']:.0f} ({fit['expected']['wins']:.1f}), ties 0 (" in text
+    assert f"| {fit['observed']['wins']:.0f} | {fit['expected']['wins']:.1f} |" in text
     assert criterion["weighing"]
-    assert write_sentence(criterion["weighing"]) in text
+    assert NOTES.write(criterion["weighing"]) in text

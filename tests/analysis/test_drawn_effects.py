@@ -11,7 +11,6 @@ from evalsite.analysis.figure import Figure
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.notes import list_notes
 from evalsite.analysis.scores import read_scores
-from evalsite.results.report.sentences import write_sentence
 
 
 def draw_items(*, draws: int, items: int, seed: int):
@@ -95,9 +94,11 @@ def test_notes_name_what_a_term_can_not_be_told_from_in_words():
     }}  # fmt: skip
     known = {"kind": "likert", "systems": [], "pairs": [], "tests": [], "agreement": []}
 
-    told = " ".join(map(write_sentence, list_notes({**known, "model": model}, seed=1)))
+    notes = list_notes({**known, "model": model}, seed=1)
 
-    assert "since it can’t be told from input and from rater and system in these ratings." in told
+    assert [note["facts"] for note in notes if note["code"] == "model_term_left_out"] == [
+        {"term": "group:system", "why": ["tied", "group", "rater:system"]}
+    ]
 
 
 @pytest.mark.parametrize(("name", "is_of_inputs"), [("dz", True), ("win_share", False)])
@@ -107,7 +108,7 @@ def test_notes_tell_the_draws_of_sizes_and_which_may_point_another_way(name, is_
     pair = {"effect": difference, "sizes": [size], "checks": [], "finding": {"code": "not_enough"}}
     criterion = {"kind": "likert", "systems": [], "pairs": [pair], "tests": [], "agreement": []}
 
-    told = " ".join(map(write_sentence, list_notes(criterion, seed=1)))
+    notes = {note["code"]: note["facts"] for note in list_notes(criterion, seed=1)}
 
-    assert "Intervals of effect sizes: 300 draws" in told
-    assert ("may point the other way" in told) == is_of_inputs
+    assert notes["draws_of_sizes"] == {"draws": 300}
+    assert ("sizes_over_inputs" in notes) == is_of_inputs

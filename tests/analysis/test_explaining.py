@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.analysis.report import make_reports
-from evalsite.results.report.sentences import write_sentence
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.results.report.sections.notes import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 LIKERT = {"key": "fit", "label": "Fit", "kind": "likert", "answers": POINTS}
@@ -21,7 +21,7 @@ def report(path: Path, rows: Rows, criterion: dict[str, Any] = LIKERT) -> dict[s
         writer = csv.writer(file)
         writer.writerow(["participant", "item", "system", "value", "criterion"])
         writer.writerows([(*row, "fit") for row in rows])
-    made = make_reports({"ratings": path}, instrument=[criterion], seed=3)["kept"]
+    made = make_reports({"ratings": path}, Settings(instrument=[criterion], seed=3))["kept"]
     found: dict[str, Any] = made["criteria"][0]
     return found
 
@@ -36,10 +36,10 @@ def rate(value: Any) -> Rows:
     ]
 
 
-def find_why(criterion: dict[str, Any]) -> str:
-    return " ".join(
-        write_sentence(note) for note in criterion["notes"] if note["code"].startswith("low_alpha")
-    )
+def find_why(criterion: dict[str, Any]) -> dict[str, Any]:
+    """The facts of what explains a low alpha, with its code; {} if nothing does."""
+    found = [note for note in criterion["notes"] if note["code"].startswith("low_alpha")]
+    return found[0]["facts"] | {"code": found[0]["code"]} if found else {}
 
 
 def test_offset_of_raters_is_told_by_both_forms_of_the_icc(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_offset_of_raters_is_told_by_both_forms_of_the_icc(tmp_path: Path) -> No
     found = report(tmp_path / "ratings.csv", rate(lambda rater, item: 1 + rater + item % 2))
 
     why = find_why(found)
-    assert "offset of raters" in why
-    assert "ICC(C,1), which allows each rater a level of their own, is 1.00" in why
+    assert why["code"] == "low_alpha_by_offset"
+    assert why["icc_c"] == pytest.approx(1, abs=0.005)
 
 
 def test_narrow_range_is_told_by_standard_deviations(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_narrow_range_is_told_by_standard_deviations(tmp_path: Path) -> None:
     found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.choice([5, 5, 6])))
 
     why = find_why(found)
-    assert "Outputs lie within a narrow range" in why
+    assert why["code"] == "low_alpha_by_range"
     # seven points used alike: sqrt((49 - 1) / 12)
-    assert "with all points used equally often it would be 2.00" in why
+    assert why["even"] == pytest.approx(2)
 
 
 def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> 
 
     found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.randint(1, 7)))
 
-    assert "The residual varies more" in find_why(found)
+    assert find_why(found)["code"] == "low_alpha_by_noise"
 
 
 @pytest.mark.torture
@@ -111,10 +111,8 @@ def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_pat
     means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
     (pair,) = found["pairs"]
     assert found["estimator"] == "means"
-    assert f"a ratio of {means['A'] / means['B']:.2f}" in write_sentence(found["weighing"])
-    assert f"the comparison gives {pair['effect']['value']:.2f}" in write_sentence(
-        found["weighing"]
-    )
+    assert f"a ratio of {means['A'] / means['B']:.2f}" in NOTES.write(found["weighing"])
+    assert f"the comparison gives {pair['effect']['value']:.2f}" in NOTES.write(found["weighing"])
 
 
 def test_comparison_of_whole_crossed_ratings_is_the_ratio_of_the_means(tmp_path: Path) -> None:

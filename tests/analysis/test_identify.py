@@ -12,7 +12,7 @@ from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.reml import usable_terms
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.scores import read_scores
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.compared import compare_systems
 
 FEW = 200
@@ -65,8 +65,7 @@ def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
     assert (one.low, one.high, one.details["p"]) == pytest.approx(BY_R, rel=1e-9)
     assert one.method == "t_over_raters"
     assert one.n == {"raters": 20, "items": 1, "ratings": 40}
-    told = write_sentence(describe_finding("B", "A", one))
-    assert told.endswith("This holds on this input only.")
+    assert describe_finding("B", "A", one)["facts"]["is_on_one_input"]
 
 
 def test_a_system_with_one_rating_is_named_and_not_compared():
@@ -76,10 +75,8 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
     assert one.value is None
     assert found.cautions["thin_systems"] == {"systems": ["C"]}
     told = warn_of_criterion("q", found.cautions)
-    assert any(": C. A system’s own" in write_sentence(warning) for warning in told)
-    assert "can’t be compared: one of them has ratings of a single input" in (
-        write_sentence(describe_finding("C", "A", one))
-    )
+    assert any(": C. A system’s own" in NOTES.write(warning) for warning in told)
+    assert describe_finding("C", "A", one)["facts"]["why"] == "thin"
 
 
 def test_a_system_with_one_rating_leaves_the_others_their_comparison_and_ranks():

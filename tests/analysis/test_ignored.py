@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.analysis.report import make_reports
-from evalsite.results.report.sentences import write_sentence
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.results.report.sections.notes import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 6)]
 LIKERT = {"key": "fit", "label": "Fit", "kind": "likert", "answers": POINTS}
@@ -49,7 +49,7 @@ def analyse(folder: Path, *, excluded: str = "") -> dict[str, Any]:
         "annotations": write(folder / "annotations.csv", annotations),
         "ratings": write(folder / "ratings.csv", ratings),
     }
-    return make_reports(paths, instrument=[LIKERT], seed=3)
+    return make_reports(paths, Settings(instrument=[LIKERT], seed=3))
 
 
 def mean_of(criterion: dict[str, Any], system: str) -> float:
@@ -77,7 +77,7 @@ def test_item_that_most_ignored_is_out_of_results_which_stand_with_it_too(tmp_pa
         undropped = mean_of(criterion["undropped"], system)
         assert undropped == pytest.approx(mean_by_hand(system, ITEMS))
     (warning,) = [one for one in report["warnings"] if one["code"] == "ignored_by_most"]
-    assert write_sentence(warning).startswith(
+    assert NOTES.write(warning).startswith(
         "1 item with 2 ratings is left out of results: more than"
     )
 

@@ -6,8 +6,8 @@ import pytest
 
 from evalsite.analysis.binary_tests import cochran_q
 from evalsite.analysis.families.decision.numbers import compare_majorities
-from evalsite.analysis.report import make_reports
-from evalsite.results.report.sentences import write_sentence
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.results.report.sections.notes import NOTES
 
 Row = tuple[str, str, int]
 
@@ -86,12 +86,13 @@ def test_the_report_on_decisions_gives_the_classic_test_and_says_how(tmp_path):
     answers = [{"value": 1, "label": "yes"}, {"value": 0, "label": "no"}]
     decision = {"key": "decision", "label": "Decision", "kind": "decision", "answers": answers}
 
-    report = make_reports({"ratings": path}, instrument=[decision], seed=3)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[decision], seed=3))["kept"]
 
     (criterion,) = report["criteria"]
     (classic,) = [one for one in criterion["tests"] if one["name"] == "mcnemar"]
     assert 0 <= classic["details"]["p"] <= 1
-    assert any("McNemar, exact" in note for note in map(write_sentence, criterion["notes"]))
+    (note,) = [note for note in criterion["notes"] if note["code"] == "classic_test"]
+    assert note["facts"]["test"] == "mcnemar"
 
 
 def test_decisions_against_all_scores_are_listed_to_be_looked_at_again(tmp_path):
@@ -112,7 +113,9 @@ def test_decisions_against_all_scores_are_listed_to_be_looked_at_again(tmp_path)
     yes_no = [{"value": 1, "label": "yes"}, {"value": 0, "label": "no"}]
     instrument.append({"key": "decision", "label": "", "kind": "decision", "answers": yes_no})
 
-    together = make_reports({"ratings": path}, instrument=instrument, seed=1)["kept"]["together"]
+    together = make_reports({"ratings": path}, Settings(instrument=instrument, seed=1))["kept"][
+        "together"
+    ]
 
     listed = together["contradictions"]
     assert [(one["annotation"], one["why"].split(",")[0]) for one in listed] == [
@@ -138,12 +141,12 @@ def test_criteria_that_go_together_closely_are_warned_of_by_their_labels(tmp_pat
         for key in ("fit", "fun", "odd")
     ]
 
-    report = make_reports({"ratings": path}, instrument=instrument, seed=1)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=instrument, seed=1))["kept"]
 
     (warning,) = [one for one in report["warnings"] if one["code"] == "too_alike"]
     assert warning["criterion"] == "together"
-    assert "Fit and Fun (1.00)" in write_sentence(warning)
-    assert "Odd" not in write_sentence(warning)
+    assert "Fit and Fun (1.00)" in NOTES.write(warning)
+    assert "Odd" not in NOTES.write(warning)
 
 
 def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
@@ -158,7 +161,8 @@ def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
     answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
     decision = {"key": "decision", "label": "Decision", "kind": "decision", "answers": answers}
 
-    report = make_reports({"ratings": path}, instrument=[decision], seed=3)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[decision], seed=3))["kept"]
 
-    notes = " ".join(map(write_sentence, report["criteria"][0]["notes"]))
-    assert "It leaves out 6 inputs: 6 where as many decided yes as no on an output." in notes
+    notes = report["criteria"][0]["notes"]
+    (facts,) = [note["facts"] for note in notes if note["code"] == "classic_test"]
+    assert (facts["tied"], facts["incomplete"]) == (6, 0)

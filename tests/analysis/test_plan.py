@@ -12,9 +12,8 @@ from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.scores import read_scores
-from evalsite.results.report.sentences import write_sentence
 from tests.analysis.vectors import compare, read_vector
 
 
@@ -114,9 +113,9 @@ def describe(key):
 def report(path, **options):
     keys = ("clarity", "style")
     return make_reports(
-        {"ratings": path}, instrument=[describe(key) for key in keys], seed=1,
-        plan=Plan(**options),
-    )["kept"]  # fmt: skip
+        {"ratings": path},
+        Settings(instrument=[describe(key) for key in keys], seed=1, plan=Plan(**options)),
+    )["kept"]
 
 
 def list_p(criterion):
@@ -215,7 +214,7 @@ def test_p_values_are_corrected_for_what_hypotheses_name_and_the_rest_is_explora
     )
     exploratory = [pair for pair, one in details.items() if one.get("is_exploratory")]
     assert exploratory == [frozenset("bc")]
-    assert "the plan doesn’t name this" in write_sentence(by_pair[frozenset("bc")]["finding"])
+    assert by_pair[frozenset("bc")]["finding"]["facts"]["is_exploratory"]
 
 
 def report_preferences(tmp_path, **options):
@@ -233,8 +232,8 @@ def report_preferences(tmp_path, **options):
         "answers": [], "reserved": [],
     }  # fmt: skip
     return make_reports(
-        {"ratings": path}, instrument=[described], seed=1, plan=Plan(**options)
-    )["kept"]  # fmt: skip
+        {"ratings": path}, Settings(instrument=[described], seed=1, plan=Plan(**options))
+    )["kept"]
 
 
 def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from evalsite.analysis.report import make_report
+from evalsite.analysis.report import Material, Settings, make_report
 from evalsite.analysis.table import make_table
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.test_report import LIKERT, PREFERENCE, Report, rate, report  # noqa: F401
 
 
@@ -59,10 +59,8 @@ def test_pairs_known_only_through_others_are_named(report: Report) -> None:  # n
     (criterion,) = found["criteria"]
     assert criterion["fit"]["through_others"] == [["A", "C"]]
     assert "through_others" in codes(found)
-    assert any(
-        "Never compared directly: A and C" in note
-        for note in map(write_sentence, criterion["notes"])
-    )
+    (note,) = [note for note in criterion["notes"] if note["code"] == "never_compared"]
+    assert note["facts"]["pairs"] == [["A", "C"]]
 
 
 def test_open_comparison_says_what_the_design_would_find(
@@ -91,8 +89,8 @@ def test_interval_without_zero_says_that_the_correction_is_why(report: Report) -
             details = pair["effect"]["details"]
             is_why = details["p"] < 0.05 <= details["p_corrected"]
             told.append(is_why)
-            words = "after correction for 3 comparisons"
-            assert (words in write_sentence(pair["finding"])) == is_why
+            facts = pair["finding"]["facts"]
+            assert (facts["p"] < 0.05 <= facts["p_corrected"], facts["family"]) == (is_why, 3)
     assert any(told)
 
 
@@ -104,12 +102,11 @@ def test_single_raters_are_warned_of_and_the_model_of_pairs_is_told(report: Repo
     found = report(rows, PREFERENCE)
 
     assert "one_rater" in codes(report(alone, PREFERENCE))
-    notes = " ".join(map(write_sentence, found["criteria"][0]["notes"]))
-    assert "mixed model of all systems" in notes
-    assert "residual" in notes
+    notes = {note["code"]: note["facts"] for note in found["criteria"][0]["notes"]}
+    assert {"model_terms", "model_variances"} <= notes.keys()
     # nobody rates an output here
-    assert "computed over items that two or more raters answered" in notes
-    assert "with one answer are left out" in notes
+    assert notes["agreement_over"]["unit"] == "item"
+    assert notes["agreement_over"]["left_out"] > 0
 
 
 def test_places_of_both_sides_are_counted(report: Report) -> None:  # noqa: F811
@@ -153,7 +150,10 @@ def test_criterion_without_ratings_does_not_stop_the_report() -> None:
     table = make_table(pd.DataFrame([{"criterion": "quality", **row} for row in rows]))
     unused = LIKERT | {"key": "fluency", "label": "Fluency"}
 
-    found = make_report(table, table, {}, instrument=[LIKERT, unused], seed=1)
+    found = make_report(
+        Material(table=table, everything=table, files={}),
+        Settings(instrument=[LIKERT, unused], seed=1),
+    )
 
     assert [one["key"] for one in found["criteria"]] == ["quality"]
     assert found["together"]["correlations"] == []
@@ -200,10 +200,9 @@ def test_a_balance_that_is_not_of_all_answers_is_not_told_as_such(report: Report
 
     (pair,) = criterion["pairs"]
     assert pair["counts"] == {"wins": 30, "ties": 0, "losses": 6}
-    assert write_sentence(pair["finding"]).startswith(
-        "A is preferred to B more often than the reverse, by 69 percentage points (mixed model, "
-    )
-    assert write_sentence(criterion["weighing"]) == (
+    facts = pair["finding"]["facts"]
+    assert (facts["is_by_model"], round(facts["value"], 2)) == (True, 0.69)
+    assert NOTES.write(criterion["weighing"]) == (
         "Comparisons weight raters and inputs; counts take each answer once. So the two can "
         "differ: for A and B, the counts give a net win share of 66.67 percentage points and the "
         "comparison gives 69.19."
@@ -217,9 +216,8 @@ def test_a_balance_of_all_answers_needs_no_second_number(report: Report) -> None
 
     (criterion,) = report(rows, PREFERENCE)["criteria"]
 
-    assert "by 75 percentage points (mixed model" in write_sentence(
-        criterion["pairs"][0]["finding"]
-    )
+    facts = criterion["pairs"][0]["finding"]["facts"]
+    assert (facts["is_by_model"], round(facts["value"], 2)) == (True, 0.75)
     assert criterion["weighing"] is None
 
 

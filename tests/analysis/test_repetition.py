@@ -8,11 +8,11 @@ import pytest
 
 from evalsite.analysis import __main__ as command
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.report import make_report
+from evalsite.analysis.report import Material, Settings, make_report
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
 from evalsite.results.document.methods import explain_none
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.replication.notes import write_note
 from tests.support.published import published_file
 
 HEAD = "participant,item,system,criterion,value,submitted_at"
@@ -89,9 +89,7 @@ def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):
     system = found["criteria"][0]["systems"][0]
     one, two = system["first"]["value"] - 1, system["second"]["value"] - 1
     assert system["cv_star"]["details"]["mean"] == pytest.approx((one + two) / 2)
-    assert any(
-        "shifted by −1" in note for note in map(write_sentence, found["criteria"][0]["notes"])
-    )
+    assert any("shifted by −1" in note for note in map(write_note, found["criteria"][0]["notes"]))
 
 
 @pytest.mark.torture
@@ -101,12 +99,12 @@ def test_what_was_found_again_is_told_in_words(tmp_path, capsys):
     turned = compare(tmp_path, capsys, rate(), rate(day=2, shift=4, turn=True), "--scale", "1-7")
 
     assert again["criteria"][0]["upheld"]["value"] == 1
-    assert write_sentence(again["criteria"][0]["finding"]) == (
+    assert write_note(again["criteria"][0]["finding"]) == (
         "The first study found 3 differences between systems that the repeat compares too; the "
         "repeat found 3 of them again, in the same direction."
     )
     assert {pair["outcome"] for pair in turned["criteria"][0]["pairs"]} == {"reversed"}
-    assert "3 were found the other way round." in write_sentence(turned["criteria"][0]["finding"])
+    assert "3 were found the other way round." in write_note(turned["criteria"][0]["finding"])
 
 
 @pytest.mark.one_case
@@ -122,7 +120,7 @@ def test_one_finding_is_told_as_one(tmp_path, capsys, turn, words):
 
     found = compare(tmp_path, capsys, first, second, "--scale", "1-7")
 
-    assert words in write_sentence(found["criteria"][0]["finding"])
+    assert words in write_note(found["criteria"][0]["finding"])
 
 
 def test_effect_of_the_repeat_is_seen_from_the_same_system(tmp_path, capsys):
@@ -140,8 +138,8 @@ def test_too_small_a_repeat_is_never_told_as_no_difference(tmp_path, capsys):
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["details"]["not_again"] > 0
-    assert "doesn’t mean that there is none" in write_sentence(criterion["finding"])
-    assert "Repeat: With " in " ".join(write_sentence(one) for one in found["warnings"])
+    assert "doesn’t mean that there is none" in write_note(criterion["finding"])
+    assert "Repeat: With " in " ".join(write_note(one) for one in found["warnings"])
 
 
 def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
@@ -162,7 +160,7 @@ def test_some_common_items_are_counted(tmp_path, capsys):
     assert found["common"]["outputs"] == 8 * 3
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8 * 3
     assert "24 outputs are in both studies, of 36 in the first and 48 in the repeat" in " ".join(
-        write_sentence(one) for one in found["warnings"]
+        write_note(one) for one in found["warnings"]
     )
 
 
@@ -172,7 +170,7 @@ def test_systems_of_one_study_only_are_named(tmp_path, capsys):
     assert found["common"]["only_first"] == ["C"]
     assert found["criteria"][0]["correlations"][0]["reason"] == "too_few"
     assert found["criteria"][0]["upheld"]["details"]["not_compared"] == 2
-    assert "First study only: C." in [write_sentence(one) for one in found["warnings"]]
+    assert "First study only: C." in [write_note(one) for one in found["warnings"]]
 
 
 @pytest.mark.slow
@@ -208,7 +206,7 @@ def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
 
     assert [one["key"] for one in found["criteria"]] == ["clarity"]
     assert "Rated in one of the studies only: fluency." in [
-        write_sentence(one) for one in found["warnings"]
+        write_note(one) for one in found["warnings"]
     ]
 
 
@@ -270,7 +268,9 @@ def side_of(path, rows):
     table = read_table(write_file(path, rows, PAIRS)).results()
     described = {"key": "clarity", "label": "Clarity", "kind": "preference", "answers": [],
                  "reserved": []}  # fmt: skip
-    report = make_report(table, table, {}, instrument=[described], seed=1)
+    report = make_report(
+        Material(table=table, everything=table, files={}), Settings(instrument=[described], seed=1)
+    )
     return Side(table=table, report=report), [described]
 
 
@@ -279,13 +279,16 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     second, _ = side_of(tmp_path / "two.csv", prefer("A", turned=True))
 
     found = make_repetition(
-        first, second, instrument=described, seed=1, changed={("i0", "A"), ("i1", "B"), ("i1", "A")}
+        (first, second),
+        instrument=described,
+        seed=1,
+        changed={("i0", "A"), ("i1", "B"), ("i1", "A")},
     )
 
     # of 10 items two hold an output with another text
     assert (found["common"]["outputs"], found["common"]["changed"]) == (8, 2)
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8
-    told = {one["code"]: write_sentence(one) for one in found["warnings"]}
+    told = {one["code"]: write_note(one) for one in found["warnings"]}
     assert told["other_texts"].startswith(
         "2 compared pairs have another text or input under the same name"
     )
@@ -312,7 +315,7 @@ def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys)
 def test_raters_are_said_to_be_drawn_only_where_they_are_known(tmp_path, capsys, options):
     found = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7", *options)
 
-    notes = " ".join(map(write_sentence, found["criteria"][0]["notes"]))
+    notes = " ".join(map(write_note, found["criteria"][0]["notes"]))
     assert ("raters of both from one pool" in notes) == (not options)
     assert "inputs that both studies have are drawn together" in notes
 
@@ -325,9 +328,9 @@ def test_the_comparison_is_plain_text_too(tmp_path, capsys):
     assert main(["compare", str(one), str(two), "--scale", "1-7"]) == 0
 
     text = capsys.readouterr().out
-    assert "First study: 216 ratings, 6 participants, 36 outputs" in text
-    assert "cv_star: 0.0000" in text
-    assert "share_upheld: 1.0000" in text
+    assert "| Counted | First study | Repeat | In common |" in text
+    assert "| Ratings | 216 | 216 |" in text
+    assert "| Share of findings upheld | 100%" in text
 
 
 def test_a_repeat_that_cannot_be_read_is_told(tmp_path, capsys):

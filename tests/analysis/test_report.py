@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.report import make_reports
-from evalsite.results.report.sentences import write_sentence
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.analysis.thresholds import Thresholds
 from tests.support.published import published_file
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
@@ -41,7 +41,7 @@ def report(tmp_path: Path) -> Report:
         both = known.pop("both", False)
         if "baseline" in known:
             known["plan"] = Plan(baseline=known.pop("baseline"))
-        made = make_reports({"ratings": path}, instrument=[criterion], seed=3, **known)
+        made = make_reports({"ratings": path}, Settings(instrument=[criterion], seed=3, **known))
         # what JSON cannot hold would stop the page
         assert json.loads(json.dumps(made, allow_nan=False)) == made
         return made if both else made["kept"]
@@ -279,11 +279,9 @@ def test_a_report_with_a_baseline_holds_its_pairs_only_and_says_so(
     assert [pair["effect"]["value"] > even for pair in criterion["pairs"]] == [True, False, False]
     first, last = criterion["pairs"][0], criterion["pairs"][-1]
     assert first["effect"]["details"]["family"] == 3
-    assert write_sentence(first["finding"]).startswith("C is rated")
-    assert last["finding"]["code"] == "lower"
-    assert write_sentence(last["finding"]).startswith("A is rated")
-    assert any("for 3 pairs of this criterion with the baseline A (no others are tested)"
-               in note for note in map(write_sentence, criterion["notes"]))  # fmt: skip
+    assert (first["finding"]["code"], last["finding"]["code"]) == ("higher", "lower")
+    (note,) = [note["facts"] for note in criterion["notes"] if note["code"] == "corrected"]
+    assert (note["pairs"], note["baseline"]) == (3, "A")
     assert all(one["rank"] and one["cluster"] is None for one in criterion["systems"])
 
 
@@ -303,7 +301,7 @@ def test_preferences_with_a_baseline_are_told_as_seen_from_it(report: Report) ->
     assert name_pairs(criterion) == ["BA", "CA"]
     assert all(pair["effect"]["value"] < 0 for pair in criterion["pairs"])
     assert all(pair["counts"]["wins"] < pair["counts"]["losses"] for pair in criterion["pairs"])
-    assert "A is preferred to B more often" in write_sentence(criterion["pairs"][0]["finding"])
+    assert criterion["pairs"][0]["finding"]["code"] == "lower"
 
 
 @pytest.mark.torture
@@ -321,7 +319,7 @@ def test_thresholds_of_a_study_draw_the_lines_of_its_flags(report: Report) -> No
     rows = [row | {"seconds": 3.2 if row["participant"] == "p0" else 10}
             for row in rate(random.Random(8), items=10)]  # fmt: skip
 
-    usual, own = report(rows), report(rows, thresholds={"speed_ratio": 0.3, "sd_ratio": 1})
+    usual, own = report(rows), report(rows, limits=Thresholds(speed_ratio=0.3, sd_ratio=1))
 
     flags = [
         {(flag["code"], flag["is_own"])
@@ -359,7 +357,7 @@ def test_who_rates_the_same_otherwise_the_second_time_is_flagged(report: Report,
 def test_published_geometric_means_of_rankme_lead_its_report() -> None:
     path = published_file("rankme/ratings_long.csv")
 
-    report = make_reports({"ratings": path}, instrument=[MAGNITUDE], seed=1)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[MAGNITUDE], seed=1))["kept"]
 
     (criterion,) = report["criteria"]
     found = {one["system"]: one["headline"]["value"] for one in criterion["systems"]}
@@ -379,8 +377,9 @@ def test_counts_of_marco_stand_in_its_report() -> None:
     outputs = published_file("marco_pairwise/batch_long.csv")
     instrument = [PREFERENCE | {"key": key, "label": key} for key in ("completion", "readability")]
 
-    report = make_reports({"ratings": table, "outputs": outputs},
-                          instrument=instrument, seed=1)["kept"]  # fmt: skip
+    report = make_reports(
+        {"ratings": table, "outputs": outputs}, Settings(instrument=instrument, seed=1)
+    )["kept"]
 
     counts = {
         (criterion["key"], frozenset((pair["system_1"], pair["system_2"]))): pair["counts"]
@@ -425,4 +424,5 @@ def test_scores_far_from_the_others_of_their_page_are_told_as_possible_slips(
     (criterion,) = report(rows, MAGNITUDE)["criteria"]
 
     assert (criterion["slips"]["value"], criterion["slips"]["n"]) == (1, {"ratings": 24})
-    assert any("1 of 24 scores" in note for note in map(write_sentence, criterion["notes"]))
+    (note,) = [note["facts"] for note in criterion["notes"] if note["code"] == "slips_counted"]
+    assert (note["slips"], note["scores"]) == (1, 24)

@@ -11,7 +11,6 @@ from evalsite.analysis.findings import describe_finding
 from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.rank_tests import sign_flip_test, sign_test, wilcoxon_pratt
-from evalsite.results.report.sentences import write_sentence
 from tests.analysis.test_degenerate_reports import Report, rate, report  # noqa: F401
 
 DIFFERENCES = [3, 1, -2, 0, 4, 2, 2, -1]
@@ -58,13 +57,11 @@ def test_finding_without_an_interval_says_why():
     effect = keep_possible(make_figure(0.42, -3.0, 4.0), -1, 1)
     effect = replace(effect, details={**effect.details, "p": 0.2, "p_corrected": 0.195})
 
-    text = write_sentence(describe_finding("bart", "gru", effect))
+    finding = describe_finding("bart", "gru", effect)
 
-    assert text == (
-        "No clear difference between bart and gru: a net win share of 42 percentage points "
-        "(no interval, since with so few ratings every difference is possible, "
-        "corrected p = .195)."
-    )
+    assert finding["code"] == "not_enough"
+    facts = finding["facts"]
+    assert (facts["low"], facts["has_interval"], facts["p_corrected"]) == (None, False, 0.195)
 
 
 def test_interval_of_nothing_that_can_be_is_none():

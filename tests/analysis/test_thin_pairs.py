@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
 
@@ -32,12 +32,12 @@ def test_pairs_that_one_rater_each_answered_are_named_and_not_compared(
         assert pair["effect"]["value"] is None
         assert pair["effect"]["details"].get("p_corrected") is None
         assert not any("p" in one["details"] for one in pair["checks"])
-        assert write_sentence(pair["finding"]).endswith(
-            "can’t be compared: all answers on them are by a single rater."
-        )
+        assert (pair["finding"]["code"], pair["finding"]["facts"]["why"]) == (
+            "undefined", "by_one_rater",
+        )  # fmt: skip
     assert {tuple(one["rank"].values()) for one in criterion["systems"] if one["rank"]} <= {(1, 3)}
     (warning,) = [one for one in made["warnings"] if one["code"] == "thin_pairs"]
-    assert "All answers by a single rater: A and B, A and C, B and C." in write_sentence(warning)
+    assert "All answers by a single rater: A and B, A and C, B and C." in NOTES.write(warning)
 
 
 def test_a_pair_of_one_rater_leaves_the_others_their_test(report: Report) -> None:  # noqa: F811
@@ -67,7 +67,7 @@ def test_preferences_on_one_input_hold_on_this_input_only(report: Report) -> Non
 
     (pair,) = criterion["pairs"]
     assert pair["effect"]["details"]["p"] == pytest.approx(by_r, rel=1e-6)
-    assert write_sentence(pair["finding"]).endswith("This holds on this input only.")
+    assert pair["finding"]["facts"]["is_on_one_input"]
 
 
 def test_magnitudes_that_are_not_compared_have_no_test_within_pages(report: Report) -> None:  # noqa: F811

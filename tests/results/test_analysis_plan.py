@@ -13,7 +13,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
 from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sections.notes import NOTES
 from evalsite.studies.models import Study, System
 from tests.site.test_staff_pages import HOSTILE, answer, member, url
 from tests.support.factories import make_study, make_user
@@ -372,7 +372,7 @@ def test_what_was_fixed_only_after_answers_limits_the_results(staff_client):
 
     assert warn_of_plan(early, has_excluded=True) == []
     assert [one["code"] for one in warn_of_plan(late, has_excluded=False)] == ["late_margins"]
-    assert [write_sentence(one) for one in warn_of_plan(late, has_excluded=True)] == [
+    assert [NOTES.write(one) for one in warn_of_plan(late, has_excluded=True)] == [
         "The margin was set after 1 answer, on 2 March 2026: not before data were seen.",
         "The exclusion rule was worded after 1 answer, on 2 March 2026: not before data were seen.",
     ]

@@ -8,7 +8,6 @@ from evalsite.quality.models import AnalysisPlanVersion
 from evalsite.quality.system_names import rename_system
 from evalsite.results.analysis_plan.wording import describe_deviation
 from evalsite.results.report.computation import take_fingerprint
-from evalsite.results.report.sentences import SENTENCES
 from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Change, Study, System
 from tests.support.factories import make_user
@@ -22,23 +21,6 @@ def withdraw(study: Study, *places: int, reason: str = "A text is cut off.") -> 
     for place in places:
         item = study.items.main().order_by("pk")[place]
         withdraw_item(item=item, reason=reason, by=make_user())
-
-
-def test_the_sentence_counts_what_was_changed_and_gives_the_reasons():
-    changes = [
-        {"kind": "withdrawn", "reason": "Cut off."},
-        {"kind": "withdrawn", "reason": "Cut off."},
-        {"kind": "withdrawn", "reason": "Offensive."},
-        {"kind": "corrected", "reason": "A tag was left in."},
-        {"kind": "renamed", "before": "run7", "after": "GPT-4"},
-    ]
-
-    words = SENTENCES["changes_after_launch"](changes=changes)
-
-    assert words == (
-        "3 items withdrawn (“Cut off.” (2), “Offensive.” (1)); 1 output corrected (“A tag was left "
-        "in.”); the system “run7” renamed “GPT-4”"
-    )
 
 
 def test_what_was_put_back_is_no_change_any_more():

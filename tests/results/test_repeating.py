@@ -27,8 +27,8 @@ from evalsite.results.replication.comparison import (
     find_changed_outputs,
     warn_of_texts,
 )
+from evalsite.results.replication.notes import write_note
 from evalsite.results.report.computation import take_fingerprint
-from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched
@@ -329,7 +329,7 @@ def test_what_was_set_up_otherwise_is_told(study: Study, original: Study) -> Non
     )
     study.refresh_from_db()
 
-    told = {one["code"]: write_sentence(one) for one in warn_of_texts(original, study)}
+    told = {one["code"]: write_note(one) for one in warn_of_texts(original, study)}
 
     assert set(told) == {"other_instructions", "other_language", "other_settings"}
     assert "answers per item 3 in the first, 5 here" in told["other_settings"]
@@ -340,7 +340,7 @@ def test_unlike_options_are_named(study: Study, original: Study) -> None:
     original.options = {"standard": 50}
     original.save()
 
-    told = {one["code"]: write_sentence(one) for one in warn_of_texts(original, study)}
+    told = {one["code"]: write_note(one) for one in warn_of_texts(original, study)}
 
     assert "standard" in told["other_options"]
 

@@ -187,6 +187,23 @@ def test_rows_that_count_for_nothing_are_told_as_left_out(study: Study, report: 
     )
 
 
+def test_changes_after_the_launch_are_counted_by_their_reasons(
+    study: Study, report: Report
+) -> None:
+    report.content["changes"] = [
+        {"kind": "withdrawn", "reason": "Cut off."},
+        {"kind": "withdrawn", "reason": "Cut off."},
+        {"kind": "withdrawn", "reason": "Offensive."},
+        {"kind": "corrected", "reason": "A tag was left in."},
+        {"kind": "renamed", "before": "run7", "after": "GPT-4"},
+    ]
+
+    assert (
+        "3 items withdrawn (“Cut off.” (2), “Offensive.” (1)); 1 output corrected (“A tag was left "
+        "in.”); the system “run7” renamed “GPT-4”"
+    ) in str(find(make_datasheet(study, report), "Quality"))
+
+
 def test_what_only_people_know_stays_open(study: Study, report: Report) -> None:
     sheet = make_datasheet(study, report)
 

@@ -41,7 +41,7 @@ ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
 # the page is in BOTH as well.
 READ = {
     ALL: [
-        "study-overview", "study-progress", "study-item", "study-design", "study-people",
+        "study-overview", "study-progress", "study-item", "results-design", "study-people",
         "study-person", "study-setup",
         "study-exclusions", "study-results", "setup-plan", "study-flag-limits",
         "study-planner",
@@ -49,8 +49,9 @@ READ = {
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
         "export-public", "export-instrument", "files-all", "report-file",
-        "study-results-table", "study-document",
-        "study-disagreement", "study-plan-data", "study-repeat-report",
+        "results-question", "results-question-table", "results-raters", "study-document",
+        "results-items", "results-item", "results-comments", "study-plan-data",
+        "study-repeat-report",
         "study-repeat-table",
     ],
     EDITORS: [
@@ -77,7 +78,7 @@ READ = {
 # What is done by a post, and from which role on.
 POST = {
     ALL: [
-        "study-design-count", "export-file", "export-workbook", "export-ready",
+        "export-file", "export-workbook", "export-ready",
         "export-bundle", "export-bundle-file", "export-anonymous", "export-public",
         "member-remove",
     ],

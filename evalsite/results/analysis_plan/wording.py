@@ -8,8 +8,7 @@ from django.utils.formats import date_format
 
 from evalsite.analysis.figure import make_note
 from evalsite.analysis.thresholds import BY_KEY, Limit
-from evalsite.results.report.sentences import write_sentence
-from evalsite.studies.summary_lines import count_of
+from evalsite.lib.words import count_of
 
 Plan = Mapping[str, Any]
 Rows = list[tuple[str, str]]
@@ -173,7 +172,7 @@ def plan_in_words(plan: Plan, *, criteria: int) -> Rows:
         *([("Smallest difference", describe_smallest(plan))] if plan.get("smallest") else []),
         *([("Planned size", describe_size(plan))] if plan.get("size") else []),
         *(
-            [("Clusters", " ".join(map(write_sentence, plan["clusters"])))]
+            [("Clusters", " ".join(map(_describe_clusters, plan["clusters"])))]
             if plan.get("clusters")
             else []
         ),
@@ -313,6 +312,18 @@ def _add_worded(plan: Plan, words: str) -> str:
     """Add when the rules, of either kind, were last changed."""
     moment = describe_moment(plan, "exclusion_rule")
     return f"{words}; worded {moment}" if moment else words
+
+
+def _describe_clusters(note: Mapping[str, Any]) -> str:
+    """Return what was answered at an import whose items seemed to come from talks or documents."""
+    facts = note["facts"]
+    items, clusters = f"{facts['items']:,}", f"{facts['clusters']:,}"
+    words = f"The ids of {items} items share {clusters} beginnings."
+    if column := facts["column"]:
+        words = f"{items} items come from {clusters} {facts['noun']} (column {column})."
+    if note["code"] == "clusters_used":
+        return f"{words} These are used as clusters of items."
+    return f"{words} Items are treated as independent."
 
 
 def describe_rule(plan: Plan) -> str:

@@ -245,11 +245,17 @@ def write_interval_method(code: str) -> str:
     )
 
 
-def write_way(code: str) -> str:
-    """Return how an interval was made or, after "none: ", why there is none."""
-    return write_interval_method(code) or ": ".join(filter(None, ["none", explain_none(code)]))
-
-
 def explain_none(code: str) -> str:
     """Return why there is no interval."""
     return NO_INTERVAL.get(code) or REASONS.get(code, "")
+
+
+# of a bundle: its README and its scripts have the same words
+METHOD_WORDS = {
+    "model": "a linear mixed model (REML) of all systems",
+    "errors": "Kenward–Roger standard errors and degrees of freedom",
+    "correction": "Tests are two-sided; p values are corrected by Holm’s method.",
+    "agreement": "95% intervals of agreement treat raters and inputs as samples (1,000 "
+    "quasi-random draws from a crossed random-effects model on a latent normal scale); intervals "
+    "marked “for these raters” do not.",
+}

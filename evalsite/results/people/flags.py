@@ -5,8 +5,8 @@ from typing import Any
 
 from evalsite.analysis.figure import make_note
 from evalsite.results.models import Report
+from evalsite.results.report.sections.notes import NOTES
 from evalsite.results.report.sections.people import name_flag
-from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of
 
 
@@ -65,7 +65,7 @@ def list_copies(report: Report | None) -> list[Copies]:
     """Return the pairs of people whose answers look copied, as the report has them."""
     return [
         Copies(
-            sentence=write_sentence(
+            sentence=NOTES.write(
                 make_note(
                     "copied",
                     pairs=1,
@@ -86,10 +86,10 @@ def describe_unseen(report: Report | None) -> str:
     copied = _get_copied(report)
     if alike := copied.get("alike"):
         equal = alike["outputs"] - alike["unequal"]
-        return write_sentence(make_note("both_alike", equal=equal, outputs=alike["outputs"]))
+        return NOTES.write(make_note("both_alike", equal=equal, outputs=alike["outputs"]))
     if copied.get("raters", 0) < 3 or copied["can_be_seen"] or not copied["most_shared"]:
         return ""
-    return write_sentence(make_note("copies_unseen", most_shared=copied["most_shared"]))
+    return NOTES.write(make_note("copies_unseen", most_shared=copied["most_shared"]))
 
 
 def give_reason(report: Report | None, pseudonym: str) -> str:

@@ -17,12 +17,11 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.figures import CODES, write_figure, write_value
+from evalsite.results.replication.notes import SIDES, write_note
 from evalsite.results.report.sections.further import list_figures, name_code, read_own
 from evalsite.results.report.sections.words import say_p
-from evalsite.results.report.sentences import write_sentence
 
 Stored = Mapping[str, Any]
-SIDES = {"first": "First study", "second": "Repeat"}
 _FEW_SYSTEMS = 5
 _OUTCOMES = {
     "upheld": "Upheld",
@@ -34,14 +33,14 @@ _OUTCOMES = {
 }
 
 
-def list_comparable(found: Stored) -> list[Stored]:
+def list_comparable(comparison: Stored) -> list[Stored]:
     """Return the criteria on which both studies rated a system of the same name."""
-    return [criterion for criterion in found["criteria"] if criterion["systems"]]
+    return [criterion for criterion in comparison["criteria"] if criterion["systems"]]
 
 
-def explain_apart(found: Stored) -> str:
+def explain_apart(comparison: Stored) -> str:
     """Return why there is nothing to compare."""
-    if not found["criteria"]:
+    if not comparison["criteria"]:
         return "The two studies have no question in common with ratings in both."
     return (
         "The two studies have no system in common, so there is nothing to compare. Systems are "
@@ -49,20 +48,20 @@ def explain_apart(found: Stored) -> str:
     )
 
 
-def choose_criterion(found: Stored, key: str) -> Stored | None:
+def choose_criterion(comparison: Stored, key: str) -> Stored | None:
     """Return the criterion of this key, or the first; None where there is nothing to compare."""
-    criteria = list_comparable(found)
-    chosen = (one for one in criteria if one["key"] == key)
+    criteria = list_comparable(comparison)
+    chosen = (criterion for criterion in criteria if criterion["key"] == key)
     return next(chosen, criteria[0] if criteria else None)
 
 
-def make_comparison(found: Stored) -> Document:
+def make_comparison(comparison: Stored) -> Document:
     """Return all of the comparison."""
     warnings = [
-        Sentence(note["code"], write_sentence(note), "warning") for note in found["warnings"]
+        Sentence(note["code"], write_note(note), "warning") for note in comparison["warnings"]
     ]
-    blocks: list[Block] = [*warnings, tabulate_sides(found)]
-    for criterion in found["criteria"]:
+    blocks: list[Block] = [*warnings, tabulate_sides(comparison)]
+    for criterion in comparison["criteria"]:
         blocks += [Heading(criterion["label"], 2, criterion["key"]), *show_criterion(criterion)]
     return Document("A study and its repeat", blocks)
 
@@ -70,7 +69,7 @@ def make_comparison(found: Stored) -> Document:
 def show_criterion(criterion: Stored) -> Iterator[Block]:
     """Yield what became of one criterion: the finding, scores, both together, each comparison."""
     note = criterion["finding"]
-    yield Sentence(note["code"], write_sentence(note))
+    yield Sentence(note["code"], write_note(note))
     if not criterion["systems"]:
         return
     yield _tabulate_scores(criterion)
@@ -83,12 +82,12 @@ def show_criterion(criterion: Stored) -> Iterator[Block]:
     if criterion["pairs"]:
         yield _tabulate_findings(criterion)
     for note in criterion["notes"]:
-        yield Sentence(note["code"], write_sentence(note), place="further")
+        yield Sentence(note["code"], write_note(note), place="further")
 
 
-def tabulate_sides(found: Stored) -> Table:
+def tabulate_sides(comparison: Stored) -> Table:
     """Return what each study brought, and what both have."""
-    first, second, common = found["first"], found["second"], found["common"]
+    first, second, common = comparison["first"], comparison["second"], comparison["common"]
     rows: list[list[Entry]] = [
         ["Ratings", f"{first['ratings']:,}", f"{second['ratings']:,}", ""],
         ["Participants", _count_people(first), _count_people(second), ""],

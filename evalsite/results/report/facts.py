@@ -1,11 +1,12 @@
 """What a report says of its study besides figures: plain facts, which need no site."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalsite.instruments.schema import BasedOn
+if TYPE_CHECKING:
+    from evalsite.instruments.schema import BasedOn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,32 +26,34 @@ class Asked:
 class Facts:
     """What a report says besides its figures. `settings` are those that participants had."""
 
-    title: str
-    organisation: str
-    protocol: str
-    origin: str
-    own_examples: int | None  # examples in place of the instrument's; None: its own
-    departures: BasedOn | None  # how pages differ from those of the instrument that was chosen
-    language: str
-    version: str
-    criteria: tuple[Asked, ...]
-    data: Mapping[str, Any]  # of the report: counts, systems, moments
-    settings: Mapping[str, Any]
-    texts: Mapping[str, str]
-    has_practice: bool
-    has_sheet: bool  # all items of a set on one page
-    offers_sheet: bool
-    exclusions: tuple[tuple[str, int], ...]  # reason, and its number of active exclusions
-    sharing: Mapping[str, int]  # who was asked, and who doesn't share; {} if nobody was asked
-    changes: tuple[dict[str, Any], ...]  # what was changed after the launch
-    import_notes: tuple[str, ...]  # what was left out, merged or decoded at import, by file
-    plan: Mapping[str, Any]  # as it stood when the report was made; {} of an older report
     software: str
     methods: str
     seed: int
     draws: int
-    sha256: str
     made_at: datetime
+    data: Mapping[str, Any]  # of the report: counts, systems, moments
+    title: str = ""
+    organisation: str = ""
+    protocol: str = ""
+    origin: str = ""
+    own_examples: int | None = None  # examples in place of the instrument's; None: its own
+    departures: "BasedOn | None" = None  # how pages differ from those of the chosen instrument
+    language: str = ""
+    version: str = ""
+    criteria: tuple[Asked, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    has_practice: bool = False
+    has_sheet: bool = False  # all items of a set on one page
+    offers_sheet: bool = False
+    exclusions: tuple[tuple[str, int], ...] = ()  # reason, and its number of active exclusions
+    # who was asked, and who doesn't share; {} if nobody was asked
+    sharing: Mapping[str, int] = field(default_factory=dict)
+    changes: tuple[dict[str, Any], ...] = ()  # what was changed after the launch
+    import_notes: tuple[str, ...] = ()  # what was left out, merged or decoded at import, by file
+    # as it stood when the report was made; {} of an older report
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    sha256: str = ""
 
     @property
     def is_collected_here(self) -> bool:

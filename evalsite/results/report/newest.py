@@ -52,6 +52,11 @@ class Newest:
         return not self.is_current and (self.report is not None or not self.has_few_answers)
 
     @property
+    def is_due(self) -> bool:
+        """Return whether newer results come by themselves, so that the page looks for them."""
+        return self.is_behind and not self.has_few_answers
+
+    @property
     def has_failed(self) -> bool:
         """Return whether the last attempt to compute them stopped."""
         return not self.is_current and self.job is not None and self.job.has_stopped
@@ -62,7 +67,7 @@ class Newest:
         if self.report is None:
             return self.done
         collection = self.report.content.get("collection") or {}
-        return max(0, self.done - int(collection.get("done") or 0))
+        return max(0, self.done - int(collection.get("done", self.done)))
 
 
 def open_results(study: Study, reader: Any) -> Newest:

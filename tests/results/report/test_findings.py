@@ -82,6 +82,17 @@ def test_two_systems_have_their_difference_in_the_finding(finding, better, code,
     assert find(pair, means=(3.9, 3.5), better=better) == (code, text)
 
 
+@pytest.mark.parametrize(
+    ("better", "text"), [("higher", "b is rated 0.40 points higher than a"),
+                         ("lower", "a is rated 0.40 points lower than b")],
+)  # fmt: skip
+def test_the_interval_goes_with_the_size_that_is_told(better: str, text: str) -> None:
+    # a minus b is −0.40, from −0.70 to −0.10
+    _, words = find(make_pair("a", "b", "lower"), means=(3.5, 3.9), better=better)
+
+    assert words == f"{text} (95% CI 0.10 to 0.70, corrected p = .010)."
+
+
 def test_nothing_clear_is_never_called_equal() -> None:
     pairs = [make_pair("a", "b", "not_enough"), make_pair("a", "c", "not_enough")]
 

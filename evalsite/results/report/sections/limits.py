@@ -14,8 +14,8 @@ from evalsite.results.document.figures import (
     write_value,
 )
 from evalsite.results.report.sections.findings import describe_finding
+from evalsite.results.report.sections.notes import list_notes
 from evalsite.results.report.sections.words import name_label, say_p
-from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.source import Criterion, Source, Stored
 
 _MOST = 5
@@ -23,10 +23,6 @@ _FEW_PEOPLE = 5
 _CEILING, _APART = 0.6, 0.3
 # of the plan, what decides results
 _TESTED = ("exclusion_rule", "primary", "margins")
-
-# warnings of the analysis that sentences of this section say, or those about the methods
-_SAID = {"simulated", "few_raters", "one_rater", "missing_by_system", "own_error_differs", "copied",
-         "across"}  # fmt: skip
 
 Warnings = Iterator[Sentence]
 
@@ -39,26 +35,9 @@ def make_limits(source: Source) -> Iterator[Block]:
         yield Sentence(
             warning.code, warning.text, "warning", figures=warning.figures, place="further"
         )
-    yield from _list_notes(source)
+    yield from list_notes(source)
     if fine := _list_fine(source, {warning.code for warning in warnings}):
         yield Sentence("fine", f"Checked and fine: {list_of(fine)}.", "note")
-
-
-def _list_notes(source: Source) -> Warnings:
-    """Yield what else the analysis warns of, for the further analyses."""
-    labels = {one.key: one.label for one in source.criteria}
-    texts: dict[tuple[str, str], list[str]] = {}
-    for note in source.kept["warnings"]:
-        if note["code"] not in _SAID:
-            named = texts.setdefault((note["code"], write_sentence(note)), [])
-            if note["criterion"] in labels:
-                named.append(isolate(labels[note["criterion"]]))
-    for criterion in source.criteria:
-        if note := criterion.stored.get("weighing"):
-            texts.setdefault((note["code"], write_sentence(note)), []).append(criterion.label)
-    for (code, text), named in texts.items():
-        start = f"{list_of(named)}: " if named else ""
-        yield _warn(code, f"{start}{text}", place="further")
 
 
 def list_warnings(source: Source) -> list[Sentence]:

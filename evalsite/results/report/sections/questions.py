@@ -27,14 +27,14 @@ from evalsite.results.document.figures import (
     write_value,
 )
 from evalsite.results.report.sections.comments import tabulate_reasons
-from evalsite.results.report.sections.findings import describe_finding
+from evalsite.results.report.sections.findings import describe_finding, place_mean
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
     find_higher,
     say_p,
     write_amount,
 )
-from evalsite.results.report.source import Criterion, Pair, Source, Stored
+from evalsite.results.report.source import Criterion, Pair, Source
 
 # with more questions the tables of systems go to the further analyses
 _MOST_WITH_SYSTEMS = 3
@@ -140,20 +140,10 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
             caption = f"{criterion.label}: answers of each pair"
             yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
         return
-    known = [figure for one in criterion.systems if (figure := place_mean(criterion, one))]
+    known = [figure for system in criterion.systems if (figure := place_mean(criterion, system))]
     if known:
         caption = f"{criterion.label}: mean and interval, as in the table of systems by question"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
-
-
-def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
-    """Return the mean with the interval of the system's distance from the average."""
-    mean, distance = criterion.mean(system), criterion.distance(system)
-    if mean.value is None:
-        return None
-    if distance is None or distance.value is None or distance.low is None or distance.high is None:
-        return mean
-    return criterion.move_interval(mean, distance)
 
 
 def list_answers(pair: Pair, *, is_only: bool) -> list[Figure]:
@@ -204,7 +194,7 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     """Return n, mean with its own interval, SD and the distribution of answers of each system."""
     systems = criterion.systems
     has_sd = any(criterion.sd(system) for system in systems) and not criterion.family.compares
-    answers = [str(one["value"]) for one in criterion.stored["answers"]]
+    answers = [str(entry["value"]) for entry in criterion.stored["answers"]]
     counted = not criterion.family.compares and 2 < len(answers) <= _MOST_POINTS
     columns = [Column("System", is_number=False), Column("n"), Column("Mean (95% CI)")]
     columns += [Column("SD")] if has_sd else []

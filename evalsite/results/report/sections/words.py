@@ -1,6 +1,8 @@
 """Words that several sections share: who is ahead of whom, differences, p values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from evalsite.analysis.figure import Figure
 from evalsite.lib.words import list_of
@@ -58,9 +60,12 @@ def say_p(p: float | None, lead: str = "p") -> str:
     return f"{lead} {text}" if text[0] in "<>" else f"{lead} = {text}"
 
 
-def say_tested(pair: Pair) -> str:
-    """ "95% CI 0.23 to 0.61, corrected p < .001"."""
+def say_tested(pair: Pair, *, is_size: bool = False) -> str:
+    """ "95% CI 0.23 to 0.61, corrected p < .001"; `is_size`: of the difference without its sign."""
     figure = pair.difference
+    if is_size and figure.unit != "ratio" and (figure.value or 0) < 0:
+        low, high = (None if end is None else -end for end in (figure.high, figure.low))
+        figure = replace(figure, low=low, high=high)
     p = say_p(figure.p_corrected, "corrected p") or say_p(figure.p)
     return ", ".join(filter(None, (write_ci(figure), p)))
 
@@ -84,3 +89,29 @@ def name_label(criterion: Criterion) -> str:
 
 def join_sentences(sentences: Iterable[str]) -> str:
     return " ".join(start_sentence(sentence) for sentence in sentences if sentence)
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Sentences of notes: a function for each code, whose arguments are the facts of the note."""
+
+    by_code: dict[str, Callable[..., str]] = field(default_factory=dict)
+
+    def add(self, write: Callable[..., str]) -> Callable[..., str]:
+        """Register the sentence of the code that the function is named after."""
+        self.by_code[write.__name__] = write
+        return write
+
+    def write(self, note: Mapping[str, Any]) -> str:
+        return self.by_code[note["code"]](**_isolate_names(note["facts"]))
+
+
+def _isolate_names(facts: Any) -> Any:
+    """Return the facts with every text as `isolate` leaves it."""
+    if isinstance(facts, str):
+        return isolate(facts)
+    if isinstance(facts, Mapping):
+        return {key: _isolate_names(value) for key, value in facts.items()}
+    if isinstance(facts, list | tuple):
+        return [_isolate_names(value) for value in facts]
+    return facts
