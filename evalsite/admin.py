@@ -1,6 +1,6 @@
 """The admin site: the composition root of staff pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from http import HTTPStatus
 from importlib import import_module
@@ -261,6 +261,8 @@ class Link:
     is_current: bool
     is_revealing: bool = False
     entry: Any = None  # in Set up: its present value, and whether it blocks the launch
+    waiting: int = 0  # in People: what is to be decided there
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +290,7 @@ def build_frame(
     """Return the frame of a page, with only the pages that this person may open."""
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
     from evalsite.results.navigation import list_groups  # noqa: PLC0415
+    from evalsite.results.people.work import count_tabs  # noqa: PLC0415
     from evalsite.results.progress import count_edge  # noqa: PLC0415
 
     rank, edge = held_rank(request, study), count_edge(study)
@@ -312,6 +315,7 @@ def build_frame(
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
+    counts = count_tabs(study) if place == "People" else {}
     return Frame(
         facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),
@@ -328,7 +332,10 @@ def build_frame(
             if label in firsts
         ],
         tabs=[
-            _link(study, page, page.tab, page == entry, setup if place == "Set up" else None)
+            replace(
+                _link(study, page, page.tab, page == entry, setup if place == "Set up" else None),
+                **counts.get(page.name, {}),
+            )
             for page in shown
             if find_place(page) == place
         ],

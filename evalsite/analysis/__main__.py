@@ -28,7 +28,7 @@ from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import make_note
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.plan import Margin, Plan
-from evalsite.analysis.report import list_systems, make_report
+from evalsite.analysis.report import Material, Settings, list_systems, make_report
 from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
@@ -222,8 +222,8 @@ def _compare(options: Namespace) -> str:
     tables = [_read(path, options) for path in (options.ratings, options.repeat)]
     together = Table(rows=pd.concat([table.rows for table in tables]))
     instrument = _describe_criteria(together, options)
-    sides = [_report(table, {}, instrument, options) for table in tables]
-    comparison = make_repetition(*sides, instrument=instrument, seed=options.seed)
+    first, second = (_report(table, {}, instrument, options) for table in tables)
+    comparison = make_repetition((first, second), instrument=instrument, seed=options.seed)
     return _write(comparison, options, write_comparison)
 
 
@@ -294,11 +294,12 @@ def _report(
     criteria = [criterion for criterion in instrument if criterion["key"] in table.criteria]
     table, parts = split_parts(table, criteria)
     kept = table.results(with_excluded=options.with_excluded)
-    report = make_report(
-        kept, table, files, instrument=parts, seed=options.seed,
-        plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
+    material = Material(
+        table=kept, everything=table, files=files,
         warnings=[*_warn_of_clusters(table, options), *guessed],
     )  # fmt: skip
+    plan = Plan(baseline=options.baseline, primary=options.primary, margins=margins)
+    report = make_report(material, Settings(instrument=parts, seed=options.seed, plan=plan))
     readings = {
         criterion["key"]: criterion["reading"] for criterion in criteria if "reading" in criterion
     }

@@ -28,6 +28,7 @@ ALL_EQUAL = "all_equal"
 Kind = Literal["points", "decision", "values", "categories"]
 Shape = Literal["coefficient", "share"]
 Slope = Callable[[], tuple[Floats, float]]
+SHARES = ("percent_agreement", "within_1", "within")  # the others are coefficients
 SHOW_LITTLE_UP_TO = 3  # raters, who show little about others
 _BOTH = "crossed_draws"
 _INPUTS = "over_inputs"
@@ -147,9 +148,8 @@ def guess_draws(data: Coded, level: str) -> Draws:
 
 
 def find_interval(
-    name: str, value: float, draws: Draws, data: Coded, *, slope: Slope | None = None,
-    shape: Shape = "coefficient",
-) -> Interval:  # fmt: skip
+    name: str, value: float, draws: Draws, data: Coded, *, slope: Slope | None = None
+) -> Interval:
     """Return the 95% interval of a coefficient of these ratings, for other raters where they can be
     drawn.
 
@@ -158,6 +158,7 @@ def find_interval(
     interval where raters can't be drawn; with 2 or 3 raters it is in the details. A figure of 1, or
     a share of 0, has none.
     """
+    shape: Shape = "share" if name in SHARES else "coefficient"
     if value >= 1 or (shape == "share" and value <= 0):
         details = {"interval": "exactly_1", "none": ALL_EQUAL}
         return Interval(details=details)

@@ -4,6 +4,7 @@ Differences are rounded to nine digits first: means of thirds differ in the sixt
 statistics would count differences where there are none.
 """
 
+from dataclasses import replace
 from math import exp, lgamma, log
 from typing import Any
 
@@ -113,10 +114,14 @@ def effect_figures(
     plain = _all_effects(means[0][shared], means[1][shared])
     plain["superiority"], drawn_superiority, met = _superiority(pair, first, second, seed, draws)
     drawn = _draw(pair, first, second, seed, draws) | {"superiority": drawn_superiority}
-    over = METHOD if data.rater is not None else METHOD_ITEMS
     counted = dict.fromkeys(NAMES, n) | ({"superiority": met} if met else {})
+    over = METHOD if data.rater is not None else METHOD_ITEMS
+    figures = [_figure(name, plain[name], drawn[name], counted[name], seed) for name in NAMES]
     return {
-        name: _figure(name, plain[name], drawn[name], counted[name], seed, over) for name in NAMES
+        figure.name: figure
+        if figure.low is None
+        else replace(figure, details={**figure.details, "interval": over})
+        for figure in figures
     }
 
 
@@ -175,9 +180,7 @@ def _draw(pair: Scores, first: int, second: int, seed: int, draws: int) -> dict[
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _figure(
-    name: str, value: float | None, drawn: Floats, n: dict[str, int], seed: int, over: str
-) -> Figure:
+def _figure(name: str, value: float | None, drawn: Floats, n: dict[str, int], seed: int) -> Figure:
     how = NAMES[name]
     if value is None:
         reason = Reason.TOO_FEW if n["items"] < 3 else Reason.NO_VARIATION
@@ -188,10 +191,9 @@ def _figure(
         details: dict[str, Any] = {"interval": "needs_two_inputs"}
         return Figure(name=name, method=how, value=value, n=n, details=details)
     spread = describe_draws(drawn, value)
-    by = {} if spread.low is None else {"interval": over}
     return Figure(
         name=name, method=how, value=value, low=spread.low, high=spread.high, n=n, seed=seed,
-        details=spread.details | by,
+        details=spread.details,
     )  # fmt: skip
 
 

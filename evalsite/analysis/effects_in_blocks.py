@@ -173,21 +173,21 @@ class EffectsInBlocks:
                         second[k, m] += float((part * (part - 2 * across[:, a, b])).sum())
         traces = Traces(first=first, second=second, middle=middle, ends=ends, sums=sums)
         if self.q:
-            self._trace_outer(at, turn, traces, met, squares, inverse)
+            left, h = _turn_outer(at, inverse)
+            self._trace_outer(traces, met, left, h, left @ at.outer_fixed @ turn)
+            kernel_met = [at.d[:, None] * (inverse @ (at.d[:, None] * part)) for part in met]
+            for k, product in enumerate(met):
+                for m, other in enumerate(kernel_met):
+                    middle[k, m] -= product.T @ other
+            if second is not None:
+                self._square_outer(at.d, left, h, second, squares)
         return traces
 
     def _trace_outer(
-        self, at: Inverted, turn: Floats, traces: Traces, met: list[Floats],
-        squares: list[Floats], inverse: Floats,
-    ) -> None:  # fmt: skip
+        self, traces: Traces, met: list[Floats], left: Floats, h: Floats, known: Floats
+    ) -> None:
         """Add the traces of the outer terms, alone and with the inner ones."""
         inner, middle = len(self.inner), traces.middle
-        left, h = _turn_outer(at, inverse)
-        known = left @ at.outer_fixed @ turn
-        kernel_met = [at.d[:, None] * (inverse @ (at.d[:, None] * product)) for product in met]
-        for k, product in enumerate(met):
-            for m, other in enumerate(kernel_met):
-                middle[k, m] -= product.T @ other
         for j, a in enumerate(self.parts, start=inner):
             traces.sums[j] = known[a, -1].copy()
             traces.first[j] = np.trace(h[a, a])
@@ -197,8 +197,6 @@ class EffectsInBlocks:
             for k in range(inner):
                 middle[k, j] = met[k].T @ left[a].T @ known[a]
                 middle[j, k] = middle[k, j].T
-        if traces.second is not None:
-            self._square_outer(at.d, left, h, traces.second, squares)
 
     def _square_outer(
         self, d: Floats, left: Floats, h: Floats, second: Floats, squares: list[Floats]

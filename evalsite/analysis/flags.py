@@ -30,7 +30,7 @@ from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.magnitude import describe_magnitude_use, find_standards
 from evalsite.analysis.pair_figures import keep_possible
 from evalsite.analysis.table import Table
-from evalsite.analysis.thresholds import Thresholds
+from evalsite.analysis.thresholds import START, Thresholds
 
 _ROBUST = 1.4826  # times the median deviation: a robust standard deviation
 # raters who are much alike are few robust standard deviations apart: less than half a point, or a
@@ -73,25 +73,37 @@ class RaterRow:
     flags: tuple[Flag, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What values there can be: `points`, if only some; `reserved` points, meant to be rare; the
+    lowest and the highest. `is_log`: drift and offset are taken on logarithms."""
+
+    points: Sequence[float] | None = None
+    reserved: Sequence[float] = ()
+    ends: tuple[float, float] | None = None
+    is_log: bool = False
+
+
+OPEN_SCALE = Scale()
+
+
 def check_raters(
-    table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
-    ends: tuple[float, float] | None = None, is_log: bool = False,
-    limits: Thresholds | None = None,
-) -> list[RaterRow]:  # fmt: skip
+    table: Table, scale: Scale = OPEN_SCALE, limits: Thresholds = START
+) -> list[RaterRow]:
     """One row for each rater of one criterion's ratings, by name; [] where raters are unknown.
 
-    `table`: results of one criterion with numbers as values. `scale`: its points; `reserved`:
-    points meant to be rare; `ends`: the lowest and the highest value that there can be; `is_log`:
-    drift and offset are taken on logarithms. What rests on all criteria together is flagged by
-    `flag_answers`, and pace by `see_speed`.
+    `table`: results of one criterion with numbers as values. What rests on all criteria together is
+    flagged by `flag_answers`, and pace by `see_speed`.
     """
     rows = table.rows
     if not table.raters_known or rows.empty:
         return []
-    limits = limits or Thresholds()
+    is_log, ends, reserved = scale.is_log, scale.ends, scale.reserved
     order = find_order(rows)
     ratings = table.ratings(np.log(rows.value) if is_log else rows.value)
-    known = describe_use(table.ratings(rows.value), order=order, scale=scale, reserved=reserved)
+    known = describe_use(
+        table.ratings(rows.value), order=order, scale=scale.points, reserved=reserved
+    )
     if is_log:
         use = describe_magnitude_use(table.ratings(rows.value), find_standards(rows))
         known = {name: figures | use[name] for name, figures in known.items()}

@@ -23,7 +23,7 @@ from scipy import stats
 from evalsite.analysis.direction import find_better
 from evalsite.analysis.gate_slices import (
     JudgeMargins,
-    decide_with_slices,
+    describe_slices,
     keep_pair,
     read_slices,
 )
@@ -143,10 +143,11 @@ def decide_gate(
     }  # fmt: skip
     part = table.of(margin.criterion)
     if criterion and gate.slices is not None:
-        facts |= decide_with_slices(
-            facts["outcome"], part, gate.slices.loc[part.rows.index],
-            judge=judges[margin.criterion], margin=margin, seed=options.seed,
+        facts |= describe_slices(
+            part, gate.slices.loc[part.rows.index], judge=judges[margin.criterion],
+            margin=margin, seed=options.seed,
         )  # fmt: skip
+        facts["outcome"] = "fail" if facts["fails_in"] else facts["outcome"]
     if criterion and facts["outcome"] == "undecided":
         facts["plan"] = _plan(test, part, margin, criterion)
     facts["undecided_as"] = options.undecided if facts["outcome"] == "undecided" else None
@@ -180,9 +181,8 @@ def _plan(
     ):
         return None
     plan = plan_gate(
-        people=people, inputs=inputs, level=margin.level,
-        margin=log(margin.margin) if test["is_log"] else margin.margin,
-        answers_per_input=None if k == people else k,
+        GateDesign(people=people, inputs=inputs, answers_per_input=None if k == people else k),
+        margin=log(margin.margin) if test["is_log"] else margin.margin, level=margin.level,
         variances=(
             2 * variances["rater:system"], 2 * variances.get(by_input, 0.0),
             (1 if compares else 2) * model["residual"],
@@ -241,22 +241,32 @@ _TINY = 1e-9
 _LARGE = 30.0  # a shift relative to which a normal deviate is small
 
 
+@dataclass(frozen=True, kw_only=True)
+class GateDesign:
+    """Who rates what; `answers_per_input`: how many of the people rate an input; None: all."""
+
+    people: int
+    inputs: int
+    answers_per_input: float | None = None
+
+
 def plan_gate(
-    *, people: int, inputs: int, variances: Variances, margin: float, level: float = 0.05,
-    answers_per_input: float | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    design: GateDesign, *, variances: Variances, margin: float, level: float = 0.05
+) -> dict[str, Any]:
     """Return the power of a gate now, and the fewest inputs, or people, with which it is POWER.
 
-    `answers_per_input`: how many of the people rate an input; None: all. `inputs_needed` are for
+    `inputs_needed` are for
     the same people, `people_needed` for the same inputs, each person rating as many as now; None:
     MOST_TIMES as many would not do. ValueError: fewer than two people or inputs, or no margin.
     """
+    people, inputs = design.people, design.inputs
     if people < 2 or inputs < 2 or not margin > 0:
         raise ValueError("A gate is planned for two people or more, two inputs, and a margin.")
 
     def find_power(p: Floats, n: Floats) -> tuple[Floats, Floats, Floats]:
         # new people rate as many inputs as the present ones
-        k = p if answers_per_input is None else answers_per_input * p / people
+        now = design.answers_per_input
+        k = p if now is None else now * p / people
         variance, df = _find_error(p, n, k, variances)
         se = np.sqrt(variance)
         return se, df, _power_of_one_side(margin / np.maximum(se, _TINY * margin), df, level)

@@ -70,22 +70,15 @@ def keep_pair(table: Table, margin: Margin) -> Table:
     return replace(table, rows=rows[rows.system.isin(pair) | is_compared])
 
 
-def decide_with_slices(
-    outcome: str | None,
-    table: Table,
-    slices: pd.Series,
-    *,
-    judge: JudgeMargins,
-    margin: Margin,
-    seed: int,
+def describe_slices(
+    table: Table, slices: pd.Series, *, judge: JudgeMargins, margin: Margin, seed: int
 ) -> dict[str, Any]:
-    """Return the `outcome` of a test on all inputs after its `slices` were judged: being clearly
-    worse in one of them makes it fail. With the `worst` slice, those that it `fails_in`, and the
-    number of `unsliced` inputs."""
+    """Return the `slices` as they were judged, the `worst`, those that the test `fails_in`, being
+    clearly worse there, and the number of `unsliced` inputs. One that fails makes the test on all
+    inputs fail."""
     judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
     fails_in = [each["slice"] for each in judged if each["is_worse"]]
     return {
-        "outcome": "fail" if fails_in else outcome,
         "slices": judged,
         "worst": find_worst(judged),
         "fails_in": fails_in,

@@ -107,8 +107,8 @@ def percent_agreement(
         return tally.slope(agreeing) / (seen * (1 - seen)), (seen * units + 1) / (units + 1)
 
     draws = make_draws(data, "points") if draws is None else draws
-    key = {0.0: "percent_agreement", 1.0: "within_1"}.get(within, "")
-    interval = find_interval(key, seen, draws, data, slope=slope, shape="share")
+    key = {0.0: "percent_agreement", 1.0: "within_1"}.get(within, "within")
+    interval = find_interval(key, seen, draws, data, slope=slope)
     return Figure(
         name=name, method=method, value=seen, low=interval.low, high=interval.high, n=counted,
         details=details | interval.details,

@@ -6,7 +6,7 @@ Sources: Shrout & Fleiss (1979); McGraw & Wong (1996) for the names A (absolute 
 mean of k, which is what a study reports.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -204,10 +204,10 @@ def icc_of_matrix(matrix: ArrayLike, *, transform: str = "none") -> dict[str, Fi
     if n < 2 or k < 2 or np.ptp(table) == 0:
         reason = Reason.NO_VARIATION if table.size and np.ptp(table) == 0 else Reason.TOO_FEW
         return {name: undefined(name, reason, method=_ANOVA, n=counted) for name in FORMS}
-    squares = _find_mean_squares(table)
-    values = _find_forms(n, k, *squares)
+    squares = _MeanSquares.of(table)
+    values = _find_forms(squares)
     details: dict[str, Any] = {"k": float(k), "transform": transform}
-    intervals = _by_f(n, k, squares, values["ICC(A,1)"])
+    intervals = _by_f(squares, values["ICC(A,1)"])
     figures = {}
     for name in FORMS:
         if fault := _find_fault(values[name]):
@@ -231,30 +231,42 @@ def _find_fault(value: float) -> Reason | None:
     return Reason.NOT_COMPUTED if value > 1 + _TINY else None
 
 
-def _find_mean_squares(table: Floats) -> tuple[float, float, float, float]:
-    """Return the mean squares of units, within units, of raters, and residual."""
-    n, k = table.shape
-    centred = table - table.mean()
-    middle = float(centred.sum() ** 2 / (n * k))
-    of_units = float((centred.sum(axis=1) ** 2).sum() / k) - middle
-    of_raters = float((centred.sum(axis=0) ** 2).sum() / n) - middle
-    squares = float((centred**2).sum())
-    whole = squares - middle
-    whole = 0.0 if whole <= _TINY * squares else whole
-    of_units, of_raters = (min(max(of, 0.0), whole) for of in (of_units, of_raters))
-    within, rest = max(whole - of_units, 0.0), max(whole - of_units - of_raters, 0.0)
-    within, rest, of_units = (
-        0.0 if of <= _TINY * whole else of for of in (within, rest, of_units)
-    )  # fmt: skip
-    return (
-        of_units / (n - 1), within / (n * (k - 1)), of_raters / (k - 1), rest / ((n - 1) * (k - 1))
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class _MeanSquares:
+    """The mean squares of units, within units, of raters, and residual, of n units and k raters."""
+
+    n: int
+    k: int
+    units: float
+    within: float
+    raters: float
+    rest: float
+
+    @classmethod
+    def of(cls, table: Floats) -> "_MeanSquares":
+        n, k = table.shape
+        centred = table - table.mean()
+        middle = float(centred.sum() ** 2 / (n * k))
+        of_units = float((centred.sum(axis=1) ** 2).sum() / k) - middle
+        of_raters = float((centred.sum(axis=0) ** 2).sum() / n) - middle
+        squares = float((centred**2).sum())
+        whole = squares - middle
+        whole = 0.0 if whole <= _TINY * squares else whole
+        of_units, of_raters = (min(max(of, 0.0), whole) for of in (of_units, of_raters))
+        within, rest = max(whole - of_units, 0.0), max(whole - of_units - of_raters, 0.0)
+        within, rest, of_units = (
+            0.0 if of <= _TINY * whole else of for of in (within, rest, of_units)
+        )  # fmt: skip
+        return cls(
+            n=n, k=k, units=of_units / (n - 1), within=within / (n * (k - 1)),
+            raters=of_raters / (k - 1), rest=rest / ((n - 1) * (k - 1)),
+        )  # fmt: skip
 
 
-def _find_forms(
-    n: int, k: int, units: float, within: float, raters: float, rest: float
-) -> dict[str, float]:
+def _find_forms(squares: _MeanSquares) -> dict[str, float]:
     """Return the six forms; NaN where nothing varies."""
+    n, k, units, within = squares.n, squares.k, squares.units, squares.within
+    raters, rest = squares.raters, squares.rest
     forms = {
         "ICC(1,1)": (units - within, units + (k - 1) * within),
         "ICC(A,1)": (units - rest, units + (k - 1) * rest + k * (raters - rest) / n),
@@ -272,12 +284,10 @@ def _find_forms(
     return values
 
 
-def _by_f(
-    n: int, k: int, squares: tuple[float, float, float, float], absolute: float
-) -> dict[str, Interval]:
+def _by_f(squares: _MeanSquares, absolute: float) -> dict[str, Interval]:
     """Return the intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong); `absolute`
     is ICC(A,1)."""
-    units, within, raters, rest = squares
+    n, k, units, within, rest = squares.n, squares.k, squares.units, squares.within, squares.rest
     intervals = dict.fromkeys(FORMS, Interval(details={"interval": "no_residual"}))
     for single, mean, error, freedom in (
         ("ICC(1,1)", "ICC(1,k)", within, n * (k - 1)),
@@ -294,11 +304,9 @@ def _by_f(
             intervals[mean] = Interval(low=1 - 1 / low, high=1 - 1 / high, details=details)
     if rest > _TINY * units > 0:
         details = _describe_f(units / rest, n - 1, (n - 1) * (k - 1))
-        bounds = _bound_absolute(n, k, units, raters, rest, absolute)
+        bounds = _bound_absolute(squares, absolute)
         if bounds is None:
-            none = Interval(
-                details=details | {"interval": "no_freedom"}
-            )  # fmt: skip
+            none = Interval(details=details | {"interval": "no_freedom"})
             return intervals | {"ICC(A,1)": none, "ICC(A,k)": none}
         intervals["ICC(A,1)"] = Interval(low=bounds[0], high=bounds[1], details=details)
         stepped = [step_up(end, k) for end in bounds]
@@ -320,15 +328,14 @@ def _describe_f(ratio: float, above: int, below: int) -> dict[str, Any]:
     return {"F": ratio, "df": [above, below], "p": p, **known}
 
 
-def _bound_absolute(
-    n: int, k: int, units: float, raters: float, rest: float, value: float
-) -> tuple[float, float] | None:
+def _bound_absolute(squares: _MeanSquares, value: float) -> tuple[float, float] | None:
     """Return the interval of ICC(A,1) with Satterthwaite's degrees of freedom; None if they are
     below 1.
 
     Of a few units that agree less than by chance there may be next to none: the quantile of F
     grows without end, and the interval leaves out its own figure.
     """
+    n, k, units, raters, rest = squares.n, squares.k, squares.units, squares.raters, squares.rest
     ratio = raters / rest
     inner = n * (1 + (k - 1) * value) - k * value
     freedom = ((k - 1) * (n - 1) * (k * value * ratio + inner) ** 2) / (
@@ -365,9 +372,7 @@ def _of_parts(
     name: str, parts: Components | None, k: float, transform: str, reason: Reason | None
 ) -> Figure:
     """Return one form from variance components."""
-    details: dict[str, Any] = {
-        "k": k, "transform": transform, "warning": "not_crossed",
-    }  # fmt: skip
+    details: dict[str, Any] = {"k": k, "transform": transform, "warning": "not_crossed"}
     if parts is None:
         return undefined(name, reason or Reason.INCOMPLETE, method=_REML, details=details)
     details["variance"] = {"unit": parts.unit, "rater": parts.rater, "residual": parts.residual}

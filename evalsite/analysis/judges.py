@@ -5,6 +5,7 @@ prediction-powered (Angelopoulos, Duchi & Zrnic 2023, PPI++), with raters and in
 samples: the mixed model of residuals by Kenward and Roger.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import atanh, sqrt, tanh
@@ -17,8 +18,9 @@ from scipy import stats
 
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.mixed import Mixed, fit_mixed, fit_tables, lay_out_pairs
+from evalsite.analysis.mixed import Mixed, fit_mixed, fit_tables
 from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.pairs import Preferences, lay_out_pairs
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.scores import Scores, read_scores, renumber
 
@@ -602,16 +604,18 @@ def audit_again(*, r0: float, n0: int, r1: float, n1: int) -> dict[str, Any]:
 # --- the alternative annotator test ------------------------------------------------------------
 
 
-def alt_test(  # noqa: PLR0913 (columns)
-    *, unit: Any, rater: Any, value: Any, judge: Any, score: str = "accuracy", epsilon: float = 0.15
+def alt_test(
+    ratings: Ratings, judge: Mapping[str, float], *, score: str = "accuracy", epsilon: float = 0.15
 ) -> dict[str, Any]:
     """Return the alternative annotator test (Calderon, Reichart & Dror 2025).
 
-    Columns (n,) of outputs, people and answers; `judge`: its answer by output. `score`: accuracy
+    Units are outputs; `judge`: its answer to each by name. `score`: accuracy
     (categories) or neg_rmse (numbers). `winning_rate` and `advantage` are None where nobody rated
     30 outputs that another person rated too; `left_out` counts the people below that.
     """
-    rows = pd.DataFrame({"unit": unit, "rater": rater, "value": value})
+    rows = pd.DataFrame(
+        {"unit": ratings.get("unit"), "rater": ratings.get("rater"), "value": ratings.value}
+    )
     rows = rows[rows["unit"].isin(judge)]
     rows["judge"] = rows["unit"].map(judge)
     pairs = rows.merge(rows[["unit", "rater", "value"]], on="unit", suffixes=("", "_other"))
@@ -811,8 +815,9 @@ def _fit_preferences(
     if np.ptp(data.value) == 0:
         return Mixed(reason=Reason.NO_VARIATION), data
     assert data.rater is not None
-    laid = lay_out_pairs(
-        systems, data.rater, unit=data.group, block=data.block, sides=(low, high),
-        met=[(place[a], place[b]) for a, b in met],
+    answers = Preferences(
+        systems=systems, raters=[], rater=data.rater, item=data.block, unit=data.group, left=low,
+        right=high, outcome=data.value, is_position_known=False,
     )  # fmt: skip
+    laid = lay_out_pairs(answers, data.rater, [(place[a], place[b]) for a, b in met])
     return fit_tables(data.value, laid.tables, laid.fixed, dropped={}, blocks=laid.blocks), data

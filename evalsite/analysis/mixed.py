@@ -22,7 +22,6 @@ from evalsite.analysis.reml import (
     MOST_CORRECTION,
     RemlFit,
     fit_reml,
-    signed,
     usable_terms,
 )
 from evalsite.analysis.scores import Scores
@@ -214,33 +213,6 @@ def lay_out_scores(data: Scores, rater: Codes) -> Layout:
         contrasts={
             frozenset((data.systems[i], data.systems[j])): unit[j] - unit[i]
             for i, j in combinations(range(len(data.systems)), 2)
-        },
-    )
-
-
-def lay_out_pairs(
-    systems: Sequence[str],
-    rater: Codes,
-    *,
-    unit: Codes,
-    block: Codes,
-    sides: tuple[Codes, Codes],
-    met: Sequence[tuple[int, int]],
-) -> Layout:
-    """Return the layout of the model of preferences: a mean for each pair that `met`, the lower
-    number first in `sides`."""
-    s, (low, high) = len(systems), sides
-    place = {pair: number for number, pair in enumerate(met)}
-    factors = {"rater:system": rater, "input:system": unit}
-    if len(np.unique(block)) < len(np.unique(unit)):
-        factors["cluster:system"] = block
-    return Layout(
-        tables={name: signed(code * s + low, code * s + high) for name, code in factors.items()},
-        fixed=np.array([place[ij] for ij in zip(low.tolist(), high.tolist(), strict=True)]),
-        blocks=list(factors.values()),
-        contrasts={
-            frozenset((systems[i], systems[j])): np.eye(len(met))[number]
-            for number, (i, j) in enumerate(met)
         },
     )
 

@@ -17,7 +17,7 @@ from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
 from evalsite.analysis.joint_test import find_joint_test_of_pairs
-from evalsite.analysis.mixed import Mixed, fit_tables, lay_out_pairs
+from evalsite.analysis.mixed import Layout, Mixed, fit_tables
 from evalsite.analysis.model_pairs import ONE_INPUT
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
@@ -26,8 +26,9 @@ from evalsite.analysis.pair_checks import circular_triads, position_bias, tie_sh
 from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import majority_sign, sign_test_of_counts
 from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.reml import signed
 from evalsite.analysis.resample import SEED
-from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
+from evalsite.analysis.strengths import Outcomes, Strengths, does_fit, find_strengths
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -174,11 +175,12 @@ class PairTests:
         model = None
         if len(data.systems) > 2:
             n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
-            model = find_strengths(
-                data.systems, self.counts, self.tables, n=n, seed=seed,
+            outcomes = Outcomes(
+                systems=data.systems, counts=self.counts, tables=self.tables,
                 has_position=data.is_position_known,
-                is_upheld=_find_upheld(data.systems, _correct(every, correction, other_p)),
             )  # fmt: skip
+            is_upheld = _find_upheld(data.systems, _correct(every, correction, other_p))
+            model = find_strengths(outcomes, is_upheld, n=n, seed=seed)
         return PairsResult(
             systems=data.systems,
             pairs=_correct(self.chosen, correction, other_p, self.is_named),
@@ -218,7 +220,11 @@ def find_pair_tests(
     tables = draw_tables(data, draws=draws or draws_for(len(data.outcome)), seed=seed)
     met = [(i, j) for i, j in combinations(range(s), 2) if (counts[i, j] + counts[j, i]).sum()]
     mixed = fit_pairs(data, met)
-    every = [_compare_pair(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
+    tested = _Tested(data=data, counts=counts, tables=tables, seed=seed, mixed=mixed)
+    contrasts = np.eye(len(met)).tolist()
+    every = [
+        _compare_pair(tested, i, j, weights) for (i, j), weights in zip(met, contrasts, strict=True)
+    ]
     n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
     return PairTests(
         data=data, baseline=baseline, seed=seed, counts=counts, tables=tables, every=every,
@@ -237,14 +243,31 @@ def fit_pairs(data: Preferences, met: Sequence[tuple[int, int]]) -> Mixed:
         return Mixed(reason=Reason.RATERS_UNKNOWN)
     if len(data.raters) < 2 or len(data.outcome) <= len(met):
         return Mixed(reason=Reason.TOO_FEW)
-    low, high = np.minimum(data.left, data.right), np.maximum(data.left, data.right)
-    value = np.where(data.left == low, data.outcome, -data.outcome)
+    value = np.where(data.left < data.right, data.outcome, -data.outcome)
     if np.ptp(value) == 0:
         return Mixed(reason=Reason.NO_VARIATION)
-    laid = lay_out_pairs(
-        data.systems, data.rater, unit=data.unit, block=data.item, sides=(low, high), met=met
-    )
+    laid = lay_out_pairs(data, data.rater, met)
     return fit_tables(value, laid.tables, laid.fixed, dropped={}, blocks=laid.blocks)
+
+
+def lay_out_pairs(data: Preferences, rater: Codes, met: Sequence[tuple[int, int]]) -> Layout:
+    """Return the layout of the model of preferences: a mean for each pair that `met`, the lower
+    number first."""
+    s, systems = len(data.systems), data.systems
+    low, high = np.minimum(data.left, data.right), np.maximum(data.left, data.right)
+    place = {pair: number for number, pair in enumerate(met)}
+    factors = {"rater:system": rater, "input:system": data.unit}
+    if len(np.unique(data.item)) < len(np.unique(data.unit)):
+        factors["cluster:system"] = data.item
+    return Layout(
+        tables={name: signed(code * s + low, code * s + high) for name, code in factors.items()},
+        fixed=np.array([place[ij] for ij in zip(low.tolist(), high.tolist(), strict=True)]),
+        blocks=list(factors.values()),
+        contrasts={
+            frozenset((systems[i], systems[j])): np.eye(len(met))[number]
+            for number, (i, j) in enumerate(met)
+        },
+    )
 
 
 def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
@@ -301,16 +324,20 @@ def _count(data: Preferences, rows: NDArray[np.bool_], answers: int) -> dict[str
     return n
 
 
-def _compare_pair(
-    data: Preferences,
-    i: int,
-    j: int,
-    counts: Floats,
-    tables: Floats,
-    seed: int,
-    mixed: Mixed,
-    met: Sequence[tuple[int, int]],
-) -> PairResult:
+@dataclass(frozen=True, kw_only=True)
+class _Tested:
+    """What every pair is tested by: the answers, their draws, and the model of all pairs."""
+
+    data: Preferences
+    counts: Floats
+    tables: Floats
+    seed: int
+    mixed: Mixed
+
+
+def _compare_pair(tested: _Tested, i: int, j: int, weights: list[float]) -> PairResult:
+    """Return all figures of a pair; `weights`: its contrast in the model."""
+    data, counts, tables = tested.data, tested.counts, tested.tables
     wins, ties, losses = (int(count) for count in counts[i, j] + counts[j, i, ::-1])
     total = wins + ties + losses
     drawn = tables[:, i, j] + tables[:, j, i, ::-1]
@@ -321,7 +348,7 @@ def _compare_pair(
     rows = forth | back
     outcome = np.where(forth, data.outcome, -data.outcome)[rows]
     n = _count(data, rows, total)
-    known: dict[str, Any] = {"n": n, "seed": seed}
+    known: dict[str, Any] = {"n": n, "seed": tested.seed}
     return PairResult(
         first=data.systems[i],
         second=data.systems[j],
@@ -335,12 +362,10 @@ def _compare_pair(
             "win_share_ties_half", (wins + ties / 2) / total, share[:, 0] + share[:, 1] / 2, **known
         ),
         test=_test(
-            data,
+            tested,
             rows,
             outcome,
-            n,
-            mixed,
-            [float(pair == (i, j)) for pair in met],
+            weights,
             drawn_test(
                 "net_win_share", (wins - losses) / total, share[:, 0] - share[:, 2], **known
             ),
@@ -351,19 +376,15 @@ def _compare_pair(
 
 
 def _test(
-    data: Preferences,
-    rows: NDArray[np.bool_],
-    outcome: Floats,
-    n: dict[str, int],
-    mixed: Mixed,
-    weights: list[float],
+    tested: _Tested, rows: NDArray[np.bool_], outcome: Floats, weights: list[float],
     by_draws: Figure,
-) -> Figure:
+) -> Figure:  # fmt: skip
     """Return the test of a pair by the mixed model of all pairs, or `by_draws` without a model.
 
-    `weights`: the contrast of this pair. Undefined if only one of several raters compared the pair;
+    Undefined if only one of several raters compared the pair;
     a test on one input holds for that input only.
     """
+    data, mixed, n = tested.data, tested.mixed, by_draws.n
     if len(data.raters) > 1 and n.get("raters") == 1:
         return undefined(
             "net_win_share", Reason.TOO_FEW, method=REML, n=n, details={"why": _ONE_RATER}

@@ -10,6 +10,7 @@ smaller of the numbers of items and raters limits power.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import sqrt
 
 import numpy as np
@@ -20,10 +21,9 @@ from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import detectable, power_of_t
-from evalsite.analysis.resample import SEED
+from evalsite.analysis.resample import Resampling
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts, Truth
 
-DRAWS = 1000
 ALPHA = 0.05
 _CELLS = 2_000_000  # numbers held at once
 
@@ -90,56 +90,50 @@ def smallest_difference(parts: Parts, design: Design, *, power: float = 0.8) -> 
     return detectable(se=sqrt(variance), df=max(variance**2 / below, 1.0), power=power)
 
 
-def plan(
-    design: Design,
-    *,
-    difference: float,
-    parts: Parts | None = None,
-    scale: str = "likert",
-    points: int = 7,
-    tie_share: float = 0.3,
-    systems: int = 2,
-    has_baseline: bool = False,
-    named: int = 0,
-    further_tests: int = 0,
-    draws: int = DRAWS,
-    seed: int = SEED,
-) -> Plan:
-    """Simulate `draws` studies, each tested as results are, and return what they find.
+@dataclass(frozen=True, kw_only=True)
+class Comparisons:
+    """Which p values are corrected: of how many pairs, first those with the system that differs (0:
+    all), and those of other criteria, in which nothing is found."""
 
-    `difference`: latent points (Likert), logarithms (magnitude), a share (decisions), log odds
-    among decided answers (pairs). `points`: steps of the Likert scale. `tie_share`: ties between
-    equals in pairs. `has_baseline`: only pairs with one of the systems are compared, all pairs
-    otherwise. `named`: how many of these p values are corrected for, first those with the system
-    that differs; 0: all. `further_tests`: those of other criteria that the correction covers, in
-    which nothing is found. Gaps in the design (`per_output`) are tested with variance parts by
-    moments. Of pairs only two systems are drawn, and the correction is Bonferroni's: a little less
-    power than Holm's. ValueError: a design of fewer than two raters or items, or fewer than one
-    draw.
+    named: int = 0
+    further: int = 0
+
+
+ALL_PAIRS = Comparisons()
+STUDIES = Resampling(draws=1000)
+
+
+def plan(
+    design: Design, truth: Truth, *, scale: str = "likert", tests: Comparisons = ALL_PAIRS,
+    resampling: Resampling = STUDIES,
+) -> Plan:  # fmt: skip
+    """Simulate studies, each tested as results are, and return what they find.
+
+    The true difference: latent points (Likert), logarithms (magnitude), a share (decisions), log
+    odds among decided answers (pairs). Gaps in the design (`per_output`) are tested with variance
+    parts by moments. Of pairs only two systems are drawn, and the correction is Bonferroni's: a
+    little less power than Holm's. ValueError: a design of fewer than two raters or items, or fewer
+    than one draw.
     """
+    draws, systems = resampling.draws, truth.systems
     if min(design.items, design.raters) < 2 or design.ratings_per_output < 1 or draws < 1:
         raise ValueError("Plan with two raters and two items or more, each output rated once.")
-    chosen = parts or PRESETS[scale]
     numbers = get_numbers(find_planned(scale))
     tested: list[_Tested] = []
     shown = design.shown()
     batch = max(1, _CELLS // (systems * design.items * design.raters))
-    rng = np.random.default_rng(seed)
-    truth = Truth(
-        parts=chosen, difference=difference, systems=systems, points=points, tie_share=tie_share
-    )
-    compared = systems - 1 if has_baseline else systems * (systems - 1) // 2
+    rng = np.random.default_rng(resampling.seed)
     for start in range(0, draws, batch):
         rows = min(batch, draws - start)
         values = numbers.simulate(rng, design, truth, rows)
-        tested.append(_test(values, shown, has_baseline, named, compared, further_tests))
+        tested.append(_test(values, shown, systems * (systems - 1) // 2, tests))
     whole = _Tested(
         **{name: np.concatenate([vars(part)[name] for part in tested]) for name in vars(tested[0])}
     )
     closed = None
     if design.is_complete and numbers.has_closed_form and systems == 2:
-        closed = closed_form(chosen, design, difference)[0]
-    return _summarise(design, whole, difference, closed, seed)
+        closed = closed_form(truth.parts, design, truth.difference)[0]
+    return _summarise(design, whole, truth.difference, closed, resampling.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,12 +154,10 @@ def _join(parts: Sequence[_Tested]) -> _Tested:
     return _Tested(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in names})
 
 
-def _test(
-    values: Floats, shown: NDArray[np.bool_], has_baseline: bool, named: int, compared: int,
-    further: int,
-) -> _Tested:  # fmt: skip
-    """Test every planned pair of each study (studies, systems, raters, items)."""
-    count = values.shape[1]
+def _test(values: Floats, shown: NDArray[np.bool_], compared: int, tests: Comparisons) -> _Tested:
+    """Test every pair of each study (studies, systems, raters, items); of preferences, which are
+    those of one pair, `compared` pairs are tested."""
+    count, named, further = values.shape[1], tests.named, tests.further
     if count == 1:  # outcomes of a pair
         contrasts, scale = values, 1.0
         apart = _average(values, shown)
@@ -174,9 +166,7 @@ def _test(
     else:
         contrasts, scale = _contrast(values), 2.0
         means = _average(values, shown)
-        pairs = [(0, n) for n in range(1, count)]
-        if not has_baseline:
-            pairs += [(m, n) for m in range(1, count) for n in range(m + 1, count)]
+        pairs = list(combinations(range(count), 2))
         apart = np.stack([means[:, n] - means[:, m] for m, n in pairs], axis=1)
         plain = (values[:, -1] - values[:, 0]).mean(axis=(-2, -1))
     variance, df = _pool(contrasts, shown)
@@ -235,10 +225,8 @@ def _pool(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     if not shown.all():
         return pool_moments(contrasts, shown)
     raters, items = contrasts.shape[-2:]
-    ms_rater, ms_item, ms_rest = (
-        mean_square.mean(axis=1) for mean_square in mean_squares(contrasts)[1:]
-    )
-    return find_error(ms_rater, ms_item, ms_rest, raters=raters, items=items, contrasts=count)
+    squares = [square.mean(axis=1) for square in mean_squares(contrasts)[1:]]
+    return find_error(squares, raters=raters, items=items, contrasts=count)
 
 
 def _expect_forms(seen: Floats) -> Floats:
@@ -391,20 +379,15 @@ def items_needed(
 
 
 def find_error(
-    ms_rater: NDArray[np.float64],
-    ms_item: NDArray[np.float64],
-    ms_rest: NDArray[np.float64],
-    *,
-    raters: int,
-    items: int,
-    contrasts: int = 1,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the variance of a mean difference and its degrees of freedom, from mean squares pooled
-    over `contrasts`.
+    squares: Sequence[Floats], *, raters: int, items: int, contrasts: int = 1
+) -> tuple[Floats, Floats]:
+    """Return the variance of a mean difference and its degrees of freedom, from the mean squares of
+    raters, of items, and of the residual, pooled over `contrasts`.
 
     Error = MS_item + MS_rater - MS_residual, never below MS_residual; degrees of freedom by
     Satterthwaite (Westfall, Judd & Kenny 2014).
     """
+    ms_rater, ms_item, ms_rest = squares
     error = np.maximum(ms_item + ms_rater - ms_rest, ms_rest)
     below = ms_item**2 / (items - 1) + ms_rater**2 / (raters - 1)
     below = below + ms_rest**2 / ((raters - 1) * (items - 1))

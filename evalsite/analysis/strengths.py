@@ -61,23 +61,29 @@ class _Drawn:
     parameters: Floats  # (draws, parameters)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outcomes:
+    """How often each pair of systems had each outcome: counts (systems, systems, 3), and those of
+    each bootstrap draw (draws, ... , 3). `has_position`: the first system was on the left."""
+
+    systems: Sequence[str]
+    counts: Floats
+    tables: Floats
+    has_position: bool
+
+
 def find_strengths(
-    systems: Sequence[str],
-    counts: Floats,
-    tables: Floats,
-    *,
-    n: Mapping[str, int],
-    seed: int,
-    has_position: bool,
-    is_upheld: NDArray[np.bool_] | None = None,
+    outcomes: Outcomes, is_upheld: NDArray[np.bool_], *, n: Mapping[str, int], seed: int
 ) -> Strengths:
-    """Fit the models to counts (systems, systems, 3) with bootstrap tables (draws, ... , 3).
+    """Fit the models.
 
     Separated or disconnected comparisons: every strength has that reason. `is_upheld[i, j]`: the
     test of this pair finds i above j. A system ranks certainly above another where the simultaneous
     interval of their strengths says so and the test of the pair confirms it. If the two were never
     compared directly, the interval is enough, but only if the model can be checked and fits.
     """
+    systems, counts, tables = outcomes.systems, outcomes.counts, outcomes.tables
+    has_position = outcomes.has_position
     plain = _fit(counts, tables, has_position=has_position, method=DAVIDSON)
     soft = None
     if plain == Reason.SEPARATED:
@@ -187,11 +193,11 @@ def _position(
 
 
 def _may_claim(
-    counts: Floats, expected: Mapping[str, Any], is_upheld: NDArray[np.bool_] | None
+    counts: Floats, expected: Mapping[str, Any], is_upheld: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     met = counts.sum(axis=2) > 0
     is_compared = met | met.T
-    upheld = is_compared if is_upheld is None else is_compared & is_upheld
+    upheld = is_compared & is_upheld
     return np.asarray(upheld | ~is_compared if does_fit(expected) else upheld)
 
 

@@ -32,18 +32,35 @@ class CopyForm(forms.Form):
     with_items = forms.BooleanField(
         required=False, label="Copy its items too", help_text="Answers are never copied."
     )
+    # of a repeat with more people: so many answers to each item
+    answers = forms.IntegerField(
+        required=False, min_value=1, max_value=1000, widget=forms.HiddenInput
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_copy(request: HttpRequest) -> HttpResponseBase:
     """Copy a study of this person as a draft."""
     is_post = request.method == "POST"
-    form = CopyForm(request.POST if is_post else None, initial={"study": request.GET.get("study")})
+    answers = request.GET.get("answers", "")
+    form = CopyForm(
+        request.POST if is_post else None,
+        initial={
+            "study": request.GET.get("study"),
+            "answers": answers,
+            # a repeat has the same items
+            "with_items": bool(answers),
+        },
+    )
     field: forms.ModelChoiceField = form.fields["study"]  # type: ignore[assignment]
     field.queryset = Study.objects.visible_to(request.user).defer(*Study.SELDOM_READ[1:])
     use_our_words(form.fields.values())
     if is_post and form.is_valid():
-        study = copy_study(**form.cleaned_data, by=request.user)
+        values = form.cleaned_data
+        study = copy_study(
+            study=values["study"], title=values["title"], with_items=values["with_items"],
+            k=values["answers"], by=request.user,
+        )  # fmt: skip
         messages.success(request, "This is the copy. Check its settings before you launch it.")
         return redirect("admin:study-setup", study.pk)
     context = {"form": form, "title": "Copy a study"}

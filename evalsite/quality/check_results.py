@@ -1,8 +1,7 @@
 """How participants did on gold and attention items. A failed check is only reported."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,28 +16,6 @@ from evalsite.studies.gold import (
 )
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChecksMet:
-    """How many of a person's checks agree with their gold."""
-
-    met: int
-    asked: int
-
-
-def count_checks(study: Study, participants: Collection[int]) -> dict[int, ChecksMet]:
-    """Return the checks of these participants, of those who rated one whose gold asks something."""
-    answers = Annotation.objects.agreed().filter(study=study, participant__in=participants)
-    met: Counter[int] = Counter()
-    asked: Counter[int] = Counter()
-    for participant, agrees in judge_checks(study, answers).values():
-        asked[participant] += 1
-        met[participant] += agrees
-    return {
-        participant: ChecksMet(met=met[participant], asked=asked[participant])
-        for participant in asked
-    }
 
 
 def judge_checks(study: Study, answers: QuerySet[Annotation]) -> dict[int, tuple[int, bool]]:

@@ -115,23 +115,11 @@ def exclude(
 
 
 @transaction.atomic
-def take_back(*, exclusion: Exclusion, by: Any) -> bool:
-    """Take the exclusion back, so that its answers count again; return False if it wasn't active.
+def take_back(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
+    """Take these active exclusions back, or all of the study, so that their answers count again.
 
-    It is kept, with who made it and who took it back, and when.
+    They are kept, with who made them and who took them back, and when. Return how many were active.
     """
-    active = Exclusion.objects.active().filter(pk=exclusion.pk)
-    if not active.update(revoked_at=now(), revoked_by=by):
-        return False
-    AuditEntry.objects.record(
-        TAKEN_BACK, by=by, study_id=exclusion.study_id, exclusion=exclusion.pk
-    )
-    return True
-
-
-@transaction.atomic
-def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
-    """Take these active exclusions back, or all of the study; return how many that were."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     active = Exclusion.objects.active().filter(study=study)
     if ids is not None:

@@ -77,6 +77,8 @@ def _as_rows(study: Study, sets: Sequence[PaySet]) -> list[PayRow]:
     ]
 
 
+# of the width of the chart in per cent: what a label takes in a wide window, and on a phone
+_LABEL, _LABEL_ON_PHONE = 14.0, 42.0
 # reviews first, then what waits
 _URGENCY = Case(
     When(approval__state=State.REVIEW, then=0),
@@ -144,20 +146,28 @@ def _draw_rate(study: Study, rounds: Sequence[Recruitment]) -> dict[str, Any] | 
         default=Decimal(0),
     )
     most = max(rate.measured, rate.promised, required) * Decimal("1.25")
+    amounts = {"promised": rate.promised, "required": required, "measured": rate.measured}
+    places = {name: float(100 * amount / most) for name, amount in amounts.items()}
+    words = {name: format_money(amount, study.currency) for name, amount in amounts.items()}
+    labels: list[tuple[str, float, str]] = []
+    for text, place in (
+        (f"{words['promised']} promised", places["promised"]),
+        (f"{words['required']} required" if required else "", places["required"]),
+        (format_money(Decimal(0), study.currency), 0.0),
+    ):
+        # those that would touch another are left out
+        nearest = min((abs(place - before) for _, before, _ in labels), default=100.0)
+        if text and nearest >= _LABEL:
+            align = "mid" if place >= _LABEL / 2 else ""
+            labels.append((text, place, align if nearest >= _LABEL_ON_PHONE else f"{align} odd"))
     return {
         "rate": rate,
         "pay": format_money(study.pay_per_set or Decimal(0), study.currency),
-        "zero": format_money(Decimal(0), study.currency),
-        "required": required and format_money(required, study.currency),
-        "promised": format_money(rate.promised, study.currency),
-        "measured": format_money(rate.measured, study.currency),
-        **{
-            f"{name}_at": f"{100 * amount / most:.1f}%"
-            for name, amount in (
-                ("required", required), ("promised", rate.promised), ("measured", rate.measured)
-            )
-        },
-    }  # fmt: skip
+        **words,
+        "required": words["required"] if required else "",
+        **{f"{name}_at": f"{place:.1f}%" for name, place in places.items()},
+        "labels": [(text, f"{place:.1f}%", align.strip()) for text, place, align in labels],
+    }
 
 
 # --- deciding -----------------------------------------------------------------------------------

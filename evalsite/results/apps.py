@@ -17,7 +17,7 @@ class ResultsConfig(AppConfig):
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.public import pages  # noqa: PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
-        from evalsite.results.report import bundled, computation, newest  # noqa: PLC0415
+        from evalsite.results.report import bundled, newest  # noqa: PLC0415
 
         if newest.compute_at_closing not in launch.AT_CLOSING:
             launch.AT_CLOSING.append(newest.compute_at_closing)
@@ -26,7 +26,7 @@ class ResultsConfig(AppConfig):
         source = bundle_format.ReportSource(
             bundled.find_report,
             bundled.compute_report,
-            computation.put_plan_in_words,
+            bundled.write_plan,
             pages.write_pages,
         )
         bundle_format.REPORT_SOURCES[:] = [source]

@@ -7,13 +7,14 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import NoReverseMatch, reverse
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.models import Annotation
 from evalsite.imports.models import MetricScore
-from evalsite.instruments.scales.base import COMMENT
+from evalsite.lib.rating_columns import name_option
 from evalsite.participants.models import Participant
 from evalsite.quality.frozen_plans import list_hidden
+from evalsite.results.comments.written import find_notes, find_texts
 from evalsite.results.progress import Edge, count_for
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Study
 
 # of more questions, all but this many are behind one entry
 MOST_QUESTIONS = 8
@@ -95,17 +96,14 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
     summary = reverse("admin:study-results", args=[study.pk])
     if is_hidden:
         return f"{summary}#reveal"
-    try:
-        return reverse("admin:results-question", args=[study.pk, key])
-    except NoReverseMatch:
-        return f"{summary}?part={key}"
+    if key not in {criterion.key for criterion in study.config.criteria}:
+        # an option of a choice
+        key = key.partition(name_option("", ""))[0]
+    return reverse("admin:results-question", args=[study.pk, key])
 
 
 # pages of today, until those of these names are there
 _TODAY = {
-    "results-comments": ("study-overview", ""),
-    "results-items": ("study-disagreement", ""),
-    "results-raters": ("study-results", "?part=raters"),
     "results-design": ("study-design", ""),
 }
 
@@ -132,26 +130,7 @@ def _count_evidence(study: Study) -> dict[str, Any]:
         is_hidden=Exists(list_hidden().filter(pk=OuterRef("pk"))),
         raters=count_for(Participant.objects.filter(Exists(answers))),
         metrics=Coalesce(Subquery(metrics.values("number")), 0),
-        with_note=count_for(list_notes()),
-        written=count_for(list_words(study)),
+        with_note=count_for(find_notes(study, is_everyone=False)),
+        written=count_for(find_texts(study, is_everyone=False)),
     ).get()
     return counts | {"comments": counts["with_note"] + counts["written"]}
-
-
-def list_notes() -> Any:
-    """List the answers with a note: on an item, or with a skip or a problem report."""
-    return Annotation.objects.given().exclude(status=Annotation.Status.PILOT).exclude(note="")
-
-
-def list_words(study: Study) -> Any:
-    """List what people wrote on a question, or in answer to one that asks for words."""
-    free = [
-        criterion.key for criterion in study.config.criteria if criterion.scale.family == "text"
-    ]
-    left_out = (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN)
-    words = Rating.objects.filter(
-        Q(part=COMMENT) | Q(criterion__in=free),
-        annotation__awaits_consent=False,
-        annotation__item__kind=Item.Kind.MAIN,
-    )
-    return words.exclude(text="").exclude(annotation__status__in=left_out)

@@ -376,7 +376,7 @@ def activity_of(study: Study, *, has_others: bool = True) -> Activity:
         "has_work": Exists(unfinished_places(study)),
         "reviews": _count_in_study(study, reviews),
         "review_due_at": Subquery(reviews.values("review_due_at")[:1]),
-        "to_approve": _count_in_study(study, _find_unapproved(study)),
+        "to_approve": _count_in_study(study, find_unapproved(study)),
         "joined": _count_in_study(study, find_recent_joins(JOINED_WITHIN)),
         "held": _count_in_study(study, Item.objects.filter(held_at__isnull=False)),
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
@@ -445,7 +445,7 @@ def _read_plan(study: Study, row: dict[str, Any]) -> NewestPlan | None:
     )
 
 
-def _find_unapproved(study: Study) -> QuerySet[ItemSet]:
+def find_unapproved(study: Study) -> QuerySet[ItemSet]:
     """Return the sets whose pay waits for a decision; none of a study that pays nothing."""
     if not is_paid(study):
         return ItemSet.objects.none()

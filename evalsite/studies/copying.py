@@ -20,16 +20,22 @@ _STAYING = (Item.Kind.REPEAT, Item.Kind.WITHDRAWN)
 
 
 @transaction.atomic
-def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
-    """Make a draft like this study, with a seed of its own, owned by who makes it."""
-    names = {"questions", *SETTINGS} - _LEFT_OUT
+def copy_study(
+    *, study: Study, title: str, with_items: bool, by: Any, k: int | None = None
+) -> Study:
+    """Make a draft like this study, with a seed of its own, owned by who makes it.
+
+    `k`: of a repeat that asks for another number of answers to each item.
+    """
+    values = {name: getattr(study, name) for name in {"questions", *SETTINGS} - _LEFT_OUT}
+    values |= {} if k is None else {"k": k}
     copy = create_study(
         protocol=study.protocol,
         instrument=study.instrument,
         title=title,
         by=by,
         options=study.options,
-        **{name: getattr(study, name) for name in names},
+        **values,
     )
     if with_items:
         _copy_items(study, copy)

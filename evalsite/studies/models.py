@@ -690,9 +690,9 @@ class _RecordId(models.Func):
         return self.as_sql(compiler, connection, template="(%(expressions)s ->> 'item')", **context)
 
 
-def name_record() -> Coalesce:
+def name_record(otherwise: str = "key") -> Coalesce:
     """Return the name of the record in the file that an item comes from."""
-    return Coalesce(_RecordId("extra"), "key", output_field=models.TextField())
+    return Coalesce(_RecordId("extra"), otherwise, output_field=models.TextField())
 
 
 class ItemQuerySet(models.QuerySet["Item"]):

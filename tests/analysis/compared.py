@@ -48,5 +48,5 @@ def crossed_parts(differences):
     """Mean, standard error and degrees of freedom of a complete design, as the planner has them."""
     raters, items = differences.shape[-2:]
     mean, *squares = mean_squares(differences)
-    variance, df = find_error(*squares, raters=raters, items=items)
+    variance, df = find_error(squares, raters=raters, items=items)
     return mean, np.sqrt(variance), df

@@ -11,7 +11,7 @@ from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, fit_pairs
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
 
@@ -84,7 +84,7 @@ def test_options_of_a_choice_are_one_family_of_tests(tmp_path, primary, role):
               "reserved": []}  # fmt: skip
 
     found = make_reports(
-        {"ratings": path}, instrument=[points, choice], seed=1, plan=Plan(primary=primary)
+        {"ratings": path}, Settings(instrument=[points, choice], seed=1, plan=Plan(primary=primary))
     )["kept"]
 
     assert found["plan"]["primary"] == primary

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.document.methods import explain_none, write_interval_method, write_method
 
 Row = dict[str, Any]
@@ -32,7 +32,7 @@ def report(tmp_path: Path) -> Report:
             writer.writerows(rows)
         described = {"key": "quality", "label": "Quality", "kind": kind,
                      "answers": KINDS.get(kind, [])} | known  # fmt: skip
-        made = make_reports({"ratings": path}, instrument=[described], seed=3)["kept"]
+        made = make_reports({"ratings": path}, Settings(instrument=[described], seed=3))["kept"]
         assert json.loads(json.dumps(made, allow_nan=False)) == made
         return made
 

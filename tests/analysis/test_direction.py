@@ -10,7 +10,7 @@ import pytest
 from evalsite.analysis import mixed
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 
 SHIFTS = {"careless": 3, "fair": 1, "careful": 0}
 
@@ -167,7 +167,7 @@ def plan(tmp_path: Path, better: str, **planned: Any) -> dict[str, Any]:
                  "answers": [], "reserved": [], "minimum": 0, "maximum": 20,
                  "better": better}  # fmt: skip
     paths = {"ratings": write(tmp_path, draw())}
-    made = make_reports(paths, instrument=[described], seed=1, plan=Plan(**planned))
+    made = make_reports(paths, Settings(instrument=[described], seed=1, plan=Plan(**planned)))
     (criterion,) = made["kept"]["criteria"]
     found: dict[str, Any] = criterion
     return found
@@ -248,9 +248,9 @@ def test_a_plan_says_in_which_part_of_the_inputs_a_system_is_worse(tmp_path, bet
                     margin=0.9, slices="language")  # fmt: skip
 
     made = make_reports(
-        {"ratings": write(tmp_path, rows), "items": items}, instrument=[described], seed=1,
-        plan=Plan(margins=(margin,)),
-    )  # fmt: skip
+        {"ratings": write(tmp_path, rows), "items": items},
+        Settings(instrument=[described], seed=1, plan=Plan(margins=(margin,))),
+    )
 
     (test,) = made["kept"]["criteria"][0]["margins"]
     assert (test["outcome"], test["outcome_on_all"]) == ("fail", "pass")
@@ -290,9 +290,9 @@ def test_slices_decide_in_report_and_gate_alike_where_all_inputs_have_no_test(
     monkeypatch.setattr(mixed, "fit_reml", fit_parts)
     path = write(tmp_path, rows)
     made = make_reports(
-        {"ratings": path, "items": items}, instrument=[described], seed=1,
-        plan=Plan(margins=(margin,)),
-    )  # fmt: skip
+        {"ratings": path, "items": items},
+        Settings(instrument=[described], seed=1, plan=Plan(margins=(margin,))),
+    )
     asked = ["--gate", "new", "--against", "old", "--margin", "0.9", "--slices", "language"]
     status = main(["report", str(path), *asked, "--scale", "1-7", "--json"])
     gate = json.loads(capsys.readouterr().out)["gate"]

@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.plan import NO_PLAN, Plan
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.document.figures import CODES
 from tests.analysis.test_degenerate_reports import find_figures
 
@@ -225,7 +225,9 @@ def make(design: Design) -> dict[str, Any] | None:
             writer.writeheader()
             writer.writerows(rows)
         described = {"key": "q", "label": "Quality"} | KINDS[design.kind][0]
-        report = make_reports({"ratings": path}, instrument=[described], seed=3, plan=plan)["kept"]
+        report = make_reports(
+            {"ratings": path}, Settings(instrument=[described], seed=3, plan=plan)
+        )["kept"]
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     return report
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
@@ -21,7 +21,7 @@ def report(path: Path, rows: Rows, criterion: dict[str, Any] = LIKERT) -> dict[s
         writer = csv.writer(file)
         writer.writerow(["participant", "item", "system", "value", "criterion"])
         writer.writerows([(*row, "fit") for row in rows])
-    made = make_reports({"ratings": path}, instrument=[criterion], seed=3)["kept"]
+    made = make_reports({"ratings": path}, Settings(instrument=[criterion], seed=3))["kept"]
     found: dict[str, Any] = made["criteria"][0]
     return found
 

@@ -10,7 +10,7 @@ import pytest
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import FAMILIES, find_family, get_numbers
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.replication import make_repetition, read_side
 from evalsite.results.replication.notes import write_note
 
@@ -71,7 +71,7 @@ def codes(report: dict[str, Any]) -> list[str]:
 def test_a_slider_is_analysed_as_points_between_its_ends(tmp_path):
     path = write(tmp_path, slide())
 
-    made = make_reports({"ratings": path}, instrument=[EFFORT], seed=3)
+    made = make_reports({"ratings": path}, Settings(instrument=[EFFORT], seed=3))
 
     (criterion,) = made["kept"]["criteria"]
     assert (criterion["kind"], criterion["family"]) == ("slider", "points")
@@ -92,7 +92,7 @@ def test_a_slider_is_analysed_as_points_between_its_ends(tmp_path):
 def test_means_of_a_slider_stay_between_its_ends(tmp_path):
     rows = [row | {"value": 100 if row["item"] < "i3" else 97} for row in slide()]
 
-    made = make_reports({"ratings": write(tmp_path, rows)}, instrument=[EFFORT], seed=3)
+    made = make_reports({"ratings": write(tmp_path, rows)}, Settings(instrument=[EFFORT], seed=3))
 
     (criterion,) = made["kept"]["criteria"]
     ends = [one["high"] for system in criterion["systems"] for one in system["averages"]
@@ -109,7 +109,7 @@ def test_drift_on_a_slider_is_measured_by_its_width(tmp_path, rise, flagged):
         for trial, row in enumerate(slide()[rater * 24 : (rater + 1) * 24])
     ]
 
-    made = make_reports({"ratings": write(tmp_path, rows)}, instrument=[EFFORT], seed=3)
+    made = make_reports({"ratings": write(tmp_path, rows)}, Settings(instrument=[EFFORT], seed=3))
 
     found = made["kept"]["raters"]["rows"]
     drifting = {row["participant"] for row in found for flag in row["flags"]
@@ -126,7 +126,7 @@ def test_a_slider_is_set_beside_points_and_decisions(tmp_path):
               for row in slide("decision", "decision")]  # fmt: skip
     path = write(tmp_path, [*slide(), *quality, *accept])
 
-    made = make_reports({"ratings": path}, instrument=[EFFORT, QUALITY, DECISION], seed=3)
+    made = make_reports({"ratings": path}, Settings(instrument=[EFFORT, QUALITY, DECISION], seed=3))
 
     together = made["kept"]["together"]
     assert [one["details"]["criteria"] for one in together["correlations"]] == [
@@ -143,10 +143,10 @@ def test_two_studies_with_a_slider_are_compared(tmp_path):
         "item,participant,kind,status,outcome,excluded,gold_agrees\n", encoding="utf-8"
     )
     paths = {"ratings": path, "annotations": annotations}
-    report = make_reports(paths, instrument=[EFFORT], seed=3)["kept"]
+    report = make_reports(paths, Settings(instrument=[EFFORT], seed=3))["kept"]
 
     side = read_side(paths, report)
-    found = make_repetition(side, side, instrument=[EFFORT], seed=3)
+    found = make_repetition((side, side), instrument=[EFFORT], seed=3)
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["value"] == 1
@@ -191,7 +191,9 @@ def test_the_command_takes_unknown_numbers_for_points_and_says_so(tmp_path, caps
 @pytest.mark.slow
 def test_the_command_finds_what_the_site_would_find(tmp_path, capsys):
     path = write(tmp_path, slide())
-    site = make_reports({"ratings": path}, instrument=[EFFORT], seed=3)["kept"]["criteria"][0]
+    site = make_reports({"ratings": path}, Settings(instrument=[EFFORT], seed=3))["kept"][
+        "criteria"
+    ][0]
 
     (bare,) = run(capsys, path, "--seed", 3)["criteria"]
 

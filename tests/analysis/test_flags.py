@@ -12,6 +12,8 @@ from evalsite.analysis.behaviour import (
     find_longest_runs,
 )
 from evalsite.analysis.flags import (
+    OPEN_SCALE,
+    Scale,
     check_raters,
     flag_answers,
     flag_changes,
@@ -49,9 +51,9 @@ def test_behaviour_is_that_of_the_vector(name):
     compare(got, wanted, tolerance)
 
 
-def flag_all(table, *, limits=START, words=None, **known):
+def flag_all(table, *, scale=OPEN_SCALE, limits=START, words=None):
     """All flags of each rater of one criterion; `words`: of each page."""
-    rows = check_raters(table, limits=limits, **known)
+    rows = check_raters(table, scale, limits)
     answers = table.rows.groupby("participant")["item"].nunique().to_dict()
     flags = {row.rater: list(row.flags) for row in rows}
     for rater, raised in flag_answers([rows], answers, limits).items():
@@ -64,7 +66,7 @@ def flag_all(table, *, limits=START, words=None, **known):
 
 
 def test_careless_raters_of_the_vector_are_flagged_and_no_others():
-    flags = flag_all(read_behaviour(), scale=range(1, 8), reserved=(3, 5))
+    flags = flag_all(read_behaviour(), scale=Scale(points=range(1, 8), reserved=(3, 5)))
 
     codes = {rater: {flag.code for flag in raised} for rater, raised in flags.items()}
     assert "straight_lining" in codes["r07"]
@@ -105,7 +107,7 @@ def test_figure_that_is_flagged_lies_beyond_the_line_that_is_told():
     assert flags["low"].figure.value < flags["low"].threshold
 
 
-def flag_offsets(given: dict[str, float], **known):
+def flag_offsets(given: dict[str, float], scale=OPEN_SCALE):
     """Who is flagged, and whether as higher, of raters who give these values to all
     outputs, and a little more to some of their own, so that offsets have a spread."""
     rows = [
@@ -113,11 +115,11 @@ def flag_offsets(given: dict[str, float], **known):
          "value": value * (1.01 if item % len(given) == place else 1)}
         for place, (rater, value) in enumerate(given.items()) for item in range(12)
     ]  # fmt: skip
-    return find_offsets(rows, **known)
+    return find_offsets(rows, scale)
 
 
-def find_offsets(rows, **known):
-    found = check_raters(make_table(pd.DataFrame(rows)).results(), **known)
+def find_offsets(rows, scale=OPEN_SCALE):
+    found = check_raters(make_table(pd.DataFrame(rows)).results(), scale)
     return {row.rater: flag.facts for row in found for flag in row.flags if flag.code == "offset"}
 
 
@@ -136,7 +138,7 @@ def test_offset_of_less_than_half_a_point_is_no_flag(value: float, flagged) -> N
 def test_offset_of_magnitudes_needs_a_ratio(ratio: float, flagged) -> None:
     given = {"p0": 100, "p1": 101, "p2": 102, "p3": 103, "p4": 104, "high": 102 * ratio}
 
-    assert set(flag_offsets(given, is_log=True)) == set(flagged)
+    assert set(flag_offsets(given, Scale(is_log=True))) == set(flagged)
 
 
 @pytest.mark.parametrize(("items", "flagged"), [(6, {}), (60, {"high"})])
@@ -183,7 +185,7 @@ def test_reserved_points_are_no_sign_in_fewer_than_20_ratings(ratings, is_flagge
             for rater in ("p0", "p1", "p2") for n in range(ratings)]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["participant", "item", "system", "value"])
 
-    found = check_raters(make_table(frame).results(), reserved=[3, 5])
+    found = check_raters(make_table(frame).results(), Scale(reserved=[3, 5]))
 
     assert found[0].figures["share_reserved"].value >= 0.6  # beside 40%
     assert ("reserved_points" in {flag.code for flag in found[0].flags}) == is_flagged
@@ -254,7 +256,7 @@ def test_raters_of_magnitudes_are_looked_at_in_ratios():
     frame = pd.DataFrame(rows, columns=["participant", "item", "system", "value"])
 
     found = {row.rater: row for row in
-             check_raters(make_table(frame).results(), is_log=True)}  # fmt: skip
+             check_raters(make_table(frame).results(), Scale(is_log=True))}  # fmt: skip
 
     assert found["p0"].figures["offset"].value == pytest.approx(np.log(10))
     assert found["p0"].figures["share_of_10s"].value == 1

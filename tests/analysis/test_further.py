@@ -14,6 +14,7 @@ from evalsite.analysis.planning import Design, Parts, plan, smallest_difference
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.further import can_project, is_merged, reach_now, reach_with
 from evalsite.analysis.scores import read_scores
+from evalsite.analysis.simulated_ratings import Truth
 from tests.analysis.test_compare import make_ratings
 
 PARTS = Parts(rater=0.3, item=0.3, item_system=0.25, rater_system=0.15, residual=0.5)
@@ -112,8 +113,8 @@ def test_studies_that_are_simulated_find_the_difference_8_times_in_10():
     assert reach is not None
 
     alone, corrected = (
-        plan(Design(items=20, raters=10), difference=log(ratio), parts=PARTS, scale="magnitude",
-             systems=3)
+        plan(Design(items=20, raters=10), Truth(parts=PARTS, difference=log(ratio), systems=3),
+             scale="magnitude")
         for ratio in (reach.alone, reach.detectable)
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.equivalence import find_limit
-from evalsite.analysis.gate import RUNS_FILE, count_runs, plan_gate
+from evalsite.analysis.gate import RUNS_FILE, GateDesign, count_runs, plan_gate
 from evalsite.analysis.multiple_testing import correct
 
 COLUMNS = ["participant", "item", "group", "system", "value", "language"]
@@ -335,7 +335,7 @@ def test_an_undecided_gate_says_how_many_more_answers_would_decide(raters, tmp_p
     gate, model = found["gate"], found["criteria"][0]["model"]
 
     wanted = plan_gate(
-        people=raters, inputs=10, margin=0.3,
+        GateDesign(people=raters, inputs=10), margin=0.3,
         variances=(
             2 * model["variances"]["rater:system"], 2 * model["variances"]["group:system"],
             2 * model["residual"],

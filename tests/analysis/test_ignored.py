@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 6)]
@@ -49,7 +49,7 @@ def analyse(folder: Path, *, excluded: str = "") -> dict[str, Any]:
         "annotations": write(folder / "annotations.csv", annotations),
         "ratings": write(folder / "ratings.csv", ratings),
     }
-    return make_reports(paths, instrument=[LIKERT], seed=3)
+    return make_reports(paths, Settings(instrument=[LIKERT], seed=3))
 
 
 def mean_of(criterion: dict[str, Any], system: str) -> float:

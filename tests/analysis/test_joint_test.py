@@ -16,7 +16,7 @@ from evalsite.analysis.pair_figures import turn_figure
 from evalsite.analysis.pairs import find_pair_tests, read_preferences
 from evalsite.analysis.plan import Hypothesis, Plan
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.standardised import (
     RESIDUAL,
@@ -186,7 +186,7 @@ def report(folder, data, *, kind="likert", plan=None, points=7):
     ]
     known = {"plan": plan} if plan else {}
     return make_reports(
-        {"ratings": folder / "ratings.csv"}, instrument=instrument, seed=3, **known
+        {"ratings": folder / "ratings.csv"}, Settings(instrument=instrument, seed=3, **known)
     )["kept"]
 
 

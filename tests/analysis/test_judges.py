@@ -14,6 +14,7 @@ from evalsite.analysis.judges import (
     describe_bias,
     plan_width,
 )
+from evalsite.analysis.ratings import Ratings
 from tests.analysis.vectors import FOLDER, compare, find_vectors, read_data, read_vector
 
 
@@ -80,10 +81,14 @@ def test_grids_of_planner_and_audit(family, function, outcome):
 )
 def test_the_alternative_annotator_test_is_that_of_its_authors(vector, judge, options):
     people, expected, tolerance = read_vector(f"alt_test__{vector}")
-    labels = read_data(f"{judge}.csv").set_index("unit")["value"].to_dict()
-    got = alt_test(
-        unit=people["unit"], rater=people["rater"], value=people["value"], judge=labels, **options
-    )
+    labels = read_data(f"{judge}.csv")
+    if options["score"] == "accuracy":
+        number = {name: code for code, name in enumerate({*people["value"], *labels["value"]})}
+        people, labels = (rows.assign(value=rows["value"].map(number)) for rows in (people, labels))
+    ratings = Ratings(unit=people["unit"], rater=people["rater"], value=people["value"])
+
+    got = alt_test(ratings, labels.set_index("unit")["value"].to_dict(), **options)
+
     compare(got, expected, tolerance)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evalsite.analysis.binary_tests import cochran_q
 from evalsite.analysis.families.decision.numbers import compare_majorities
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES
 
 Row = tuple[str, str, int]
@@ -86,7 +86,7 @@ def test_the_report_on_decisions_gives_the_classic_test_and_says_how(tmp_path):
     answers = [{"value": 1, "label": "yes"}, {"value": 0, "label": "no"}]
     decision = {"key": "decision", "label": "Decision", "kind": "decision", "answers": answers}
 
-    report = make_reports({"ratings": path}, instrument=[decision], seed=3)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[decision], seed=3))["kept"]
 
     (criterion,) = report["criteria"]
     (classic,) = [one for one in criterion["tests"] if one["name"] == "mcnemar"]
@@ -113,7 +113,9 @@ def test_decisions_against_all_scores_are_listed_to_be_looked_at_again(tmp_path)
     yes_no = [{"value": 1, "label": "yes"}, {"value": 0, "label": "no"}]
     instrument.append({"key": "decision", "label": "", "kind": "decision", "answers": yes_no})
 
-    together = make_reports({"ratings": path}, instrument=instrument, seed=1)["kept"]["together"]
+    together = make_reports({"ratings": path}, Settings(instrument=instrument, seed=1))["kept"][
+        "together"
+    ]
 
     listed = together["contradictions"]
     assert [(one["annotation"], one["why"].split(",")[0]) for one in listed] == [
@@ -139,7 +141,7 @@ def test_criteria_that_go_together_closely_are_warned_of_by_their_labels(tmp_pat
         for key in ("fit", "fun", "odd")
     ]
 
-    report = make_reports({"ratings": path}, instrument=instrument, seed=1)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=instrument, seed=1))["kept"]
 
     (warning,) = [one for one in report["warnings"] if one["code"] == "too_alike"]
     assert warning["criterion"] == "together"
@@ -159,7 +161,7 @@ def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
     answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
     decision = {"key": "decision", "label": "Decision", "kind": "decision", "answers": answers}
 
-    report = make_reports({"ratings": path}, instrument=[decision], seed=3)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[decision], seed=3))["kept"]
 
     notes = report["criteria"][0]["notes"]
     (facts,) = [note["facts"] for note in notes if note["code"] == "classic_test"]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
 STEPS = {"A": 4, "B": 2, "C": 0}
@@ -92,7 +92,7 @@ def test_leaving_out_all_raters_but_one_shows_no_difference(tmp_path) -> None:
     described = {"key": "quality", "label": "Quality", "kind": "likert",
                  "answers": [{"value": value, "label": ""} for value in range(1, 8)]}  # fmt: skip
 
-    made = make_reports({"ratings": path}, instrument=[described], seed=1)
+    made = make_reports({"ratings": path}, Settings(instrument=[described], seed=1))
 
     assert {pair["finding"]["code"] for pair in made["kept"]["criteria"][0]["pairs"]} == {
         "by_one_rater"

@@ -10,7 +10,7 @@ import pytest
 from evalsite.analysis.families.scored import aggregate_outputs
 from evalsite.analysis.mixed import fit_mixed, mean_figures, predict_outputs
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.table import make_table
 
@@ -153,7 +153,7 @@ def test_the_report_hands_out_the_outputs_that_count(tmp_path):
     kept = []
 
     reports = make_reports(
-        {"ratings": path}, instrument=[quality], seed=1, keep_outputs=kept.append
+        {"ratings": path}, Settings(instrument=[quality], seed=1), keep_outputs=kept.append
     )
 
     (outputs,) = kept

@@ -12,7 +12,7 @@ from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
 
@@ -113,9 +113,9 @@ def describe(key):
 def report(path, **options):
     keys = ("clarity", "style")
     return make_reports(
-        {"ratings": path}, instrument=[describe(key) for key in keys], seed=1,
-        plan=Plan(**options),
-    )["kept"]  # fmt: skip
+        {"ratings": path},
+        Settings(instrument=[describe(key) for key in keys], seed=1, plan=Plan(**options)),
+    )["kept"]
 
 
 def list_p(criterion):
@@ -232,8 +232,8 @@ def report_preferences(tmp_path, **options):
         "answers": [], "reserved": [],
     }  # fmt: skip
     return make_reports(
-        {"ratings": path}, instrument=[described], seed=1, plan=Plan(**options)
-    )["kept"]  # fmt: skip
+        {"ratings": path}, Settings(instrument=[described], seed=1, plan=Plan(**options))
+    )["kept"]
 
 
 def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):

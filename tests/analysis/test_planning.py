@@ -5,15 +5,24 @@ import pytest
 from evalsite.analysis.intervals import detectable, power_of_t
 from evalsite.analysis.planning import (
     PRESETS,
+    Comparisons,
     Design,
     Parts,
+    Truth,
     closed_form,
     items_needed,
     parts_of_variances,
     plan,
     smallest_difference,
 )
+from evalsite.analysis.resample import Resampling
 from tests.analysis.vectors import compare, read_vector
+
+HUNDREDS = Resampling(draws=500)
+
+
+def likert(difference):
+    return Truth(parts=PRESETS["likert"], difference=difference, points=7)
 
 
 def test_power_of_complete_designs_is_that_of_the_vector():
@@ -44,7 +53,9 @@ def test_power_of_complete_designs_is_that_of_the_vector():
 def test_studies_without_a_difference_rarely_find_one(scale, per_output):
     design = Design(items=40, raters=8, per_output=per_output)
 
-    found = plan(design, difference=0.0, scale=scale, draws=2000)
+    truth = Truth(parts=PRESETS[scale], difference=0.0, points=7, tie_share=0.3)
+
+    found = plan(design, truth, scale=scale, resampling=Resampling(draws=2000))
 
     assert 0.02 < found.power.value < 0.08
     assert found.sign_error.reason == "no_data"
@@ -54,8 +65,8 @@ def test_more_items_help_until_raters_are_the_limit():
     parts = Parts(item_system=0.2, rater_system=0.5, residual=0.5)
 
     few, many, more_raters = (
-        plan(Design(items=items, raters=raters), difference=0.5, parts=parts,
-             scale="magnitude", draws=500).power.value
+        plan(Design(items=items, raters=raters), Truth(parts=parts, difference=0.5),
+             scale="magnitude", resampling=HUNDREDS).power.value
         for items, raters in ((30, 6), (600, 6), (30, 30))
     )  # fmt: skip
 
@@ -63,7 +74,7 @@ def test_more_items_help_until_raters_are_the_limit():
 
 
 def test_small_differences_found_by_small_studies_are_exaggerated():
-    found = plan(Design(items=10, raters=5), difference=0.2, draws=1000)
+    found = plan(Design(items=10, raters=5), likert(0.2))
 
     assert found.exaggeration.value > 1.5
     assert found.sign_error.value > 0
@@ -73,7 +84,9 @@ def test_small_differences_found_by_small_studies_are_exaggerated():
 def test_the_seed_decides_the_studies():
     design = Design(items=10, raters=5, per_output=2)
 
-    one, again, other = (plan(design, difference=0.4, draws=300, seed=s) for s in (3, 3, 4))
+    one, again, other = (
+        plan(design, likert(0.4), resampling=Resampling(draws=300, seed=seed)) for seed in (3, 3, 4)
+    )
 
     assert one == again
     assert one.power != other.power
@@ -114,7 +127,7 @@ def test_parts_come_from_a_pilot():
 @pytest.mark.parametrize("design", [Design(items=1, raters=5), Design(items=5, raters=1)])
 def test_designs_without_two_of_each_are_refused(design):
     with pytest.raises(ValueError, match="two raters and two items"):
-        plan(design, difference=0.5)
+        plan(design, likert(0.5))
 
 
 def test_items_needed_are_the_fewest_that_are_enough():
@@ -161,8 +174,8 @@ def test_power_of_families_is_what_was_measured(
 ):
     found = plan(
         Design(items=items, raters=raters, per_output=per_output),
-        difference=0.5, parts=MEASURED, points=5, systems=systems, draws=1000,
-    )  # fmt: skip
+        Truth(parts=MEASURED, difference=0.5, points=5, systems=systems),
+    )
 
     for figure, expected in ((found.alone, alone), (found.power, corrected), (found.best, best)):
         assert figure.value == pytest.approx(expected, abs=0.05)
@@ -172,8 +185,8 @@ def test_power_of_families_is_what_was_measured(
 def test_power_of_decisions_is_what_was_measured(raters, items, power):
     # a latent difference of .5, half of the decisions yes
     found = plan(
-        Design(items=items, raters=raters),
-        difference=0.145, parts=MEASURED, scale="decision", draws=1000,
+        Design(items=items, raters=raters), Truth(parts=MEASURED, difference=0.145),
+        scale="decision",
     )  # fmt: skip
 
     assert found.power.value == pytest.approx(power, abs=0.05)
@@ -181,21 +194,24 @@ def test_power_of_decisions_is_what_was_measured(raters, items, power):
 
 def test_fewer_comparisons_keep_more_power():
     design = Design(items=50, raters=6)
-    given = {"difference": 0.5, "parts": MEASURED, "points": 5, "systems": 4, "draws": 500}
+    truth = Truth(parts=MEASURED, difference=0.5, points=5, systems=4)
 
-    every, baseline, many = (
-        plan(design, **given, **more).power.value
-        for more in ({}, {"has_baseline": True}, {"further_tests": 24})
+    every, three, many = (
+        plan(design, truth, tests=tests, resampling=HUNDREDS).power.value
+        for tests in (Comparisons(), Comparisons(named=3), Comparisons(further=24))
     )
 
-    assert many < every < baseline
+    assert many < every < three
 
 
 def test_hypotheses_keep_the_power_of_as_many_comparisons():
     design = Design(items=50, raters=6)
-    given = {"difference": 0.5, "parts": MEASURED, "points": 5, "systems": 4, "draws": 500}
+    truth = Truth(parts=MEASURED, difference=0.5, points=5, systems=4)
 
-    every, one, six = (plan(design, **given, named=named) for named in (0, 1, 6))
+    every, one, six = (
+        plan(design, truth, tests=Comparisons(named=named), resampling=HUNDREDS)
+        for named in (0, 1, 6)
+    )
 
     # one planned comparison needs no correction, and all pairs are what is planned without any
     assert one.power.value == one.alone.value > every.power.value

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from evalsite.analysis.report import make_report
+from evalsite.analysis.report import Material, Settings, make_report
 from evalsite.analysis.table import make_table
 from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.test_report import LIKERT, PREFERENCE, Report, rate, report  # noqa: F401
@@ -150,7 +150,10 @@ def test_criterion_without_ratings_does_not_stop_the_report() -> None:
     table = make_table(pd.DataFrame([{"criterion": "quality", **row} for row in rows]))
     unused = LIKERT | {"key": "fluency", "label": "Fluency"}
 
-    found = make_report(table, table, {}, instrument=[LIKERT, unused], seed=1)
+    found = make_report(
+        Material(table=table, everything=table, files={}),
+        Settings(instrument=[LIKERT, unused], seed=1),
+    )
 
     assert [one["key"] for one in found["criteria"]] == ["quality"]
     assert found["together"]["correlations"] == []

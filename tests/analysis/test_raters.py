@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.notes import count_words
 
 RESERVED = {"kind": "likert", "answers": [{"value": one, "label": ""} for one in range(1, 8)],
@@ -31,7 +31,7 @@ def look(tmp_path: Path):
         paths = {name: write(tmp_path / f"{name}.csv", some) for name, some in files.items()}
         paths["ratings"] = write(tmp_path / "ratings.csv", rows)
         instrument = [criterion | {"key": key, "label": key.capitalize()} for key in keys]
-        found = make_reports(paths, instrument=instrument, seed=3)["kept"]["raters"]
+        found = make_reports(paths, Settings(instrument=instrument, seed=3))["kept"]["raters"]
         return found, {row["participant"]: row for row in found["rows"]}
 
     return make

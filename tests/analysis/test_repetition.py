@@ -8,7 +8,7 @@ import pytest
 
 from evalsite.analysis import __main__ as command
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.report import make_report
+from evalsite.analysis.report import Material, Settings, make_report
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
 from evalsite.results.document.methods import explain_none
@@ -268,7 +268,9 @@ def side_of(path, rows):
     table = read_table(write_file(path, rows, PAIRS)).results()
     described = {"key": "clarity", "label": "Clarity", "kind": "preference", "answers": [],
                  "reserved": []}  # fmt: skip
-    report = make_report(table, table, {}, instrument=[described], seed=1)
+    report = make_report(
+        Material(table=table, everything=table, files={}), Settings(instrument=[described], seed=1)
+    )
     return Side(table=table, report=report), [described]
 
 
@@ -277,7 +279,10 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     second, _ = side_of(tmp_path / "two.csv", prefer("A", turned=True))
 
     found = make_repetition(
-        first, second, instrument=described, seed=1, changed={("i0", "A"), ("i1", "B"), ("i1", "A")}
+        (first, second),
+        instrument=described,
+        seed=1,
+        changed={("i0", "A"), ("i1", "B"), ("i1", "A")},
     )
 
     # of 10 items two hold an output with another text

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.analysis.thresholds import Thresholds
 from tests.support.published import published_file
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
@@ -40,7 +41,7 @@ def report(tmp_path: Path) -> Report:
         both = known.pop("both", False)
         if "baseline" in known:
             known["plan"] = Plan(baseline=known.pop("baseline"))
-        made = make_reports({"ratings": path}, instrument=[criterion], seed=3, **known)
+        made = make_reports({"ratings": path}, Settings(instrument=[criterion], seed=3, **known))
         # what JSON cannot hold would stop the page
         assert json.loads(json.dumps(made, allow_nan=False)) == made
         return made if both else made["kept"]
@@ -318,7 +319,7 @@ def test_thresholds_of_a_study_draw_the_lines_of_its_flags(report: Report) -> No
     rows = [row | {"seconds": 3.2 if row["participant"] == "p0" else 10}
             for row in rate(random.Random(8), items=10)]  # fmt: skip
 
-    usual, own = report(rows), report(rows, thresholds={"speed_ratio": 0.3, "sd_ratio": 1})
+    usual, own = report(rows), report(rows, limits=Thresholds(speed_ratio=0.3, sd_ratio=1))
 
     flags = [
         {(flag["code"], flag["is_own"])
@@ -356,7 +357,7 @@ def test_who_rates_the_same_otherwise_the_second_time_is_flagged(report: Report,
 def test_published_geometric_means_of_rankme_lead_its_report() -> None:
     path = published_file("rankme/ratings_long.csv")
 
-    report = make_reports({"ratings": path}, instrument=[MAGNITUDE], seed=1)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[MAGNITUDE], seed=1))["kept"]
 
     (criterion,) = report["criteria"]
     found = {one["system"]: one["headline"]["value"] for one in criterion["systems"]}
@@ -376,8 +377,9 @@ def test_counts_of_marco_stand_in_its_report() -> None:
     outputs = published_file("marco_pairwise/batch_long.csv")
     instrument = [PREFERENCE | {"key": key, "label": key} for key in ("completion", "readability")]
 
-    report = make_reports({"ratings": table, "outputs": outputs},
-                          instrument=instrument, seed=1)["kept"]  # fmt: skip
+    report = make_reports(
+        {"ratings": table, "outputs": outputs}, Settings(instrument=instrument, seed=1)
+    )["kept"]
 
     counts = {
         (criterion["key"], frozenset((pair["system_1"], pair["system_2"]))): pair["counts"]

@@ -14,7 +14,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import KNOWN_KINDS
 from evalsite.analysis.metrics import find_ceilings_within
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.table import read_table
 from evalsite.analysis.to_json import to_plain
@@ -315,7 +315,7 @@ def test_a_report_of_files_holds_the_part_and_how_it_was_computed(tmp_path: Path
         "metrics": write(tmp_path / "metrics.csv", metrics),
     }
 
-    made = make_reports(paths, instrument=[LIKERT], seed=3)["kept"]["criteria"][0]
+    made = make_reports(paths, Settings(instrument=[LIKERT], seed=3))["kept"]["criteria"][0]
 
     notes = {note["code"]: note["facts"] for note in made["notes"]}
     assert [one["metric"] for one in made["metrics"]["metrics"]] == ["other", "BLEU"]

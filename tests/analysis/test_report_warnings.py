@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
@@ -32,7 +32,8 @@ def rate(key, *, raters, inputs, systems="AB", own_inputs=False):
 def report(tmp_path):
     """The report of these rows."""
 
-    def make(rows, **known):
+    def make(rows, *, raters_known=True, **known):
+        rows = rows if raters_known else [row | {"person": "no"} for row in rows]
         path = tmp_path / "ratings.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
@@ -40,7 +41,8 @@ def report(tmp_path):
             writer.writerows(rows)
         keys = list(dict.fromkeys(row["criterion"] for row in rows))
         made = make_reports(
-            {"ratings": path}, instrument=[criterion(key) for key in keys], seed=1, **known
+            {"ratings": path},
+            Settings(instrument=[criterion(key) for key in keys], seed=1, **known),
         )
         return made["kept"]
 

@@ -3,7 +3,7 @@
 import random
 
 from evalsite.analysis.flags import check_tie_use
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 
 PREFERENCE = {"key": "quality", "label": "Quality", "kind": "preference", "answers": []}
 
@@ -53,7 +53,7 @@ def test_the_report_on_preferences_tells_ties_by_rater_zeta_and_chances(tmp_path
     path = tmp_path / "ratings.csv"
     path.write_text("\n".join([header, *lines]) + "\n")
 
-    report = make_reports({"ratings": path}, instrument=[PREFERENCE], seed=1)["kept"]
+    report = make_reports({"ratings": path}, Settings(instrument=[PREFERENCE], seed=1))["kept"]
 
     (criterion,) = report["criteria"]
     zeta = next(one for one in criterion["tests"] if one["name"] == "kendall_zeta")

@@ -11,7 +11,7 @@ from evalsite.exports.rows import PAGE
 from evalsite.exports.services import count_rows
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
-from evalsite.quality.check_results import count_checks
+from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import excludable_answers
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers
@@ -127,10 +127,9 @@ def measure(study: Study, me: Participant) -> dict[str, object]:
         "standing reports": Annotation.objects.reports().count(),
         "excludable": excludable_answers(study).count(),
         "before the plan": count_answers(study, before=now()),
-        "checks": len(count_checks(study, [me.pk])),
+        "checks": len(judge_checks(study, Annotation.objects.agreed().filter(participant=me))),
         "reserved points": len(count_reserved(study, [me.pk])),
         "answers": person.answers,
-        "seconds": person.active_seconds or 0,
     }
 
 

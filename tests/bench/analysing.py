@@ -20,7 +20,7 @@ import numpy as np
 
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.scores import read_scores
 from tests.bench.lines import Line, say
 
@@ -92,7 +92,9 @@ def measure_report(ratings: int, budget: float) -> None:
         write_ratings(path, ratings)
         started, used = time.perf_counter(), time.process_time()
         make_reports(
-            {"ratings": path}, instrument=list(describe()), seed=1, keep_outputs=lambda table: None
+            {"ratings": path},
+            Settings(instrument=list(describe()), seed=1),
+            keep_outputs=lambda table: None,
         )
         seconds, cpu = time.perf_counter() - started, time.process_time() - used
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

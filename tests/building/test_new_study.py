@@ -170,6 +170,20 @@ def test_copy_of_a_study_has_its_settings_and_items_and_no_answers(staff, jane):
     launch(again)
 
 
+def test_a_repeat_asks_for_the_answers_that_decide(staff, jane):
+    study = launch(make_study(items=3, k=2, by=jane))
+    address = f"{reverse('admin:study-copy')}?study={study.pk}&answers=15"
+
+    form = staff.get(address).context["form"]
+    given = {"study": study.pk, "title": "Repeat", "with_items": "on", "answers": "15"}
+    staff.post(address, given)
+    refused = staff.post(address, given | {"answers": "0"})
+
+    assert (form["answers"].value(), form["with_items"].value()) == ("15", True)
+    assert Study.objects.get(title="Repeat").k == 15
+    assert refused.status_code == 422
+
+
 def test_study_of_somebody_else_can_not_be_copied(staff):
     study = make_study(by=make_user("other"))
 

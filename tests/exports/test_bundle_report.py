@@ -14,6 +14,7 @@ from django.core.management import call_command
 from evalsite.exports.bundle.format import PEOPLE_ROWS, REPORT, STUDY, dump
 from evalsite.exports.bundle.read import open_bundle
 from evalsite.exports.bundle.rerun import Rerun, rerun_scripts
+from evalsite.results.models import SizePlan
 from evalsite.results.report.computation import compute_report
 from tests.support.bundles import (
     bundle_of,
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def pack_with_report() -> dict[str, bytes]:
     """Bundles of one study that has a report: made once, as its report takes seconds."""
     study = close(make_full_study("magnitude"))
+    SizePlan.objects.create(study=study, content={"words": "20 inputs: 80% power"})
     compute_report(study)
     bundles = {"whole": pack(study), "design": pack(study, has_data=False)}
     study.annotations.filter(status="counted").last().delete()
@@ -72,7 +74,19 @@ def test_the_readme_begins_with_the_report(bundle: bytes) -> None:
 
     chapters = [line for line in readme.splitlines() if line.startswith("#")]
     assert chapters.index("### Findings") < chapters.index("## This bundle")
-    assert chapters.index("## This bundle") < chapters.index("## Analysis plan")
+    # which has the plan
+    assert "### Plan, exclusions, deviations" in chapters
+    assert "## Analysis plan" not in chapters
+
+
+@pytest.mark.slow
+def test_the_planned_size_is_in_the_report_and_is_verified(bundle: bytes) -> None:
+    readme = read_files(bundle)["README.md"].decode()
+    other = change(bundle, REPORT, lambda kept: kept["basis"]["size"].update(words=5))
+
+    assert "| Planned size | 20 inputs: 80% power; chosen after " in readme
+    assert examine(bundle).remarks == []
+    assert examine(other).codes == ["report_invalid"]
 
 
 @pytest.mark.slow

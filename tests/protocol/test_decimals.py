@@ -19,7 +19,8 @@ from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
 from evalsite.instruments.scales.points import Steps
 from evalsite.instruments.schema import Condition
-from evalsite.results.disagreement.widest import list_wide
+from evalsite.results.items.records import list_records
+from evalsite.results.items.spread import measure_records, read_counted
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
@@ -288,9 +289,11 @@ def test_differences_of_decimals_are_written_as_short_as_these():
         keeps_incomplete=True,
     )
 
-    (wide,) = list_wide(study)
+    share = next(criterion for criterion in study.config.criteria if criterion.key == "share")
+    (spread,) = measure_records(list_records(study), share, read_counted(study), [])
 
-    assert wide.words == "0.6 points apart"
+    assert f"{spread.apart}" == "0.6"
+    assert spread.is_wide
 
 
 @pytest.mark.django_db

@@ -1,14 +1,11 @@
-"""What raters wrote and chose is shown in words: on the page of a person, and on Disagreement."""
+"""What raters wrote and chose is shown in words."""
 
 import json
-import re
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating, Slot
@@ -223,60 +220,3 @@ def test_person_page_shows_words_as_text(staff_client, arena):
     assert "v1 is much better" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert HOSTILE not in page
-
-
-def test_disagreement_shows_texts_as_raters_saw_them_and_what_they_wrote(staff_client, arena):
-    study, item = arena
-    comment = ("preference", make_row(None, None, part="comment", text=HOSTILE))
-    answer(study, item, prefer(item, 1, 2), comment, note="Both are long")
-    answer(study, item, prefer(item, 2, 1))
-
-    response = staff_client.get(reverse("admin:study-disagreement", args=[study.pk]))
-    [(shown, _notes)] = response.context["shown"]
-    # hidden fields hold random letters, which may spell a name
-    page = re.sub('type="hidden"[^>]*', "", response.text.partition("<main")[2])
-
-    assert "<strong>Ship</strong>" in page
-    assert "```" not in page
-    # no system is named; the dots are on both sides
-    assert "v1" not in page
-    assert sorted(one.share for one in shown.answers) in ([0.0, 0.75], [0.25, 1.0])
-    assert {one.answer.partition(" is ")[2] for one in shown.answers} == {"much better", "better"}
-    assert "Both are long" in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert HOSTILE not in page
-    # nobody can be far apart in their own words
-    assert [key for key, _label, _count in response.context["criteria"]] == ["preference"]
-
-
-def test_disagreement_draws_conversations(staff_client):
-    study, item = make_study_of("conversation_turns", TALK, goal="A parcel")
-    output = item.outputs.get().pk
-    for value in (1, 5):
-        answer(study, item, ("overall", make_row(output, value)), order=(0,))
-
-    response = staff_client.get(reverse("admin:study-disagreement", args=[study.pk]))
-    [(shown, _notes)] = response.context["shown"]
-
-    assert '<ol class="dialogue">' in response.text
-    assert "&quot;role&quot;" not in response.text
-    assert [one.answer for one in shown.answers] == ["1 (Bad)", "5 (Excellent)"]
-
-
-def test_disagreement_needs_as_many_queries_for_many_answers_as_for_few(staff_client, arena):
-    study, item = arena
-    page = reverse("admin:study-disagreement", args=[study.pk])
-
-    def count() -> int:
-        with CaptureQueriesContext(connection) as queries:
-            staff_client.get(page)
-        return len(queries)
-
-    answer(study, item, prefer(item, 1, 2))
-    answer(study, item, prefer(item, 2, 1))
-    count()  # what is kept for later requests
-    few = count()
-    for number in range(10):
-        answer(study, item, prefer(item, 1 + number % 2, 1))
-
-    assert count() == few

@@ -35,7 +35,7 @@ def walk(page, live_server):
     yield "people"
     press_tab_to(page, f"[value='{me.pseudonym}']")
     page.keyboard.press("Space")
-    press_tab_to(page, "button[value=exclude]")
+    press_tab_to(page, "button[formaction$='exclusions/new/']")
     press_enter(page)
     yield "confirmation"
     follow(page, "button.main")
@@ -49,7 +49,7 @@ def walk(page, live_server):
     assert Exclusion.objects.active().get().participant == me
     follow(page, f"text={me.pseudonym}")
     yield "person"
-    follow(page, "text=Take the exclusion back")
+    follow(page, "button:has-text('Reinstate')")
     page.wait_for_selector(".messagelist")
     yield "exclusions with one that was taken back"
     assert not Exclusion.objects.active().exists()

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from django.urls import reverse
 
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import TOP_UP_ACTION, Rating
@@ -60,7 +61,7 @@ def make() -> Study:
     for item, name in zip(study.items.main(), SCORES, strict=True):
         item.key = f"dialogue 1-{name}"
         item.save()
-    people = [add_person(study) for _ in range(3)]
+    people = [add_person(study, note="Hm.") for _ in range(3)]
     exclude(study=study, participants=people[:1], reason="Came twice", by=make_user())
     keep_report(study, systems=tuple(SCORES)[:2])
     run_job(start_export(study, Choice(file="ratings"), by=make_user()))
@@ -95,6 +96,21 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
     if not sent:
         for answer in study.annotations.all()[:2]:
             yield f"{url('study-exclude', study)}?annotation={answer.key}", {}
+        for query in list_queries(study):
+            for name in ("results-comments", "results-items"):
+                yield f"{url(name, study)}?{query}", {}
+            if query.startswith("order"):  # words that are looked for stand in links
+                item = study.items.main()[0]
+                yield f"{reverse('admin:results-item', args=[study.pk, item.pk])}?{query}", {}
+
+
+def list_queries(study: Study) -> Iterator[str]:
+    """What can be asked of the pages of comments and items, and what can't while hidden."""
+    for order in ("difference", "-difference", "item", "comments", "person", "time"):
+        yield f"order={order}&people=everyone"
+    for system in study.systems.all():
+        yield f"answer=s{system.pk}&people=everyone"
+        yield f"q={system.name}"
 
 
 def read_all(client: Client, study: Study, *, sent: bool) -> Iterator[tuple[str, tuple[int, str]]]:
@@ -182,10 +198,8 @@ def test_one_post_reveals_and_the_report_says_so(study, staff_client):
 
     assert "Results are revealed." in page
     assert PlanEvent.objects.get(kind="revealed").reason == "A talk"
-    assert (
-        "1.50 times" in staff_client.get(f"{url('study-results', study)}?part=informativeness").text
-        or "baseline" in page
-    )
+    question = reverse("admin:results-question", args=[study.pk, "informativeness"])
+    assert "1.50 times" in staff_client.get(question).text
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def walk(page, live_server):
     page.click("button[value=run]")
     page.wait_for_selector("tfoot")
     yield "plan with a dry run"
-    for name in ("study-results", "study-export", "study-disagreement", "study-exclusions"):
+    for name in ("study-results", "study-export", "results-items", "study-exclusions"):
         show(name)
         yield name
     follow(page, "text=Apply the rules…")

@@ -10,13 +10,14 @@ from evalsite.lib.clock import standing_at
 from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
+from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import render_text
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
 from evalsite.results.report.files import list_files, read_document, write_charts, write_page
-from evalsite.results.report.parts import show_part
 from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.people import make_people
 from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study, System
 from tests.support.factories import make_study, make_user
@@ -119,7 +120,8 @@ def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Repo
 
 
 def test_a_flag_has_its_threshold_and_who_set_it(report: Report) -> None:
-    table = show_part(make_source(report.study, report), "raters").find_table("flags-of-people")
+    blocks = list(make_people(make_source(report.study, report)))
+    table = Document("", blocks).find_table("flags-of-people")
 
     assert table is not None
     lining = [row for row in table.rows if row[2] == "SD"]

@@ -20,13 +20,18 @@ def test_summary_and_criterion_are_accessible_and_a_closed_section_opens_by_keyb
     everything = make_content(criteria=[make_points(make_pair("a", "b", "not_enough"))])
     study = make_study(items=2, by=user)
     keep_report(study, criteria=[criterion], everything=everything)
-    address = str(live_server) + reverse("admin:study-results", args=[study.pk])
+    question = reverse("admin:results-question", args=[study.pk, "fluency"])
+    addresses = [
+        reverse("admin:study-results", args=[study.pk]), question, f"{question}?people=everyone",
+        reverse("admin:results-raters", args=[study.pk]),
+        reverse("admin:results-design", args=[study.pk]),
+    ]  # fmt: skip
 
     faults = []
-    for query in ("", "?part=fluency", "?part=fluency&people=everyone", "?part=raters"):
-        page.goto(address + query)
+    for address in addresses:
+        page.goto(f"{live_server}{address}")
         faults += find_faults_in_turn(page)
-        if query == "?part=fluency":
+        if address == question:
             open_fold_by_keyboard(page)
 
     assert faults == []
@@ -47,7 +52,7 @@ def test_words_of_a_table_stay_whole_on_a_phone(page, live_server):
     keep_report(study, criteria=[make_points(make_pair("baseline", "tuned", "higher"))])
     page.set_viewport_size({"width": 360, "height": 740})
 
-    page.goto(f"{live_server}{reverse('admin:study-results', args=[study.pk])}?part=fluency")
+    page.goto(f"{live_server}{reverse('admin:results-question', args=[study.pk, 'fluency'])}")
 
     heights = page.eval_on_selector_all(
         ".document tbody th", "cells => cells.map((cell) => cell.getBoundingClientRect().height)"

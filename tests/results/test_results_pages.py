@@ -18,12 +18,9 @@ from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.participants.models import ParticipantMark
 from evalsite.quality.models import AnalysisPlan
-from evalsite.results.document.blocks import Table
 from evalsite.results.models import Report
 from evalsite.results.report.first_look import Look, find_first_look
-from evalsite.results.report.parts import list_parts, show_part
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched
@@ -139,7 +136,7 @@ def test_a_question_has_its_finding_tables_and_further_analyses_in_folds(
     rate(study)
     keep_report(study)
 
-    html = staff_client.get(f"{page('study-results', study)}?part=informativeness").text
+    html = staff_client.get(page("results-question", study, "informativeness")).text
 
     for words in ("Alpha is rated 1.50 times as high as beta", "105.0", "70.0 to 130.0", ".010",
                   "items have unequal numbers of ratings"):  # fmt: skip
@@ -158,43 +155,6 @@ def test_everyone_included_is_another_view_of_the_same_report(
     html = staff_client.get(page("study-results", study) + query).text
 
     assert f"<b>{value}" in html or f">{value} (" in html
-
-
-def test_raters_and_all_questions_have_parts_of_their_own(
-    staff_client: Client, study: Study
-) -> None:
-    rate(study)
-    person = study.participants.first()  # type: ignore[attr-defined]
-    type(person).objects.filter(pk=person.pk).update(pseudonym="p-one")
-    keep_report(study)
-
-    raters = staff_client.get(f"{page('study-results', study)}?part=raters").text
-    together = staff_client.get(f"{page('study-results', study)}?part=together").text
-
-    for words in ("p-one", "Median seconds", "21.0", "too little time to read"):
-        assert words in raters
-    assert reverse("admin:study-person", args=[study.pk, "p-one"]) in raters
-    assert "p-one" not in together
-    assert "Ratings per output" in together
-
-
-def test_every_table_of_a_part_is_a_file_with_every_digit(
-    staff_client: Client, study: Study
-) -> None:
-    report = keep_report(study, everything=make_content())
-    source = make_source(study, report)
-
-    for key in ("", *dict(list_parts(source))):
-        for table in (one for one in show_part(source, key).blocks if isinstance(one, Table)):
-            args = (report.pk, key or "summary", table.name)
-            response = staff_client.get(page("study-results-table", study, *args))
-            assert "attachment" in response["Content-Disposition"]
-            assert response.text.startswith(('"', table.columns[0].label[:3])), table.name
-    args = (report.pk, "informativeness", "informativeness-systems")
-    sent = staff_client.get(page("study-results-table", study, *args)).text
-    (first, *_) = csv.DictReader(io.StringIO(sent, newline=""))
-    assert (first["System"], first["Mean (95% CI)"]) == ("alpha", "105.0")
-    assert first["Mean (95% CI), low"] == "70"
 
 
 def test_the_first_look_is_told_with_the_top_up_after_it(

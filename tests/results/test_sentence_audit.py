@@ -26,6 +26,7 @@ from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import (
     Flag,
+    Scale,
     check_gold,
     check_raters,
     check_tie_use,
@@ -36,7 +37,7 @@ from evalsite.analysis.flags import (
 )
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.report.raters import count_chosen_places, count_circles
 from evalsite.analysis.report.replication import warn_of_both
@@ -142,9 +143,10 @@ def analyse(
     plan: Plan | None = None,
     more: dict[str, list[Row]] | None = None,
     labels: dict[str, dict[str, Any]] | None = None,
-    **known: Any,
+    raters_known: bool = True,
 ) -> dict[str, Any]:
     """The report of these rows, as a site makes it; `more`: other files that it exports."""
+    rows = rows if raters_known else [row | {"person": "no"} for row in rows]
     answers = {"likert": POINTS, "decision": YES_NO}.get(kind, [])
     instrument = [
         {"key": key, "label": key.title(), "kind": kind, "answers": answers}
@@ -155,7 +157,7 @@ def analyse(
         paths = {"ratings": write_csv(Path(folder) / "ratings.csv", rows)}
         for name, part in (more or {}).items():
             paths[name] = write_csv(Path(folder) / f"{name}.csv", part)
-        made = make_reports(paths, instrument=instrument, seed=1, plan=plan or Plan(), **known)
+        made = make_reports(paths, Settings(instrument=instrument, seed=1, plan=plan or Plan()))
     kept: dict[str, Any] = made["kept"]
     return kept
 
@@ -338,7 +340,7 @@ def flag_scores(
         for item in [int(row["item"][1:])]
     ]
     table = make_table(pd.DataFrame(rows)).results()
-    described = check_raters(table, reserved=reserved)
+    described = check_raters(table, Scale(reserved=reserved))
     answers = {row.rater: 60 for row in described}
     pace = describe_pace(rater=table.rows.participant, seconds=table.rows.seconds)
     flags = [flag for row in described for flag in row.flags]

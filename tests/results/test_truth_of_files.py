@@ -115,6 +115,7 @@ def read_words(document: str) -> str:
     """The words of a document in one line, without the signs of its format."""
     named = re.sub(r"</?bdi>", "", document)
     named = re.sub(r"</dt>|</th>", ": ", named)
+    named = re.sub(r"^\| ([^|]+) \| ", r"\1: ", named, flags=re.M)
     plain = unescape(re.sub(r"<[^>]+>", " ", named)).replace("**", "").replace("`", "")
     return " ".join(plain.split())
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint
@@ -16,7 +17,6 @@ from evalsite.results.report.files import (
 )
 from evalsite.studies.models import Study
 from tests.analysis.test_families import EFFORT, slide, write
-from tests.site.test_staff_pages import url
 from tests.support.factories import make_study
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ KEY = "informativeness"
 @pytest.fixture(scope="module")
 def content(tmp_path_factory) -> dict[str, Any]:
     path = write(tmp_path_factory.mktemp("slider"), slide(KEY))
-    return make_reports({"ratings": path}, instrument=[EFFORT | {"key": KEY}], seed=3)
+    return make_reports({"ratings": path}, Settings(instrument=[EFFORT | {"key": KEY}], seed=3))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def report(study, content) -> Report:
 def test_its_page_answers(report, staff_client):
     key = report.content["kept"]["criteria"][0]["key"]
 
-    answer = staff_client.get(f"{url('study-results', report.study)}?part={key}")
+    answer = staff_client.get(reverse("admin:results-question", args=[report.study.pk, key]))
 
     assert answer.status_code == 200
     assert "points higher" in answer.text

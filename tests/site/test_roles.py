@@ -49,8 +49,9 @@ READ = {
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
         "export-public", "export-instrument", "files-all", "report-file",
-        "study-results-table", "study-document",
-        "study-disagreement", "study-plan-data", "study-repeat-report",
+        "results-question", "results-question-table", "results-raters", "study-document",
+        "results-items", "results-item", "results-comments", "study-plan-data",
+        "study-repeat-report",
         "study-repeat-table",
     ],
     EDITORS: [

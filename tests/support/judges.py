@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from tests.analysis.vectors import read_data, read_vector
 
 POINTS = {
@@ -54,5 +54,5 @@ def write_preferences(folder: Path) -> tuple[dict[str, Path], Any]:
 
 
 def report(paths: dict[str, Path], *instrument: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = make_reports(paths, instrument=instrument, seed=1)["kept"]
+    kept: dict[str, Any] = make_reports(paths, Settings(instrument=instrument, seed=1))["kept"]
     return kept

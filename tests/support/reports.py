@@ -178,6 +178,7 @@ def keep_report(study: Study, *, everything: Any = None, **known: Any) -> Report
             "kept": make_content(**known),
             "all": everything,
             "plan": {},
+            "exclusions": [],
             "collection": {"done": 0, "target": 0},
         },
     )

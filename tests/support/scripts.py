@@ -21,7 +21,7 @@ import pytest
 from django.db import connection
 
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.report import make_reports
+from evalsite.analysis.report import Settings, make_reports
 from evalsite.exports.bundle.rerun import SCRIPTS, Comparison, Script, compare_tables
 from evalsite.exports.columns import RATINGS
 from evalsite.exports.scripts import read_scripts
@@ -154,10 +154,7 @@ class Rated:
             paths["items"] = folder / "items.csv"
             paths["items"].write_text(self.items, encoding="utf-8")
         found: dict[str, Any] = make_reports(
-            paths,
-            instrument=self.instrument,
-            seed=1,
-            plan=Plan.read(self.plan),
+            paths, Settings(instrument=self.instrument, seed=1, plan=Plan.read(self.plan))
         )
         return found
 

@@ -359,12 +359,15 @@ def keep_report(study: Any, folder: Path, client: Any) -> None:
     (folder / "report.json").write_text(
         json.dumps(report.content, indent=1, ensure_ascii=False, default=str)
     )
-    keys = ["", *(one["key"] for one in report.content["kept"]["criteria"])]
-    parts = [*keys, "together", "raters", "design"]
-    address = reverse("admin:study-results", args=[study.pk])
-    for part in parts:
-        page = client.get(f"{address}?part={part}").content.decode()
-        (folder / f"page-{part or 'summary'}.txt").write_text(PageText(page).text)
+    questions = [criterion.key for criterion in study.config.criteria]
+    pages = {
+        name: reverse(f"admin:results-{name}", args=[study.pk]) for name in ("raters", "design")
+    }
+    pages |= {key: reverse("admin:results-question", args=[study.pk, key]) for key in questions}
+    pages["summary"] = reverse("admin:study-results", args=[study.pk])
+    for name, address in pages.items():
+        page = client.get(address).content.decode()
+        (folder / f"page-{name}.txt").write_text(PageText(page).text)
     for name, is_further in (("report", False), ("further", True)):
         page = write_page(study, report, is_further=is_further)
         (folder / f"{name}.html.txt").write_text(PageText(page).text)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pool
 
+from evalsite.analysis.gate import GateDesign
+
 # each process has a thread: those of the matrix library would only wait for one another
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
@@ -123,9 +125,12 @@ def main() -> int:
             world = forecast.world
             passed = sum(pool.map(partial(run_forecast, world), seeds, chunksize=10))
             power = plan_gate(
-                people=world.raters, inputs=world.inputs, margin=MARGIN,
+                GateDesign(
+                    people=world.raters, inputs=world.inputs,
+                    answers_per_input=world.of_each or None,
+                ),
+                margin=MARGIN,
                 variances=(2 * world.taste**2, 2 * world.output**2, 2 * world.residual**2),
-                answers_per_input=world.of_each or None,
             )["power"]  # fmt: skip
             name = f"passes, {forecast.name}; forecast {power:.3f}"
             ends = power - _NEAR, power + _NEAR

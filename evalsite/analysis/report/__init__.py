@@ -4,10 +4,9 @@ It is made from the files that the study exports, so anyone who has them can mak
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -21,7 +20,7 @@ from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
 from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.gate_slices import (
-    decide_with_slices,
+    describe_slices,
     place_in_slices,
     read_item_slices,
 )
@@ -39,6 +38,7 @@ from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
     read_ignored,
+    report_ignored,
     warn_of_dropped,
 )
 from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
@@ -68,7 +68,7 @@ from evalsite.analysis.report.raters import (
 )
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
-from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
+from evalsite.analysis.thresholds import START, Thresholds
 from evalsite.analysis.to_json import to_plain
 
 Progress = Callable[[int, int], None]
@@ -79,14 +79,39 @@ Missing = Mapping[str, Mapping[str, Mapping[str, int]]]
 MANY_RATERS = 2
 
 
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What decides a report beside the ratings.
+
+    `instrument`: for each criterion its key, label, kind, family, answers (value and label),
+    reserved points and, without answers, minimum and maximum. `plan`: what was fixed beforehand.
+    `limits`: above which raters are flagged.
+    """
+
+    instrument: Instrument
+    seed: int
+    plan: Plan = NO_PLAN
+    limits: Thresholds = START
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """The ratings that count, all of them, and the other files of a study by name.
+
+    `missing`: how many answers are missing by design. `warnings`: of whoever read the files.
+    """
+
+    table: Table
+    everything: Table
+    files: Mapping[str, pd.DataFrame]
+    missing: Missing = field(default_factory=dict)
+    warnings: Sequence[dict[str, Any]] = ()
+
+
 def make_reports(
     paths: Mapping[str, Path],
+    settings: Settings,
     *,
-    instrument: Instrument,
-    seed: int,
-    raters_known: bool = True,
-    plan: Plan = NO_PLAN,
-    thresholds: Mapping[str, float] | None = None,
     progress: Progress = lambda done, total: None,
     keep_outputs: KeepOutputs | None = None,
 ) -> dict[str, Any]:
@@ -94,18 +119,12 @@ def make_reports(
 
     `paths`: the files ratings (needed), annotations, highlights, items, metrics and judge_labels,
     as a study exports them; for a bare file of preferences `outputs`, a file that names the systems
-    of each item.
-    `raters_known`: False if participants aren't persons.
-    `instrument`: for each criterion its key, label, kind, family, answers (value and label),
-    reserved points and, without answers, minimum and maximum; kinds of version 0.1 need no family.
-    `plan`: what was fixed beforehand. `thresholds`: of raters' flags by name, those that differ
-    from the starting values. `keep_outputs` is called with the table of outputs of each criterion
-    of the report "kept", in turn. ValueError: a file doesn't have the documented form, or no
-    threshold has this name.
+    of each item. `keep_outputs` is called with the table of outputs of each criterion of the report
+    "kept", in turn. ValueError: a file doesn't have the documented form.
     """
-    limits = make_thresholds(thresholds or {})
-    unsplit = read_table(paths["ratings"], outputs=paths.get("outputs"), raters_known=raters_known)
-    table, criteria = split_parts(unsplit, instrument)
+    unsplit = read_table(paths["ratings"], outputs=paths.get("outputs"))
+    table, criteria = split_parts(unsplit, settings.instrument)
+    of_parts = replace(settings, instrument=criteria)
     files = {
         name: pd.read_csv(paths[name], dtype=str, keep_default_na=False)
         for name in ("annotations", "highlights", "items")
@@ -115,7 +134,7 @@ def make_reports(
         files["words"] = count_words(paths["items"])
         files["texts"] = read_texts(paths["items"])
     files["remarks"] = read_remarks(paths)
-    sliced = {margin.slices for margin in plan.margins if margin.slices}
+    sliced = {margin.slices for margin in settings.plan.margins if margin.slices}
     if sliced and "items" in paths:
         files["slices"] = read_item_slices(paths["items"], sliced)
     if "metrics" in paths:
@@ -133,14 +152,14 @@ def make_reports(
         progress(next(done), steps)
 
     def report(ratings: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
-        missing = _count_missing(unsplit, instrument, with_excluded=ratings is everything)
+        missing = _count_missing(unsplit, settings.instrument, with_excluded=ratings is everything)
         remarks = files["remarks"]
         if ratings is not everything:
             remarks = remarks[~remarks.is_excluded]
-        return make_report(
-            ratings, table, files | {"remarks": remarks}, instrument=criteria, missing=missing,
-            seed=seed, plan=plan, limits=limits, step=step, keep_outputs=keep_outputs,
-        )  # fmt: skip
+        material = Material(
+            table=ratings, everything=table, files=files | {"remarks": remarks}, missing=missing
+        )
+        return make_report(material, of_parts, step=step, keep_outputs=keep_outputs)
 
     return {
         "kept": report(kept, keep_outputs),
@@ -149,35 +168,28 @@ def make_reports(
 
 
 def make_report(
-    table: Table,
-    everything: Table,
-    files: Mapping[str, pd.DataFrame],
+    material: Material,
+    settings: Settings,
     *,
-    instrument: Instrument,
-    seed: int,
-    missing: Missing = MappingProxyType({}),
-    plan: Plan = NO_PLAN,
-    limits: Thresholds = START,
     step: Callable[[], None] = lambda: None,
     keep_outputs: KeepOutputs | None = None,
-    warnings: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return a report of the ratings in `table`; `everything` also holds those that don't count.
-
-    `warnings`: of whoever read the file.
-    """
+    """Return a report of the ratings that count."""
+    table, files, missing = material.table, material.files, material.missing
+    instrument, seed, plan = settings.instrument, settings.seed, settings.plan
     ignored = read_ignored(files.get("annotations"), table)
     whole, table = table, drop_ignored(table, ignored)
     asked = {str(criterion["key"]): criterion for criterion in instrument}
     parts = {key: part for key in asked if len(part := table.of(key))}
     facts = describe_design(table)
     warnings = [
-        *warnings, *warn_about(table), *warn_of_few(parts), *warn_of_dropped(whole, table),
+        *material.warnings, *warn_about(table), *warn_of_few(parts),
+        *warn_of_dropped(whole, table),
     ]  # fmt: skip
     # all that people answered, even about items that most ignored
     copied = report_copies(whole)
     warnings += warn_of_copies(copied)
-    prepared = {key: _prepare(part, asked[key], seed, plan) for key, part in parts.items()}
+    prepared = {key: _prepare(part, asked[key], settings) for key, part in parts.items()}
     family = Family.of(
         plan.primary,
         {key: tests.p for key, tests in prepared.items()},
@@ -196,11 +208,10 @@ def make_report(
                 keep_outputs(list_outputs())
             by_design = missing.get(str(asked[key].get("of", key)), {})
             shown = _list_shown(table, asked[key])
-            _describe(result, part, shown, by_design, files.get("texts"), seed)
+            result["other_papers"] = _list_other_papers(result, part, files.get("texts"), seed)
+            _describe(result, part, shown, by_design, seed)
             warnings += warn_of_missing(result, result["missing_by_system"])
-            result["undropped"] = _report_undropped(
-                whole, len(part), asked[key], seed, plan, family
-            )
+            result["undropped"] = _report_undropped(whole, len(part), asked[key], settings, family)
             if "remarks" in files and asked[key].get("reasons"):
                 result["reasons"] = {
                     "labels": {option["key"]: option["label"] for option in asked[key]["reasons"]},
@@ -218,13 +229,14 @@ def make_report(
     if "slices" in files:
         for result in criteria:
             key = result["key"]
-            _judge_slices(result, parts[key], asked[key], plan, files["slices"], seed)
+            _judge_slices(result, parts[key], asked[key], settings, files["slices"])
     # an option that was ticked doesn't accept an output
     families = {
         key: find_family(criterion) for key, criterion in asked.items() if "of" not in criterion
     }
     directions = {key: find_better(criterion) for key, criterion in asked.items()}
-    together = report_together(table, files, families, directions, seed, ignored)
+    together = report_together(table, files, families, directions, seed)
+    together |= report_ignored(ignored, table, seed)
     labels = {key: criterion["label"] for key, criterion in asked.items()}
     warnings += warn_of_likeness(together, labels)
     report = {
@@ -236,7 +248,7 @@ def make_report(
             "primary": family.primary or None,
             "baseline": plan.baseline or None,
             "has_own_errors": plan.has_own_errors,
-            "thresholds": asdict(limits),
+            "thresholds": asdict(settings.limits),
         },
         "family": family.describe(),
         "data": describe_data(table, files.get("annotations"), facts),
@@ -245,10 +257,12 @@ def make_report(
         "criteria": criteria,
         "together": {
             **together,
-            "repeats": report_repeats(everything, instrument),
+            "repeats": report_repeats(material.everything, instrument),
         },
         # how people rate or ignore shows in all of their answers
-        "raters": report_raters(whole, files, instrument, limits, with_repeats=everything),
+        "raters": report_raters(
+            whole, files, instrument, settings.limits, with_repeats=material.everything
+        ),
         "copied": copied,
     }
     if "remarks" in files:
@@ -280,15 +294,13 @@ def _describe(
     part: Table,
     shown: pd.DataFrame,
     by_design: Mapping[str, Mapping[str, int]],
-    texts: pd.DataFrame | None,
     seed: int,
 ) -> None:
-    """Add notes, conclusions, the figures that other papers print, and what is missing."""
+    """Add notes, conclusions, and what is missing."""
     agreement_notes = list_agreement_notes(result["key"], result["agreement"])
     result["agreement_notes"] = agreement_notes
     notes = result["notes"] = list_notes(result, seed)
     result["conclusions"] = list_conclusions(result)
-    result["other_papers"] = _list_other_papers(result, part, texts, seed)
     result["missing_by_system"] = find_missing(shown)
     if any(by_design.values()):
         result["missing"] = by_design
@@ -361,9 +373,10 @@ class Family:
         return [make_note("across", comparisons=sum(len(values) for values in self.p.values()))]
 
 
-def _prepare(table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
-    planned = plan.of(str(criterion["key"]), list_systems(table), find_better(criterion))
-    prepared = get_numbers(find_family(criterion)).prepare(table, criterion, seed, planned)
+def _prepare(table: Table, criterion: Mapping[str, Any], settings: Settings) -> Prepared:
+    planned = settings.plan.of(str(criterion["key"]), list_systems(table), find_better(criterion))
+    numbers = get_numbers(find_family(criterion))
+    prepared = numbers.prepare(table, criterion, settings.seed, planned)
     has_one_rater = table.raters_known and table.rows.participant.nunique() < MANY_RATERS
     # what one rater did isn't tested
     return replace(prepared, p=[]) if has_one_rater else prepared
@@ -390,38 +403,32 @@ def _finish(
 
 
 def _judge_slices(
-    result: dict[str, Any], table: Table, criterion: Mapping[str, Any], plan: Plan,
-    by_item: pd.DataFrame, seed: int,
+    result: dict[str, Any], table: Table, criterion: Mapping[str, Any], settings: Settings,
+    by_item: pd.DataFrame,
 ) -> None:  # fmt: skip
     """Change tests of "not worse" by the slices that the plan names."""
     better, judge = find_better(criterion), get_numbers(find_family(criterion)).judge_margins
-    planned = plan.of(result["key"], list_systems(table), better).margins
+    planned = settings.plan.of(result["key"], list_systems(table), better).margins
     # by one rater nothing is tested
     for test, margin in zip(result.get("margins") or (), planned, strict=False):
         is_refused = test.get("reason") in ("no_margin", "no_direction")
         if margin.slices and margin.relation == "not_worse" and not is_refused:
             slices = place_in_slices(table, by_item[margin.slices])
             on_all = test["outcome"]
-            test |= {"outcome_on_all": on_all} | decide_with_slices(
-                on_all, table, slices, judge=judge, margin=margin, seed=seed
-            )
+            judged = describe_slices(table, slices, judge=judge, margin=margin, seed=settings.seed)
+            outcome = "fail" if judged["fails_in"] else on_all
+            test |= {"outcome_on_all": on_all, "outcome": outcome, **judged}
 
 
 def _report_undropped(
-    whole: Table,
-    kept: int,
-    criterion: Mapping[str, Any],
-    seed: int,
-    plan: Plan,
-    family: Family,
+    whole: Table, kept: int, criterion: Mapping[str, Any], settings: Settings, family: Family
 ) -> dict[str, Any] | None:
     """Return the results with the items that most ignored; None if these have no ratings."""
     part = whole.of(str(criterion["key"]))
     if len(part) == kept:
         return None
-    return keep_compared(
-        _finish(_prepare(part, criterion, seed, plan), part, criterion, plan, family)
-    )
+    prepared = _prepare(part, criterion, settings)
+    return keep_compared(_finish(prepared, part, criterion, settings.plan, family))
 
 
 def _list_other_papers(

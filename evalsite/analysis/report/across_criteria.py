@@ -17,7 +17,6 @@ from evalsite.analysis.direction import Better
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
-from evalsite.analysis.report.ignored import Ignored, report_ignored
 from evalsite.analysis.resample import DRAWS, SEED, Resampling, spread
 from evalsite.analysis.table import Table
 
@@ -121,12 +120,11 @@ def report_together(
     families: Mapping[str, Family],
     directions: Mapping[str, Better],
     seed: int,
-    ignored: Ignored | None = None,
 ) -> dict[str, Any]:
     """Return what several criteria show together; a part that the study doesn't have is None.
 
     `files`: the exported files highlights and items, if there are any. `families` and
-    `directions`: by criterion. `ignored`: what raters ignored, if they ignored anything.
+    `directions`: by criterion.
     """
     scored = [key for key, family in families.items() if family.is_scored]
     outputs = mean_by_output(table.rows[table.rows.criterion.isin(scored)])
@@ -136,7 +134,6 @@ def report_together(
         "cronbach": None,
         "decision": None,
         "contradictions": None,
-        **report_ignored(ignored, table, seed),
         "highlights": report_marked(table, files.get("highlights"), files.get("items"), seed),
     }
     if (both := _pair_decisions(table, families, directions)) is not None:

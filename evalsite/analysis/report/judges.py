@@ -238,17 +238,17 @@ class _Part:
     def _test_as_person(self) -> list[Figure]:
         """Return the winning rate of the alternative annotator test at each epsilon, and the
         advantage."""
-        keyed = self.people.assign(unit=self._join(self.people))
+        people = self.people
+        ratings = Ratings(unit=self._join(people), rater=people["rater"], value=people["value"])
         judge = dict(zip(self._join(self.judge), self.judge["value"], strict=True))
         if self.is_nominal:
             judge = {unit: float(np.sign(value)) for unit, value in judge.items()}
         tests = {
             epsilon: alt_test(
-                unit=keyed["unit"], rater=keyed["rater"], value=keyed["value"], judge=judge,
-                score="accuracy" if self.is_nominal else "neg_rmse", epsilon=epsilon,
+                ratings, judge, score="accuracy" if self.is_nominal else "neg_rmse", epsilon=epsilon
             )
             for epsilon in EPSILONS
-        }  # fmt: skip
+        }
         first = tests[EPSILONS[0]]
         n = {"raters": len(first["raters"]), "left_out": first["left_out"]}
         made = [

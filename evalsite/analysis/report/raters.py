@@ -18,6 +18,7 @@ from evalsite.analysis.flag_rules import UNLIKELY
 from evalsite.analysis.flags import (
     Flag,
     RaterRow,
+    Scale,
     check_gold,
     check_raters,
     check_tie_use,
@@ -405,18 +406,18 @@ def _add_criterion(
 ) -> list[RaterRow]:
     """Add figures and flags of a criterion, its columns named for it if there are several; return
     what each rater did."""
-    scale = [float(answer["value"]) for answer in criterion["answers"]] or None
+    points = [float(answer["value"]) for answer in criterion["answers"]] or None
     least, most = criterion.get("minimum"), criterion.get("maximum")
-    if scale:
-        least, most = min(scale), max(scale)
-    rows = check_raters(
-        table.of(str(criterion["key"])),
-        scale=scale,
+    if points:
+        least, most = min(points), max(points)
+    scale = Scale(
+        points=points,
         ends=None if least is None or most is None else (float(least), float(most)),
         reserved=[float(point) for point in criterion.get("reserved", ())],
         is_log=find_family(criterion).is_log,
-        limits=_widen(rater_table.limits, criterion),
     )
+    limits = _widen(rater_table.limits, criterion)
+    rows = check_raters(table.of(str(criterion["key"])), scale, limits)
     about = "" if is_only else str(criterion["label"])
     for name in _OF_SCALE if is_only else _OF_EACH:
         key = name if is_only else f"{criterion['key']}: {name}"

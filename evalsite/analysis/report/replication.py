@@ -136,8 +136,7 @@ def read_side(paths: Mapping[str, Path], report: Mapping[str, Any]) -> Side:
 
 
 def make_repetition(
-    first: Side,
-    second: Side,
+    sides: tuple[Side, Side],
     *,
     instrument: Sequence[Mapping[str, Any]],
     seed: int,
@@ -149,7 +148,6 @@ def make_repetition(
     `changed`: item and system of outputs with the same name but another text or input in the second
     study; they count in scores, but not as common outputs. `instrument` as for a report.
     """
-    sides = (first, second)
     criteria = []
     for criterion in instrument:
         key = str(criterion["key"])
@@ -160,8 +158,8 @@ def make_repetition(
         "methods_version": METHODS_VERSION,
         "seed": seed,
         "level": LEVEL,
-        "first": _describe(first),
-        "second": _describe(second),
+        "first": _describe(sides[0]),
+        "second": _describe(sides[1]),
         "common": _count_common(sides, changed),
         "criteria": criteria,
     }

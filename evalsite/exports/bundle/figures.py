@@ -26,12 +26,21 @@ class FirstLook(_Strict):
     is_revealed: bool = False
 
 
+class PlannedSize(_Strict):
+    """The size that was chosen when the study was planned, and how many answers were in by then."""
+
+    words: str
+    at: datetime
+    answers: int = Field(ge=0)
+
+
 class Basis(_Strict):
     """On what a report rests besides the rows of its bundle."""
 
     made_at: datetime
     ratings_sha256: str
     look: FirstLook | None = None
+    size: PlannedSize | None = None
     # people whose answers aren't in the bundle, and the pairs of which all answers say otherwise
     not_sharing: int | None = Field(None, ge=0)
     differing: list[tuple[str, str, str]] = []

@@ -61,14 +61,12 @@ class ReportSource:
     find: Callable[[Study, str], BundleReport | None]
     # that of the rows in this database, from its basis; with what the report of all answers found
     compute: Callable[..., BundleReport]
-    # the study's analysis plan as names and words
-    describe_plan: Callable[[Study], list[tuple[str, str]]]
+    # the study's analysis plan as Markdown; with the data, what came of it too
+    write_plan: Callable[..., str]
     # writes the public page of the study in this database into a new folder
     write_pages: Callable[..., None]
 
 
-# the name of what departs from the plan
-DEVIATIONS = "Deviations"
 # one at most, put here by the app that makes reports
 REPORT_SOURCES: list[ReportSource] = []
 

@@ -113,7 +113,7 @@ def write_readme(
     scripts: list[str],
     plan: Mapping[str, Any],
     *,
-    planned: Sequence[tuple[str, str]],
+    planned: str,
     free_text: Sequence[str],
     report: BundleReport | None = None,
     has_lines: bool = False,
@@ -121,7 +121,7 @@ def write_readme(
 ) -> str:
     """Return the report, what the bundle is, how files are read, and how the scripts are run.
 
-    `planned`: the plan and who was left out, as names and words.
+    `planned`: the plan as Markdown, which reports have too.
     `free_text`: columns that hold what people wrote in their own words.
     """
     parts = [
@@ -131,6 +131,7 @@ def write_readme(
         "its design" + (", and its data." if contents.has_data else "."),
         *_describe_origin(counts),
         *([describe_left_out(left_out)] if left_out else ()),
+        *([f"It repeats the study `{plan['repeats']}`."] if plan["repeats"] is not None else ()),
         "## Files",
         "\n".join(
             _list_files(
@@ -138,7 +139,8 @@ def write_readme(
             )
         ),
         *_list_import_notes(study),
-        *_describe_plan(plan, planned),
+        # one level down
+        *([f"#{planned.rstrip()}"] if planned else ()),
         *(_describe_reading() if contents.has_data else ()),
         *(_describe_scripts() if contents.has_data and scripts else ()),
         "## People",
@@ -237,18 +239,6 @@ def _list_files(
     yield "- `records/`: the rows that make the same study again, one JSON object a line"
     yield f"- `{DATAPACKAGE}`: the tables as a Frictionless data package"
     yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
-
-
-def _describe_plan(
-    plan: Mapping[str, Any], planned: Sequence[tuple[str, str]]
-) -> Iterator[str]:  # fmt: skip
-    """List what was planned, what departs from it, and who was left out."""
-    lines = [f"- {name}: {words}." for name, words in planned]
-    if plan["repeats"] is not None:
-        lines.append(f"- It repeats the study `{plan['repeats']}`.")
-    if lines:
-        yield "## Analysis plan"
-        yield "\n".join(lines)
 
 
 def _describe_reading() -> Iterator[str]:

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     CODEBOOK_PAGE,
     DATAPACKAGE,
-    DEVIATIONS,
     DRAFT,
     DRAFT_CONTENT,
     EXCLUSION_COLUMNS,
@@ -91,7 +89,6 @@ from evalsite.lib.limited import VALUES_IN_FILE, read_cells, read_json
 from evalsite.participants.models import Participant
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
-from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import build_content, shown_content
 
 # the earliest day an archive can have, so that the bytes don't depend on the day
@@ -208,14 +205,14 @@ def write_files(
         # read here, so that it is of the same moment as all rows
         study = Study.objects.select_related("version").get(pk=study_id)
         _check_places_at_rest(study)
-        counts, plain, exclusions = _write_rows(study, contents, folder)
+        counts, plain = _write_rows(study, contents, folder)
         left_out = left_out or count_left_out(study, contents)
         plan, lines = read_plan(study), list_lines(study)
-        planned = _describe_plan(study, exclusions, has_data=contents.has_data)
         if contents.has_data and not (left_out is None and is_partial(study_id, contents)):
             _, digest = folder.files[name_data("ratings")]
             finders = [find_report] if find_report else [one.find for one in REPORT_SOURCES]
             report = next((find(study, digest) for find in finders), None)
+        planned = "" if report else _write_plan(study, has_data=contents.has_data)
     if report is not None:
         folder.write_json(REPORT, report.figures)
     progress(1, 3)
@@ -279,23 +276,20 @@ class Folder:
 # --- inside the cut -----------------------------------------------------------------------
 
 
-def _write_rows(
-    study: Study, contents: Contents, folder: Folder
-) -> tuple[Plain, Plain, list[Plain]]:
-    """Write all rows from the database; return counts, the study as plain data, and exclusions."""
+def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain, Plain]:
+    """Write all rows from the database; return counts, and the study as plain data."""
     writer = Writer(study, contents)
-    plain, exclusions = read_study(writer), []
+    plain = read_study(writer)
     for name, rows in TABLES.items():
         if contents.has_data or name in (ITEM_ROWS, CHANGE_ROWS):
             records: Iterable[Plain] = writer.write(rows)
             if name == EXCLUSION_ROWS:
-                records = exclusions = list(records)
+                records = list(records)
+                folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(records))
             folder.write_rows(name, records)
     if not folder.files[CHANGE_ROWS][0]:
         del folder.files[CHANGE_ROWS]
     folder.write_table(PLAN, PLAN_COLUMNS, read_places(writer))
-    if contents.has_data:
-        folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(exclusions))
     for name in list_files_of(study):
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
@@ -308,23 +302,11 @@ def _write_rows(
         shown = build_content(study)
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
-    return list_counts(writer), plain, exclusions
+    return list_counts(writer), plain
 
 
-def _describe_plan(
-    study: Study, exclusions: Iterable[Plain], *, has_data: bool
-) -> list[tuple[str, str]]:
-    """Return the plan, and who is left out, as names and words: those of reports."""
-    rows = [row for source in REPORT_SOURCES for row in source.describe_plan(study)]
-    if not has_data:
-        # what came of it goes with the data
-        return [(name, words) for name, words in rows if name != DEVIATIONS]
-    reasons = Counter(row["reason"] for row in exclusions if row["revoked_at"] is None)
-    left_out = ", ".join(
-        f"“{' '.join(reason.split())}” ({count_of(number, 'decision')})"
-        for reason, number in sorted(reasons.items())
-    )
-    return [*rows, *([("Reasons of exclusions", left_out)] if left_out else [])]
+def _write_plan(study: Study, *, has_data: bool) -> str:
+    return "".join(source.write_plan(study, has_data=has_data) for source in REPORT_SOURCES)
 
 
 def _write_shown(name: int | str, content: Plain, folder: Folder) -> None:
@@ -397,8 +379,7 @@ def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
 
 def _describe(
     study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain,
-    planned: list[tuple[str, str]], left_out: dict[str, int] | None,
-    report: BundleReport | None,
+    planned: str, left_out: dict[str, int] | None, report: BundleReport | None,
 ) -> None:  # fmt: skip
     """Write the files that describe the others, checksums last."""
     chapters = list_all_chapters(study)

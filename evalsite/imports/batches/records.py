@@ -48,15 +48,7 @@ def list_records(study: Study, search: str = "", *, has_one_batch: bool = False)
     """Return each record's id, its first and last item, and how many there are, in file order."""
     items = Item.objects.filter(study=study, batch__isnull=False)
     if search:
-        # how JSON writes other letters differs between databases
-        written = json.dumps(search)[1:-1]
-        outputs = Output.objects.filter(item=OuterRef("pk"), text__icontains=search)
-        items = items.annotate(texts=Cast("inputs", TextField())).filter(
-            Q(key__icontains=search)
-            | Q(texts__icontains=search)
-            | Q(texts__icontains=written)
-            | Exists(outputs)
-        )
+        items = search_items(items, search)
     if is_whole(study) or (has_one_batch and study.config.item.outputs.most == 1 and not search):
         # much quicker than to group all items: each record has one item that is its first
         firsts = items if is_whole(study) else _list_firsts(items)
@@ -68,6 +60,16 @@ def list_records(study: Study, search: str = "", *, has_one_batch: bool = False)
     named = items.annotate(name=name_record()).order_by()
     records = named.values("name").annotate(first=Min("id"), last=Max("id"))
     return records.annotate(total=Window(Count("*"))).order_by("first")
+
+
+def search_items(items: QuerySet[Item], search: str, *, has_ids: bool = True) -> QuerySet[Item]:
+    """Return the items with these words in their inputs or outputs, or in their ids."""
+    # how JSON writes other letters differs between databases
+    written = json.dumps(search)[1:-1]
+    outputs = Output.objects.filter(item=OuterRef("pk"), text__icontains=search)
+    is_wanted = Q(texts__icontains=search) | Q(texts__icontains=written) | Exists(outputs)
+    is_wanted |= Q(key__icontains=search) if has_ids else Q()
+    return items.annotate(texts=Cast("inputs", TextField())).filter(is_wanted)
 
 
 def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:

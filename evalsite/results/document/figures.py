@@ -59,6 +59,8 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "comments": ("count", "Comments"),
     "people_commenting": ("count", "People who commented"),
     "detectable": (None, "Difference found in 8 of 10 studies"),
+    "precision": (None, "Half-width of the interval of a comparison"),
+    "precision_expected": (None, "Half-width with all answers"),
     "answers_needed": ("count", "More answers that would decide"),
     "people_needed": ("count", "People who would decide"),
     "rule_matches": ("count", "People who match"),

@@ -391,8 +391,11 @@ def _stack(figure: Figure, side: str) -> str:
 
 def _set_entry(entry: Entry, side: str, width: float = _BROKEN) -> str:
     if isinstance(entry, Cell):
-        text = _set_cell(entry.text, side, width)
+        # of a mean with its interval, the mean alone is bold
+        first, space, rest = entry.text.partition(" " if entry.mark else "\0")
+        text = _set_cell(first, side, width)
         text = rf"\textbf{{{text}}}" if entry.is_strong else text
+        text += f" {escape(rest)}" if space else ""
         return rf"{text}\textsuperscript{{{escape(entry.above)}}}" if entry.above else text
     return _set_cell(write_entry(entry), side, width)
 

@@ -9,6 +9,7 @@ from evalsite.analysis.figure import Figure
 from evalsite.lib.csv_writer import write_guarded
 from evalsite.results.document.blocks import (
     Block,
+    Cell,
     Chart,
     Code,
     Document,
@@ -95,42 +96,58 @@ def quote_markdown(text: str) -> str:
 # --- CSV ----------------------------------------------------------------------------------------
 
 
+# the further columns of a figure with an interval, and of a mean in the table for a paper
+_WIDE = ("low", "high")
+_PAPER = (*_WIDE, "±", "tier")
+
+
 def write_table_csv(table: Table) -> str:
     """Write a table for a program: every digit, the ends of intervals in columns of their own."""
     rows = [*table.rows, *table.foot]
-    # a column with a figure that has an interval takes three
-    wide = [
-        any(isinstance(row[place], Figure) and _has_interval(row[place]) for row in rows)
-        for place in range(len(table.columns))
-    ]
+    further = [_find_further([row[place] for row in rows]) for place in range(len(table.columns))]
     head = [
         label
-        for column, is_wide in zip(table.columns, wide, strict=True)
-        for label in _name_columns(column.label, is_wide=is_wide)
+        for column, names in zip(table.columns, further, strict=True)
+        for label in (column.label, *(f"{column.label}, {name}" for name in names))
     ]
     cells = (
         [
             cell
-            for entry, is_wide in zip(row, wide, strict=True)
-            for cell in _list_cells(entry, is_wide=is_wide)
+            for entry, names in zip(row, further, strict=True)
+            for cell in _list_cells(entry, names)
         ]
         for row in rows
     )
     return write_guarded([head, *cells])
 
 
-def _has_interval(entry: Any) -> bool:
-    return entry.low is not None or entry.high is not None
+def _find_further(entries: Sequence[Entry]) -> Sequence[str]:
+    """Return which further columns this one takes."""
+    if any(isinstance(entry, Cell) and entry.mark is not None for entry in entries):
+        return _PAPER
+    figures = (entry for entry in entries if isinstance(entry, Figure))
+    return _WIDE if any(one.low is not None or one.high is not None for one in figures) else ()
 
 
-def _name_columns(label: str, *, is_wide: bool) -> Sequence[str]:
-    return (label, f"{label}, low", f"{label}, high") if is_wide else (label,)
-
-
-def _list_cells(entry: Entry, *, is_wide: bool) -> Sequence[Any]:
+def _list_cells(entry: Entry, names: Sequence[str]) -> Sequence[Any]:
+    ends: dict[str, Any]
+    value: Any
     if isinstance(entry, Figure):
         value = explain_reason(entry.why) if entry.value is None else entry.value
-        ends = ["" if end is None else end for end in (entry.low, entry.high)]
-        return (value, *ends) if is_wide else (value,)
-    text = drop_isolates(write_entry(entry))
-    return (text, "", "") if is_wide else (text,)
+        ends = {"low": entry.low, "high": entry.high}
+    elif isinstance(entry, Cell) and entry.mark is not None:
+        mean, distance = entry.figures[0], _find_distance(entry)
+        value = mean.value
+        ends = {"low": mean.low, "high": mean.high, "±": distance, "tier": entry.above}
+    else:
+        value, ends = drop_isolates(write_entry(entry)), {}
+    known = [ends.get(name) for name in names]
+    return (value, *("" if end is None else end for end in known))
+
+
+def _find_distance(cell: Cell) -> float | None:
+    """Return the half-width of the interval of the distance from the average."""
+    for figure in cell.figures:
+        if figure.name == "distance" and figure.low is not None and figure.high is not None:
+            return (figure.high - figure.low) / 2
+    return None

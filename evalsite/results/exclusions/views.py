@@ -26,7 +26,7 @@ from evalsite.quality.exclusions import (
     excludable_answers,
     exclude,
     foresee_exclusion,
-    take_back_many,
+    take_back,
 )
 from evalsite.quality.frozen_plans import (
     PLANNED,
@@ -426,7 +426,7 @@ def take_exclusions_back(request: HttpRequest, study: Study) -> HttpResponseBase
     is_every = values.get("every", False)
     if not ids and not is_every:
         messages.error(request, "Tick one or more exclusions first.")
-    elif done := take_back_many(study=study, by=request.user, ids=None if is_every else ids):
+    elif done := take_back(study=study, by=request.user, ids=None if is_every else ids):
         words = f"{count_of(done, 'exclusion')} taken back. Those answers are in results again."
         messages.success(request, words)
     else:

@@ -1,6 +1,5 @@
 """Results while systems are hidden: how good the data are, and the form that reveals them."""
 
-from math import sqrt
 from typing import Any
 
 from django import forms
@@ -14,17 +13,21 @@ from django.views.decorators.http import require_POST
 from evalsite.annotation.running.launch import find_held
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.counts import count_together
-from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_results
+from evalsite.quality.frozen_plans import is_hidden, reveal_results
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
-from evalsite.results.document.figures import write_figure
+from evalsite.results.document.blocks import Document
+from evalsite.results.document.figures import write_interval, write_value
+from evalsite.results.document.html import render_html
 from evalsite.results.models import Report
+from evalsite.results.navigation import find_page_url
 from evalsite.results.people.flags import list_raised
-from evalsite.results.power.own_study import find_projection, write_expected
+from evalsite.results.power.own_study import find_projection
 from evalsite.results.progress import count_edge
 from evalsite.results.report.newest import Newest, open_results
+from evalsite.results.report.sections.hidden import find_expected, make_hidden, write_half
 from evalsite.results.report.source import Criterion
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 
 
 class RevealForm(forms.Form):
@@ -44,8 +47,7 @@ def show_hidden(
     request: HttpRequest, study: Study, newest: Newest, form: RevealForm | None = None
 ) -> HttpResponseBase:
     """Show counts, precision and agreement, and until when systems are hidden."""
-    report, job = newest.report, newest.job
-    edge = count_edge(study)
+    report, edge = newest.report, count_edge(study)
     counts = count_together(
         at_work=find_held(study),
         rules=ExclusionRule.objects.current().filter(study=study),
@@ -56,57 +58,49 @@ def show_hidden(
         "newest": newest,
         "report": report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
+        "is_live": newest.is_behind and not newest.has_few_answers,
         "is_owner": has_role(request, study, Membership.Role.OWNER),
-        "plan_version": find_version(study),
         "edge": edge,
-        "at_work": counts["at_work"],
-        "rules": counts["rules"],
-        "held": counts["held"],
-        "hidden": None
-        if report is None
-        else describe_report(report, find_projection(study, report, job)),
+        "comments_url": find_page_url(study, "results-comments"),
+        "items_url": find_page_url(study, "results-items"),
+        **counts,
     }
+    if report is not None:
+        projection = find_projection(study, report, newest.job)
+        context |= describe_report(report, projection, edge.target)
     status = 422 if form is not None else 200
     response = TemplateResponse(request, "results/hidden.html", context, status=status)
-    return keep_watching(response, job)
+    return keep_watching(response, newest.job)
 
 
-def describe_report(report: Report, projection: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what a report says without its systems."""
-    kept = report.content["kept"]
+def describe_report(
+    report: Report, projection: dict[str, Any] | None, target: int
+) -> dict[str, Any]:  # fmt: skip
+    """Return what a report says without its systems: its facts first, then each question."""
+    kept, whole = report.content["kept"], report.content["all"]
     criteria = [Criterion(stored) for stored in kept["criteria"]]
+    people = kept["data"]["participants"]
+    first = criteria[0] if criteria else None
+    expected = first and find_expected(first, projection)
+    document = Document("", list(make_hidden(criteria, projection, target)))
     return {
         "used": kept["data"]["annotations"],
-        "flagged": len({name for one in list_raised(report) for name in one.pseudonyms}),
-        "criteria": [
-            {
-                "criterion": criterion,
-                "agreement": write_figure(alpha)
-                if (alpha := criterion.alpha) and alpha.value is not None
-                else "",
-                "precision": _find_precision(criterion),
-                "later": write_expected(projection, criterion.stored) if projection else "",
-            }
-            for criterion in criteria
-        ],
+        "done": (report.content.get("collection") or {}).get("done"),
+        "excluded": whole["data"]["participants"] - people if whole else 0,
+        "people": people,
+        "flagged": len({name for flag in list_raised(report) for name in flag.pseudonyms}),
+        "precision": first and first.precision and write_half(first.precision),
+        "expected": expected and write_half(expected),
+        "agreement": first and first.alpha and write_value(first.alpha),
+        "agreement_interval": first and first.alpha and write_interval(first.alpha),
+        "document": document,
+        "body": render_html(document),
     }
 
 
-def _find_precision(criterion: Criterion) -> str:
-    """Return how far the widest interval of a difference reaches, in words; "" of none."""
-    figures = [pair.difference for pair in criterion.pairs]
-    known = [(one.low, one.high) for one in figures if one.low is not None and one.high is not None]
-    if not known:
-        return ""
-    if criterion.difference_unit == "ratio":
-        factor = max(sqrt(high / low) for low, high in known if low > 0)
-        return f"× {factor:.2f}"
-    half = max(high - low for low, high in known) / 2
-    if criterion.difference_unit == "difference in shares":
-        return f"±{100 * half:.0f} percentage points"
-    return f"±{half:.2f}"
-
-
+@study_page(
+    "results/reveal/", name="study-results-reveal", role=Membership.Role.OWNER, within="Summary"
+)
 @require_POST
 def reveal(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show results by system from now on."""
@@ -121,14 +115,3 @@ def reveal(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         messages.info(request, "Results were shown already. Nothing was changed.")
     return redirect("admin:study-results", study.pk)
-
-
-hidden_views = [
-    StudyView(
-        path="results/reveal/",
-        name="study-results-reveal",
-        view=reveal,
-        role=Membership.Role.OWNER,
-        within="Summary",
-    ),
-]

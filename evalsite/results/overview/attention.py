@@ -72,7 +72,8 @@ def list_tasks(
         tasks += _out_of_reach(study, people) + _waiting_for(people)
         if progress.last_at is None and not people and not study.is_past_its_end:
             tasks += [Task(key="invite")]
-    if flagged := count_flagged(study, activity):
+    gone = (activity.excluded, activity.left_early)
+    if flagged := count_flagged(study, activity.measured_at, activity.thresholds, gone):
         tasks += [Task(key="flagged", count=flagged)]
     if not study.has_ended:
         tasks += _held_items(study, activity)

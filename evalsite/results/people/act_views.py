@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.models import Annotation, Slot
@@ -279,7 +280,8 @@ def remove_note(request: HttpRequest, study: Study, note_id: int) -> HttpRespons
         messages.info(request, "Only its author can delete a note. Nothing was changed.")
     if note.participant is not None:
         return redirect("admin:study-person", study.pk, note.participant.pseudonym)
-    return redirect("admin:study-disagreement", study.pk)
+    address = reverse("admin:results-item", args=[study.pk, note.item_id])
+    return redirect(f"{address}#notes")
 
 
 # --- pay, messages --------------------------------------------------------------------------------

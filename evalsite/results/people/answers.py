@@ -17,7 +17,7 @@ from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import may_be_excluded
 from evalsite.quality.frozen_plans import ItemNames, is_hidden
 from evalsite.quality.models import Exclusion
-from evalsite.results.navigation import list_notes, list_words
+from evalsite.results.comments.written import find_notes, find_texts
 from evalsite.results.people.answer_words import Line, describe_ratings
 from evalsite.studies.models import Item, Study
 
@@ -50,14 +50,14 @@ def answers_of(participant: Participant) -> QuerySet[Annotation]:
 
 def with_words(study: Study, annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
     """Return those of these answers in which something was written."""
-    words = list_words(study).filter(annotation=OuterRef("pk"))
+    words = find_texts(study).filter(annotation=OuterRef("pk"))
     return annotations.filter(~Q(note="") | Exists(words))
 
 
 def count_comments(study: Study, participants: Collection[int]) -> Counter[int]:
     """Count what each of these people wrote, on questions and items, in two queries."""
-    notes = list_notes().filter(participant__in=participants).order_by()
-    words = list_words(study).filter(annotation__participant__in=participants).order_by()
+    notes = find_notes(study).filter(participant__in=participants).order_by()
+    words = find_texts(study).filter(annotation__participant__in=participants).order_by()
     counts: Counter[int] = Counter()
     for rows, person in ((notes, "participant"), (words, "annotation__participant")):
         counts.update(dict(rows.values_list(person).annotate(n=Count("pk"))))

@@ -10,7 +10,7 @@ from django.db.models import Avg
 from evalsite.analysis.figure import write_coefficient
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.quality.person_measures import Measures
-from evalsite.results.people.work import Work
+from evalsite.results.people.work import Work, write_range
 from evalsite.results.people.work_flags import write_seconds
 from evalsite.studies.models import Item, Study
 
@@ -99,7 +99,7 @@ def _draw(figure: Figure, mine: float, others: Sequence[float]) -> dict[str, str
     return {
         "label": figure.label,
         "value": write(mine),
-        "others": write(low) if write(low) == write(high) else f"{write(low)} to {write(high)}",
+        "others": write_range(write(low), write(high)),
         "median": write(median(others)),
         "dot": f"{place(mine):.1f}%",
         "start": f"{place(low):.1f}%",

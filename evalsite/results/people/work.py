@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.quality.models import AnalysisPlan, Approval, Exclusion, PeopleFigures
-from evalsite.quality.pay import list_payable
+from evalsite.quality.pay import list_payable, list_reviews
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import Measures
 from evalsite.results.analysis_plan.stored import own_thresholds, plan_of
@@ -24,7 +24,7 @@ from evalsite.results.people.work_flags import (
     flag_people,
     write_seconds,
 )
-from evalsite.results.progress import Activity
+from evalsite.results.progress import count_for, find_unapproved
 from evalsite.studies.models import Study
 
 # seconds beyond so many times the study's median are drawn at the edge
@@ -63,14 +63,42 @@ class Work:
         return {self.people[pk].pseudonym for pk in participants if pk in self.people}
 
 
-def count_flagged(study: Study, activity: Activity) -> int:
-    """Count who is flagged by the figures measured last, and neither excluded nor gone."""
-    if activity.measured_at is None:
+def count_flagged(
+    study: Study, measured_at: datetime | None, thresholds: dict[str, float], gone: tuple[int, int]
+) -> int:
+    """Count who is flagged by the figures measured last, and neither excluded nor gone.
+
+    `thresholds`: the plan's; `gone`: how many are excluded and have left.
+    """
+    if measured_at is None:
         return 0
-    plan = AnalysisPlan(study=study, thresholds=activity.thresholds)
-    limits = make_thresholds(own_thresholds(study, plan))
-    gone = (activity.excluded, activity.left_early)
-    return _count_flagged(study.pk, activity.measured_at, limits, gone)
+    plan = AnalysisPlan(study=study, thresholds=thresholds)
+    return _count_flagged(study.pk, measured_at, make_thresholds(own_thresholds(study, plan)), gone)
+
+
+def count_tabs(study: Study) -> dict[str, dict[str, Any]]:
+    """Count what is to be decided on each page of People, by its name."""
+    gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
+    row: Any = (
+        Study.objects.filter(pk=study.pk)
+        .order_by()
+        .values(
+            measured_at=F("people_figures__measured_at"),
+            thresholds=F("analysis_plan__thresholds"),
+            excluded=count_for(Exclusion.objects.active()),
+            left_early=count_for(Participant.objects.filter(gone)),
+            undecided=count_for(find_unapproved(study)),
+            reviews=count_for(list_reviews(study)),
+        )
+        .get()
+    )
+    gone_people = (row["excluded"], row["left_early"])
+    flagged = count_flagged(study, row["measured_at"], row["thresholds"] or {}, gone_people)
+    return {
+        "study-people": {"waiting": flagged},
+        "study-pay": {"waiting": row["undecided"] + row["reviews"]},
+        "study-exclusions": {"note": str(row["excluded"] or "")},
+    }
 
 
 @lru_cache(maxsize=256)
@@ -137,15 +165,18 @@ def find_range(work: Work) -> dict[str, str]:
     if len(others) < 3:
         return {}
     paces = [person.seconds for person in others if person.seconds is not None]
-    low, high = (write_seconds(seconds) for seconds in (min(paces), max(paces)))
-    limits = {"fast": low.removesuffix(" s"), "slow": high}
     agreements = [person.agreement for person in others if person.agreement is not None]
-    if agreements:
-        limits |= {
-            "least": write_coefficient(min(agreements)),
-            "most": write_coefficient(max(agreements)),
-        }
-    return limits
+    ranges = {"pace": (paces, write_seconds), "agreement": (agreements, write_coefficient)}
+    return {
+        name: write_range(write(min(values)), write(max(values)))
+        for name, (values, write) in ranges.items()
+        if values
+    }
+
+
+def write_range(low: str, high: str) -> str:
+    """Write both ends, or the one that they are: "36 to 68 s"."""
+    return low if low == high else f"{low.removesuffix(' s')} to {high}"
 
 
 def describe_work(work: Work, participants: Collection[int]) -> dict[int, dict[str, Any]]:

@@ -173,20 +173,16 @@ def count_times_wider(choice: dict[str, Any], source: Source) -> float:
 
 def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
     """Return what simulated studies of this design find, as plain data."""
-    from evalsite.analysis.planning import plan  # noqa: PLC0415
+    from evalsite.analysis.planning import Comparisons, Truth, plan  # noqa: PLC0415
+    from evalsite.analysis.resample import Resampling  # noqa: PLC0415
 
+    named = ("difference", "points", "tie_share", "systems")
     found = plan(
         design,
-        difference=choice["difference"],
-        parts=parts,
+        Truth(parts=parts, **{name: choice[name] for name in named}),
         scale=choice["scale"],
-        points=choice["points"],
-        tie_share=choice["tie_share"],
-        systems=choice["systems"],
-        named=choice.get("named", 0),
-        further_tests=choice.get("further_tests", 0),
-        draws=_DRAWS,
-        seed=choice["seed"],
+        tests=Comparisons(named=choice.get("named", 0), further=choice.get("further_tests", 0)),
+        resampling=Resampling(draws=_DRAWS, seed=choice["seed"]),
     )
     return {
         "items": design.items,

@@ -1,6 +1,5 @@
 """What this study detects, in words: from the projection that its last analysis made."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp
 from typing import Any
@@ -218,17 +217,6 @@ class _Teller:
     def _cost(self, sets: int) -> str:
         pay = self.study.pay_per_set
         return "" if not pay else format_money(sets * pay, self.study.currency)
-
-
-def write_expected(projection: dict[str, Any], criterion: Mapping[str, Any]) -> str:
-    """Return how far the widest interval of a difference will reach; "" where it isn't known."""
-    options = projection["criteria"].get(criterion["key"], {}).get("options", ())
-    half = next((one["half"] for one in options if one["key"] == "planned"), None)
-    if half is None:
-        return ""
-    family = find_family(criterion)
-    unit = " percentage points" if _is_share(family) else ""
-    return f"{_write_half(half, family)}{unit}"
 
 
 def _is_share(family: Family) -> bool:

@@ -12,7 +12,7 @@ from evalsite.exports.column import WITHHELD
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
-from evalsite.results.disagreement.widest import find_ratings
+from evalsite.results.items.spread import find_ratings
 from evalsite.results.people.answer_words import Names, bind_criteria, describe_rows
 from evalsite.studies.models import Item, Output, Study
 

@@ -22,7 +22,7 @@ from evalsite.results.people.work import Work, read_work
 from evalsite.results.people.work_flags import write_seconds
 from evalsite.results.progress import count_edge
 from evalsite.results.raters.flag_reach import list_reach
-from evalsite.results.report.computation import newest_analysis, newest_report
+from evalsite.results.report.newest import open_results
 from evalsite.results.report.sections.raters_page import (
     head_agreement,
     list_further_of_people,
@@ -41,15 +41,15 @@ _LEAST, _MOST = 4, 2
 @require_safe
 def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how far people agree, who stands apart, and whom the flags can reach."""
-    report, job, work = newest_report(study), newest_analysis(study), read_work(study)
+    newest, work = open_results(study, request.user), read_work(study)
+    report = newest.report
     is_blind = is_hidden(study)
     copied = report.content["kept"]["copied"] if report else {}
     flagged = set(work.flags)
     context: dict[str, Any] = {
+        "newest": newest,
         "report": report,
-        "job": job,
-        "is_computing": job is not None and job.is_open and not job.is_stale,
-        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "can_compute": has_role(request, study, Membership.Role.EDITOR),
         "can_exclude": may_edit(request, study),
         "total": len(work.people),
         "flagged": len(flagged),
@@ -62,7 +62,7 @@ def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
     }
     higher: dict[str, float] = {}
     if report is not None:
-        source = make_source(study, report)
+        source = make_source(study, report, has_notes=False)
         higher = list_rates_higher(source)
         table = tabulate_agreements(
             source, lambda key: find_question_url(study, key, is_hidden=is_blind)
@@ -74,7 +74,7 @@ def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
             "further": render_html(further, is_folded=True),
         }
     context["apart"] = _list_apart(study, work, higher)
-    return keep_watching(TemplateResponse(request, "results/raters.html", context), job)
+    return keep_watching(TemplateResponse(request, "results/raters.html", context), newest.job)
 
 
 def _describe_load(work: Work) -> str:

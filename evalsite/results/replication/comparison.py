@@ -209,11 +209,14 @@ def _compare(
     def step() -> None:
         beat(next(done), len(instrument) + 1)
 
-    sides = [read_side(snapshot.paths, report) for snapshot, report in zip(pair, kept, strict=True)]
+    first, second = (
+        read_side(snapshot.paths, report) for snapshot, report in zip(pair, kept, strict=True)
+    )
     step()
     return make_repetition(
-        *sides, instrument=instrument, seed=seed_of(pair[1].study), changed=changed, step=step
-    )
+        (first, second), instrument=instrument, seed=seed_of(pair[1].study), changed=changed,
+        step=step,
+    )  # fmt: skip
 
 
 def _list_criteria(kept: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

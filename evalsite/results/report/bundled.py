@@ -8,11 +8,13 @@ from typing import Any
 
 from evalsite.analysis.figure import Figure
 from evalsite.exports.bundle.format import BundleReport, dump
+from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import render_text
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, find_current, withdraw_claims
 from evalsite.results.report.sections import make_document
+from evalsite.results.report.sections.plan import list_deviations, tabulate_plan
 from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 
@@ -28,9 +30,22 @@ def find_report(study: Study, sha256: str) -> BundleReport | None:
     report = find_current(study)
     if report is None:
         return None
-    look = (report.content.get("collection") or {}).get("look")
-    basis = {"made_at": report.made_at.isoformat(), "ratings_sha256": sha256}
-    return _write_report(study, report.content, basis | ({"look": look} if look else {}))
+    basis: Plain = {"made_at": report.made_at.isoformat(), "ratings_sha256": sha256}
+    if look := (report.content.get("collection") or {}).get("look"):
+        basis["look"] = look
+    if size := (report.content.get("plan") or {}).get("size"):
+        basis["size"] = {name: size[name] for name in ("words", "at", "answers")}
+    return _write_report(study, report.content, basis)
+
+
+def write_plan(study: Study, *, has_data: bool) -> str:
+    """Return the plan as Markdown, for a bundle without a report; what came of it with the data."""
+    plan = describe_plan(study)
+    blocks = [
+        *tabulate_plan(plan, criteria=len(study.config.criteria)),
+        *(list_deviations(plan) if has_data else ()),
+    ]
+    return render_text(Document("Analysis plan", blocks).keep("main"))
 
 
 def compute_report(study: Study, basis: Plain, team: Plain | None = None) -> BundleReport:
@@ -55,8 +70,10 @@ def make_bundled_document(study: Study, content: Plain, basis: Plain) -> Documen
     """Return the report without what only the team may see."""
     look = basis.get("look")
     content = content | {
-        # no bundle has the planned size
-        "plan": {name: part for name, part in content["plan"].items() if name != "size"},
+        "plan": {
+            **{name: part for name, part in content["plan"].items() if name != "size"},
+            **({"size": basis["size"]} if basis.get("size") else {}),
+        },
         "collection": {
             **{name: content["collection"][name] for name in ("done", "target")},
             **({"look": look} if look else {}),

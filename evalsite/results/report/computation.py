@@ -19,6 +19,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 import evalsite
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
@@ -36,14 +37,16 @@ from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusions import count_reasons, time_reasons
+from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
-from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
+from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
 from evalsite.results.report.files import write_charts
 from evalsite.results.report.first_look import KIND, Look, find_first_look
+from evalsite.results.report.hidden_results import hide_systems
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.sections.findings import find_headline
 from evalsite.results.report.study_facts import make_source
@@ -76,6 +79,7 @@ def take_fingerprint(study: Study) -> str:
         metrics=files,
         judges=JudgeFile.objects.filter(study=study),
         versions=study.plan_versions.all(),
+        hidden=list_hidden().filter(pk=study.pk),
         events=study.plan_events.all(),
         changes=study.changes.all(),
     )
@@ -111,7 +115,11 @@ def _count_sharing(study: Study) -> dict[str, int]:
 
 
 def newest_report(study: Study) -> Report | None:
-    return Report.objects.filter(study=study).first()
+    """Return the newest report; none once results are shown, until there is one with systems."""
+    report = Report.objects.filter(study=study).first()
+    if report is not None and report.content.get("is_hidden") and not is_hidden(study):
+        return None
+    return report
 
 
 def newest_analysis(study: Study) -> Job | None:
@@ -132,9 +140,17 @@ def run_analysis(job: Job) -> dict[str, Any]:
     study = Study.objects.get(pk=str(job.study_id))
     with open_snapshot(study) as snapshot:
         report = report_on(snapshot, progress=partial(report_progress, job))
-        instrument, target = describe_instrument(study), snapshot.target
-        ahead = project(snapshot.study, report, snapshot.paths, instrument, target=target)
+        # of hidden results it is kept: what it rests on isn't
+        ahead = report.content.get("ahead") or _project(snapshot, report)
     return {"report": str(report.pk), "ahead": ahead}
+
+
+def _project(snapshot: "Snapshot", report: Report) -> dict[str, Any]:
+    """Return what further answers would detect."""
+    instrument = describe_instrument(snapshot.study)
+    return project(
+        snapshot.study, report, snapshot.paths, instrument, target=snapshot.target
+    )  # fmt: skip
 
 
 # --- what a report is computed from ---------------------------------------------------------
@@ -158,6 +174,8 @@ class Snapshot:
     # answers that are in, and those that are planned
     done: int
     target: int
+    # results by system may not be seen yet
+    is_hidden: bool
     met: RatersMet | None
     look: Look | None
     paths: dict[str, Path]
@@ -188,6 +206,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             sharing=_count_sharing(study),
             done=edge.done,
             target=edge.target,
+            is_hidden=is_hidden(study),
             met=find_raters_met(study),
             look=find_first_look(study),
             paths=_write_files(study, folder),
@@ -247,9 +266,14 @@ def _make_report(snapshot: Snapshot, progress: Any) -> Report:
         study=snapshot.study, fingerprint=snapshot.fingerprint, made_at=snapshot.taken_at
     )
     try:
-        report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
-        report.headline = find_headline(make_source(snapshot.study, report))[1]
-        write_charts(snapshot.study, report)
+        outputs = None if snapshot.is_hidden else report.outputs
+        report.content, report.sha256 = _analyse(snapshot, progress, outputs=outputs)
+        if snapshot.is_hidden:
+            ahead = _project(snapshot, report)
+            report.content = hide_systems(report.content) | {"ahead": ahead}
+        else:
+            report.headline = find_headline(make_source(snapshot.study, report))[1]
+            write_charts(snapshot.study, report)
         with transaction.atomic():
             report.save(force_insert=True)
     except BaseException:
@@ -280,28 +304,25 @@ def find_current(study: Study) -> Report | None:
     return _find_report(study, take_fingerprint(study))
 
 
-def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
-    """Return the plan as names and words, without the planned size, which no bundle carries."""
-    plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
-    return plan_in_words(plan, criteria=len(study.config.criteria))
-
-
 def _analyse(
     snapshot: Snapshot, progress: Any, *, outputs: Path | None
 ) -> tuple[dict[str, Any], str]:
     """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
     from evalsite.analysis.plan import Plan  # noqa: PLC0415
-    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.report import Settings, make_reports  # noqa: PLC0415 (no numpy in web)
 
     study, plan = snapshot.study, snapshot.plan
     with snapshot.paths["ratings"].open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
-    content = make_reports(
-        snapshot.paths,
+    settings = Settings(
         instrument=describe_instrument(study),
         seed=seed_of(study),
         plan=Plan.read(plan),
-        thresholds=plan["thresholds"],
+        limits=make_thresholds(plan["thresholds"]),
+    )
+    content = make_reports(
+        snapshot.paths,
+        settings,
         progress=progress or (lambda done, total: None),
         keep_outputs=None
         if outputs is None
@@ -383,7 +404,7 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
 
     Nothing is added where the closed form doesn't describe these ratings.
     """
-    from evalsite.analysis.gate import plan_gate  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.gate import GateDesign, plan_gate  # noqa: PLC0415 (numpy stays out of web)
 
     compares = find_family(criterion).compares
     model = criterion["model"] or {}
@@ -402,9 +423,10 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
         if by_input not in variances and each > 1:
             continue
         plan = plan_gate(
-            people=people, inputs=inputs, level=test["level"],
-            margin=log(test["margin"]) if test["is_log"] else test["margin"],
-            answers_per_input=None if each == people else each,
+            GateDesign(
+                people=people, inputs=inputs, answers_per_input=None if each == people else each
+            ),
+            margin=log(test["margin"]) if test["is_log"] else test["margin"], level=test["level"],
             variances=(
                 2 * variances["rater:system"], 2 * variances.get(by_input, 0.0),
                 (1 if compares else 2) * model["residual"],

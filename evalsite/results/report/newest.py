@@ -62,7 +62,7 @@ class Newest:
         if self.report is None:
             return self.done
         collection = self.report.content.get("collection") or {}
-        return max(0, self.done - int(collection.get("done") or 0))
+        return max(0, self.done - int(collection.get("done", self.done)))
 
 
 def open_results(study: Study, reader: Any) -> Newest:

@@ -3,6 +3,7 @@
 from itertools import takewhile
 from typing import Any
 
+from django.db.models import Count, Window
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -10,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.instruments.schema import Criterion
 from evalsite.jobs.live_page import keep_watching
+from evalsite.results.comments.written import find_texts
 from evalsite.results.document.blocks import (
     Block,
     Document,
@@ -22,9 +24,9 @@ from evalsite.results.document.figures import hold_together
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
 from evalsite.results.document.text import write_table_csv
-from evalsite.results.navigation import list_words
-from evalsite.results.report.computation import newest_analysis, newest_report
+from evalsite.results.report.computation import newest_report
 from evalsite.results.report.downloads import name_report_file, send_file
+from evalsite.results.report.newest import open_results
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
@@ -46,26 +48,26 @@ _SHOWN = 2  # comments
 def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
     """Show every figure of one question; of a free text what people wrote."""
     criterion = _find_criterion(study, key)
-    report, job = newest_report(study), newest_analysis(study)
-    words = list_words(study).filter(criterion=key)
+    newest = open_results(study, request.user)
+    report = newest.report
+    words = find_texts(study).filter(criterion=key)
+    count, comments = _list_comments(words)
     context: dict[str, Any] = {
         "asked": describe_asked(criterion),
         "is_text": criterion.scale.family == "text",
+        "newest": newest,
         "report": report,
-        "job": job,
-        "is_computing": job is not None and job.is_open and not job.is_stale,
-        "can_restart": has_role(request, study, Membership.Role.EDITOR),
-        "comments": _list_comments(words),
+        "can_compute": has_role(request, study, Membership.Role.EDITOR),
+        "count": count,
+        "comments": comments,
         "comments_url": study_url("results-comments", study),
     }
-    shown = len(context["comments"])
-    context["count"] = words.count() if shown == _SHOWN else shown
     if report is not None:
         is_everyone = request.GET.get("people") == "everyone"
-        source = make_source(study, report, is_everyone=is_everyone)
+        source = make_source(study, report, is_everyone=is_everyone, has_notes=False)
         context |= _describe(source, key)
     response = TemplateResponse(request, "results/question.html", context)
-    return keep_watching(response, job)
+    return keep_watching(response, newest.job)
 
 
 def _find_criterion(study: Study, key: str) -> Criterion:
@@ -75,21 +77,20 @@ def _find_criterion(study: Study, key: str) -> Criterion:
     raise Http404("No such question.")
 
 
-def _list_comments(words: Any) -> list[dict[str, Any]]:
-    """List the newest comments with who wrote them and about which output."""
-    newest = words.order_by("-pk").values(
-        "text", "annotation__participant__pseudonym", "annotation__item__key",
-        "output__system__name",
-    )[:_SHOWN]  # fmt: skip
-    return [
-        {
-            "text": row["text"],
-            "pseudonym": row["annotation__participant__pseudonym"],
-            "item": row["annotation__item__key"],
-            "system": row["output__system__name"],
-        }
-        for row in newest
+def _list_comments(words: Any) -> tuple[int, list[dict[str, Any]]]:
+    """Return how many comments there are; the newest with who wrote them, about which output."""
+    newest = words.annotate(number=Window(Count("pk"))).order_by("-pk")
+    rows = list(
+        newest.values_list(
+            "number", "text", "annotation__participant__pseudonym", "annotation__item__key",
+            "output__system__name",
+        )[:_SHOWN]
+    )  # fmt: skip
+    listed = [
+        {"text": text, "pseudonym": pseudonym, "item": item, "system": system}
+        for _, text, pseudonym, item, system in rows
     ]
+    return (rows[0][0] if rows else 0), listed
 
 
 def _describe(source: Source, key: str) -> dict[str, Any]:

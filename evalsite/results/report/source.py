@@ -6,7 +6,7 @@ Nothing is computed here. A criterion gives its figures under the codes of docum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, inf
+from math import exp, inf, log
 from typing import Any
 
 from evalsite.analysis.direction import CLEAR, SIGN, Better
@@ -224,6 +224,25 @@ class Criterion:
             (pair.details.get("family") or 0) > (pair.details.get("family_within") or 0) > 0
             for pair in self.planned_pairs
         )
+
+    @property
+    def precision(self) -> Figure | None:
+        """Return half the width of the widest 95% interval of a planned comparison; of ratios a
+        factor."""
+        group = {"criterion": self.key}
+        if stored := self.stored.get("precision"):
+            return make_figure("precision", stored["half"], group, unit=stored["unit"])
+        figures = [pair.difference for pair in self.planned_pairs]
+        known = [
+            (one.low, one.high) for one in figures if one.low is not None and one.high is not None
+        ]
+        unit = self.difference_unit
+        if unit == "ratio":
+            known = [(log(low), log(high)) for low, high in known if low > 0]
+        if not known:
+            return None
+        half = max(high - low for low, high in known) / 2
+        return make_figure("precision", exp(half) if unit == "ratio" else half, group, unit=unit)
 
     # --- agreement and other figures of all of it
 

@@ -20,9 +20,12 @@ from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
 
 
-def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> Source:
+def make_source(
+    study: Study, report: Report, *, is_everyone: bool = False, has_notes: bool = True
+) -> Source:
+    """Return what sections are made from. `has_notes`: with those of imports, which few print."""
     return Source(
-        facts=collect_facts(study, report),
+        facts=collect_facts(study, report, has_notes=has_notes),
         content=report.content,
         is_closed=study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
         is_everyone=is_everyone and report.content["all"] is not None,
@@ -30,7 +33,7 @@ def make_source(study: Study, report: Report, *, is_everyone: bool = False) -> S
     )
 
 
-def collect_facts(study: Study, report: Report) -> Facts:
+def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Facts:
     """Collect what the report holds, and what its version of the study says."""
     version, found = _find_version(study, report), report.content["kept"]
     if version is None or version == study.version:
@@ -64,7 +67,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         hourly=_find_hourly(study, content["settings"]),
         sharing=report.content.get("sharing", {}),
         changes=tuple(report.content.get("changes", ())),
-        import_notes=_list_import_notes(study, report),
+        import_notes=_list_import_notes(study, report) if has_notes else (),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=found["methods_version"],

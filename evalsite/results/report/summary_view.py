@@ -16,7 +16,7 @@ from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
 from evalsite.jobs.live_page import keep_watching
 from evalsite.quality.frozen_plans import is_hidden
-from evalsite.results.document.blocks import Block, Document, Heading, Sentence, start_sentence
+from evalsite.results.document.blocks import Block, Document, Heading, Sentence
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
 from evalsite.results.document.summary_svg import draw_decision, write_paper
@@ -41,7 +41,6 @@ from evalsite.results.report.sections.summary import (
 )
 from evalsite.results.report.source import Source, list_decisions
 from evalsite.results.report.study_facts import make_source
-from evalsite.results.report.views import show_results_part
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page
 
@@ -79,13 +78,10 @@ def show_summary(request: HttpRequest, study: Study) -> HttpResponseBase:
         "is_live": newest.is_behind and not newest.has_few_answers,
         "title": _head_empty(newest),
     }
-    if newest.report is not None and request.GET.get("part"):
-        return keep_watching(show_results_part(request, study, newest), newest.job)
     if newest.report is not None:
         is_everyone = request.GET.get("people") == "everyone"
         source = make_source(study, newest.report, is_everyone=is_everyone)
         context |= describe_summary(study, source, newest)
-        context["has_outputs"] = newest.report.outputs.exists()
     response = TemplateResponse(request, "results/summary.html", context)
     return keep_watching(response, newest.job)
 
@@ -183,7 +179,7 @@ def _list_limits(study: Study, limits: list[Sentence]) -> Iterator[dict[str, Any
         yield {
             "is_fine": limit.kind == "note",
             "lead": lead.removesuffix("."),
-            "rest": start_sentence(rest),
+            "rest": rest[:1].upper() + rest[1:],
             "url": find_page_url(study, page) if page else "",
             "label": label,
         }

@@ -117,8 +117,8 @@ def test_every_code_has_a_unit_or_the_question_decides_it() -> None:
 
     assert open_codes == {
         "planned_difference", "margin", "difference", "mean", "distance", "sd", "detectable",
-        "judge_bias", "judge_favours", "judge_length", "judged_difference",
-            "people_difference", "from_average", "own_error", "detectable_difference",
+        "judge_bias", "judged_difference", "judge_favours", "judge_length", "people_difference",
+        "from_average", "own_error", "detectable_difference", "precision", "precision_expected",
     }  # fmt: skip
 
 

@@ -26,14 +26,16 @@ from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.figure import Figure, Reason, leave_open, make_note, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intra_rater import compare_swapped
-from evalsite.analysis.mixed import Layout, lay_out_pairs
+from evalsite.analysis.mixed import Layout
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.pairs import (
     PairResult,
     PairsResult,
     PairTests,
+    Preferences,
     find_pair_tests,
+    lay_out_pairs,
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
@@ -116,14 +118,14 @@ class PreferenceNumbers(Numbers):
         systems, codes = np.unique(sides, return_inverse=True)
         codes = np.sort(codes.reshape(sides.shape).astype(np.int64), axis=1)
         low, high = codes.T
-        return lay_out_pairs(
-            [str(system) for system in systems],
-            factor_codes(rows.participant),
-            unit=factor_codes(rows.group),
-            block=factor_codes(rows.block),
-            sides=(low, high),
-            met=sorted(set(zip(low.tolist(), high.tolist(), strict=True))),
-        )
+        rater = factor_codes(rows.participant)
+        data = Preferences(
+            systems=[str(system) for system in systems], raters=[], rater=rater,
+            item=factor_codes(rows.block), unit=factor_codes(rows.group), left=low, right=high,
+            outcome=np.zeros(len(rows)), is_position_known=False,
+        )  # fmt: skip
+        met = sorted(set(zip(low.tolist(), high.tolist(), strict=True)))
+        return lay_out_pairs(data, rater, met)
 
     def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
         # a net share is at most 1

@@ -1,6 +1,7 @@
 """What was found: the headline, the plan's questions, every question, and the table for a paper."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evalsite.analysis.figure import Figure
 from evalsite.lib.words import count_of, list_of
@@ -440,6 +441,8 @@ def _describe_leads(criterion: Criterion) -> Iterator[str]:
 def make_paper(source: Source) -> Table:
     """Return the table of systems by questions; the last row is agreement."""
     criteria = source.criteria
+    if all(one.family.compares and len(one.pairs) == 1 for one in criteria):
+        return _tabulate_preferences(source)
     names = list(dict.fromkeys(name for criterion in criteria for name in criterion.names))
     known = [{str(one["system"]): one for one in criterion.systems} for criterion in criteria]
     rows: list[list[Entry]] = []
@@ -455,6 +458,66 @@ def make_paper(source: Source) -> Table:
     ]
     has_tiers = any(isinstance(entry, Cell) and entry.above for row in rows for entry in row)
     return Table("paper", _caption_paper(source, has_tiers=has_tiers), columns, rows, [foot])
+
+
+def _tabulate_preferences(source: Source) -> Table:
+    """Return how often each of two systems was preferred, with a row for each question."""
+    criteria = source.criteria
+    pairs = [criterion.pairs[0] for criterion in criteria]
+    first, second = pairs[0].first, pairs[0].second
+    parts = [_count_answers(pair, first) for pair in pairs]
+    names = [name for name in parts[0] if any(counts.get(name) for counts in parts)]
+    labels = {"first": f"{isolate(first)} preferred", "second": f"{isolate(second)} preferred",
+              "both_good": "Both good", "both_bad": "Both bad", "tie": "Tie"}  # fmt: skip
+    columns = [Column("Question", is_number=False), *(Column(labels[name]) for name in names)]
+    columns += [Column("Difference (95% CI)"), Column("Agreement, α")]
+    rows: list[list[Entry]] = []
+    for pair, counts in zip(pairs, parts, strict=True):
+        total = sum(counts.values())
+        shares = [
+            make_figure(
+                "chosen", counts.get(name, 0) / total if total else None,
+                {"criterion": pair.criterion.key, "answer": name}, n={"answers": total},
+            )
+            for name in names
+        ]  # fmt: skip
+        difference = orient_difference(pair, first)
+        rows.append([
+            isolate(pair.criterion.label), *shares, difference, pair.criterion.alpha or "",
+        ])  # fmt: skip
+    data = source.kept["data"]
+    people = count_of(data["participants"], "person", "people")
+    caption = (
+        f"Answers by question: {people}, {count_of(data['annotations'], 'answer')}. Difference: "
+        f"{isolate(first)} minus {isolate(second)}, in percentage points. Agreement: "
+        "Krippendorff’s α (95% CI)."
+    )
+    return Table("paper", caption, columns, rows)
+
+
+def _count_answers(pair: Pair, first: str) -> dict[str, int]:
+    """Count the answers of a pair, seen from this system; ties by their kind, where it is known."""
+    counts, grades = pair.stored["counts"] or {}, pair.stored.get("grades") or {}
+    both = {name: int(grades.get(name, 0)) for name in ("both_good", "both_bad")}
+    wins, losses = int(counts.get("wins", 0)), int(counts.get("losses", 0))
+    if pair.first != first:
+        wins, losses = losses, wins
+    ties = int(counts.get("ties", 0)) - sum(both.values())
+    return {"first": wins, "second": losses, **both, "tie": ties}
+
+
+def orient_difference(pair: Pair, first: str) -> Figure:
+    """Return the difference of the pair, seen from this system."""
+    figure = pair.difference
+    if pair.first == first or figure.value is None:
+        return figure
+    ends = (figure.value, figure.high, figure.low)
+    if figure.unit == "ratio":
+        value, low, high = (1 / end if end else None for end in ends)
+    else:
+        value, low, high = (None if end is None else -end for end in ends)
+    group = {"criterion": pair.criterion.key, "system_1": first, "system_2": pair.first}
+    return replace(figure, value=value, low=low, high=high, group=tuple(group.items()))
 
 
 def _name_scale(criterion: Criterion) -> str:

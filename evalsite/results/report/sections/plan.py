@@ -21,15 +21,7 @@ _LONGEST_TEXT = 1000
 def make_plan(source: Source) -> Iterator[Block]:
     yield Heading("Plan, exclusions, deviations", 2, "plan")
     plan, facts = source.plan, source.facts
-    rows = plan_in_words(plan, criteria=len(source.criteria))
-    if plan.get("moments") or plan.get("frozen_at"):
-        shown: list[list[Entry]] = [
-            [name, isolate(words)] for name, words in rows if name not in _ELSEWHERE
-        ]
-        yield Table("plan", "The plan", _WORDS, shown)
-    else:
-        yield Sentence("no_rule", "Nothing was planned.")
-    yield from _list_thresholds(rows)
+    yield from tabulate_plan(plan, criteria=len(source.criteria))
     if facts.exclusions:
         phrases = [
             f"“{isolate(reason)}” ({count_of(number, 'decision')}"
@@ -50,6 +42,24 @@ def make_plan(source: Source) -> Iterator[Block]:
         notes = " ".join(isolate(note) for note in facts.import_notes)
         yield Sentence("imports", f"Confirmed at import: {notes}")
     yield from _list_changes(source)
+    yield from list_deviations(plan)
+
+
+def tabulate_plan(plan: Mapping[str, Any], *, criteria: int) -> Iterator[Block]:
+    """Yield what was planned, and where flags begin; `criteria`: how many are compared."""
+    rows = plan_in_words(plan, criteria=criteria)
+    if any(plan.get(name) for name in ("moments", "frozen_at", "size")):
+        shown: list[list[Entry]] = [
+            [name, isolate(words)] for name, words in rows if name not in _ELSEWHERE
+        ]
+        yield Table("plan", "The plan", _WORDS, shown)
+    else:
+        yield Sentence("no_rule", "Nothing was planned.")
+    yield from _list_thresholds(rows)
+
+
+def list_deviations(plan: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield what departs from the plan, if it was frozen."""
     deviations = [describe_deviation(one) for one in plan.get("deviations") or ()]
     if deviations:
         listed = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]

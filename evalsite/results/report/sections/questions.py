@@ -28,7 +28,7 @@ from evalsite.results.document.figures import (
 )
 from evalsite.results.document.methods import explain_none
 from evalsite.results.report.sections.comments import tabulate_reasons
-from evalsite.results.report.sections.findings import describe_finding
+from evalsite.results.report.sections.findings import describe_finding, place_mean
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
     find_higher,
@@ -36,7 +36,7 @@ from evalsite.results.report.sections.words import (
     say_p,
     write_amount,
 )
-from evalsite.results.report.source import Criterion, Pair, Source, Stored
+from evalsite.results.report.source import Criterion, Pair, Source
 
 # with more questions the tables of systems go to the further analyses
 _MOST_WITH_SYSTEMS = 3
@@ -146,16 +146,6 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
     if known:
         caption = f"{criterion.label}: means, and intervals as in the table of systems"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
-
-
-def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
-    """Return the mean with the interval of the system's distance from the average."""
-    mean, distance = criterion.mean(system), criterion.distance(system)
-    if mean.value is None:
-        return None
-    if distance is None or distance.value is None or distance.low is None or distance.high is None:
-        return mean
-    return criterion.move_interval(mean, distance)
 
 
 def list_answers(pair: Pair, *, is_only: bool) -> list[Figure]:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log
 
@@ -11,9 +11,14 @@ from evalsite.lib.words import count_of
 from evalsite.results.document.blocks import Block, Code, DecisionChart, Sentence, isolate
 from evalsite.results.document.figures import make_figure, write_number
 from evalsite.results.report.sections.comments import name_reasons
-from evalsite.results.report.sections.findings import find_pair, write_decision, write_finding
+from evalsite.results.report.sections.findings import (
+    find_pair,
+    orient_difference,
+    write_decision,
+    write_finding,
+)
 from evalsite.results.report.sections.words import name_label, say_p
-from evalsite.results.report.source import Criterion, Decision, Pair, Source, list_decisions
+from evalsite.results.report.source import Criterion, Decision, Source, list_decisions
 
 # results that were computed so soon after closing belong to it
 _AS_IT_CLOSED = timedelta(hours=1)
@@ -73,7 +78,9 @@ def _draw_decision(decision: Decision) -> DecisionChart | None:
     sign = " : " if unit == "ratio" else " − "
     if decision.margin is None:
         pairs = [(other, find_pair(decision, other)) for other in decision.others]
-        figures = [(other, _orient(pair, decision.system)) for other, pair in pairs if pair]
+        figures = [
+            (other, orient_difference(pair, decision.system)) for other, pair in pairs if pair
+        ]
         known = [(other, figure) for other, figure in figures if figure.value is not None]
         over = decision.relation == "better" and decision.criterion.better == "higher"
         return DecisionChart(
@@ -95,20 +102,6 @@ def _draw_decision(decision: Decision) -> DecisionChart | None:
         reference=reference, place="page", margins=margins, passing=passing,
         labels=[f"{isolate(decision.system)}{sign}{isolate(decision.others[0])}"],
     )  # fmt: skip
-
-
-def _orient(pair: Pair, first: str) -> Figure:
-    """Return the difference of the pair, seen from this system."""
-    figure = pair.difference
-    if pair.first == first or figure.value is None:
-        return figure
-    ends: list[float | None] = [figure.value, figure.high, figure.low]
-    if figure.unit == "ratio":
-        value, low, high = (None if end is None else 1 / end if end else None for end in ends)
-    else:
-        value, low, high = (None if end is None else -end for end in ends)
-    group = {"criterion": pair.criterion.key, "system_1": first, "system_2": pair.first}
-    return replace(figure, value=value, low=low, high=high, group=tuple(group.items()))
 
 
 def _place_margins(

@@ -1,0 +1,57 @@
+"""What people wrote: on questions, on items, and with a skip or a problem report."""
+
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.exports.comment_rows import list_written
+from evalsite.instruments.scales import COMMENT
+from evalsite.results.items.spread import leave_out_excluded
+from evalsite.studies.models import Item, Study
+
+# of trials, and of people who withdrew
+_LEFT_OUT = (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN)
+
+
+def find_texts(study: Study, *, is_everyone: bool = True) -> QuerySet[Rating]:
+    """Return the ratings that are comments on a question, or its answer in words."""
+    texts = Rating.objects.filter(
+        Q(part=COMMENT) | Q(criterion__in=list_written(study.config)),
+        study=study,
+        start__isnull=True,
+        annotation__study=study,
+        annotation__awaits_consent=False,
+        annotation__item__kind=Item.Kind.MAIN,
+    )
+    texts = texts.exclude(text="").exclude(annotation__status__in=_LEFT_OUT).order_by()
+    return texts if is_everyone else leave_out_excluded(texts, study, "annotation__")
+
+
+def find_notes(study: Study, *, is_everyone: bool = True) -> QuerySet[Annotation]:
+    """Return the answers, skips and problem reports with a text of their own."""
+    notes = Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
+    notes = notes.exclude(note="").exclude(status__in=_LEFT_OUT).order_by()
+    return notes if is_everyone else leave_out_excluded(notes, study)
+
+
+def count_by_person(study: Study, *, is_everyone: bool) -> dict[str, int]:
+    """Return the number of comments by pseudonym, in one query."""
+    name = "participant__pseudonym"
+    texts = find_texts(study, is_everyone=is_everyone).values_list(f"annotation__{name}")
+    notes = find_notes(study, is_everyone=is_everyone).values_list(name)
+    numbers = texts.annotate(n=Count("pk")).union(notes.annotate(n=Count("pk")), all=True)
+    counts: dict[str, int] = {}
+    for pseudonym, number in numbers:
+        counts[pseudonym] = counts.get(pseudonym, 0) + number
+    return dict(sorted(counts.items()))
+
+
+def count_by_item(study: Study, *, is_everyone: bool) -> dict[Any, int]:
+    """Return the number of comments by item, in one query."""
+    texts = find_texts(study, is_everyone=is_everyone).values_list("annotation__item")
+    notes = find_notes(study, is_everyone=is_everyone).values_list("item")
+    counts: dict[Any, int] = {}
+    for (item,) in texts.union(notes, all=True):
+        counts[item] = counts.get(item, 0) + 1
+    return counts
