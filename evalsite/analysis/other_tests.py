@@ -1,4 +1,4 @@
-"""Pairs on which the other tests disagree with each other, or with the comparison."""
+"""Pairs on which the other tests disagree with each other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,28 +22,6 @@ def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
         for pair in pairs
         if (over := _read(pair)) and _differ(*over)
     ]
-
-
-def list_narrower(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Return the pairs of which both tests over inputs fall on the other side of 5% than the
-    comparison, which generalises over raters too."""
-    narrower = []
-    for pair in pairs:
-        over, effect = _read(pair), pair["effect"]
-        p = effect.details.get("p")
-        if not over or p is None or "raters" not in effect.n or _differ(*over):
-            continue
-        if _differ(over[0], p):
-            narrower.append(
-                {
-                    "system_1": pair["system_1"],
-                    "system_2": pair["system_2"],
-                    "p": p,
-                    "p_ranks": over[0],
-                    "p_means": over[1],
-                }
-            )
-    return narrower
 
 
 def _read(pair: Pair) -> tuple[float, float] | None:
