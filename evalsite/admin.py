@@ -283,6 +283,11 @@ class Frame:
     groups: list[Any]  # of Results: its navigation
     setup: Any = None  # how far a draft is, for editors
 
+    @property
+    def has_side(self) -> bool:
+        """Return whether the navigation of this place stands beside the page."""
+        return self.is_sided and (bool(self.groups) or len(self.tabs) > 1)
+
 
 def build_frame(
     request: HttpRequest, study: Study, current: StudyView, captured: dict[str, Any]
@@ -315,7 +320,7 @@ def build_frame(
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
-    counts = count_tabs(study) if place == "People" else {}
+    counts = count_tabs(study) if place == "People" and current is entry else {}
     return Frame(
         facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),
@@ -339,9 +344,7 @@ def build_frame(
             for page in shown
             if find_place(page) == place
         ],
-        groups=list_groups(
-            study, edge, page=entry.name, key=captured.get("key") or request.GET.get("part", "")
-        )
+        groups=list_groups(study, edge, page=entry.name, key=captured.get("key", ""))
         if place == "Results"
         else [],
         setup=setup if is_draft and study.state == Study.State.DRAFT else None,

@@ -32,7 +32,12 @@ from evalsite.analysis.report.answer_parts import (
     describe_missing,
     split_parts,
 )
-from evalsite.analysis.report.comments import count_comments, list_reasons, read_remarks
+from evalsite.analysis.report.comments import (
+    count_comments,
+    list_reasons,
+    read_notes,
+    read_remarks,
+)
 from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
@@ -130,6 +135,7 @@ def make_reports(
         files["words"] = count_words(paths["items"])
         files["texts"] = read_texts(paths["items"])
     files["remarks"] = read_remarks(paths)
+    files["notes"] = read_notes(files.get("annotations"))
     sliced = {margin.slices for margin in settings.plan.margins if margin.slices}
     if sliced and "items" in paths:
         files["slices"] = read_item_slices(paths["items"], sliced)
@@ -149,12 +155,10 @@ def make_reports(
 
     def report(ratings: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
         missing = _count_missing(unsplit, settings.instrument, with_excluded=ratings is everything)
-        remarks = files["remarks"]
+        written = {name: files[name] for name in ("remarks", "notes")}
         if ratings is not everything:
-            remarks = remarks[~remarks.is_excluded]
-        material = Material(
-            table=ratings, everything=table, files=files | {"remarks": remarks}, missing=missing
-        )
+            written = {name: rows[~rows.is_excluded] for name, rows in written.items()}
+        material = Material(table=ratings, everything=table, files=files | written, missing=missing)
         return make_report(material, of_parts, step=step, keep_outputs=keep_outputs)
 
     return {
@@ -215,8 +219,9 @@ def make_report(
                 }
             if "judge_labels" in files:
                 result["judges"] = report_judges(
-                    part, asked[key], files["judge_labels"], files.get("output_words")
-                )
+                    part, asked[key], files["judge_labels"], files.get("output_words"),
+                    result["model"],
+                )  # fmt: skip
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]
@@ -262,7 +267,7 @@ def make_report(
         "copied": copied,
     }
     if "remarks" in files:
-        report["comments"] = count_comments(files["remarks"])
+        report["comments"] = count_comments(files["remarks"], files["notes"])
     step()
     plain: dict[str, Any] = to_plain(report)
     return plain

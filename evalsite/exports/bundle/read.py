@@ -37,7 +37,7 @@ from evalsite.exports.bundle.format import (
     name_data,
     write_checksums,
 )
-from evalsite.exports.bundle.tables import LISTS
+from evalsite.exports.bundle.tables import LISTS, LISTS_IF_ANY
 from evalsite.instruments.bundle_format_2 import read_criteria, read_stored
 from evalsite.instruments.checks import check_instrument
 from evalsite.instruments.installed import find_folder
@@ -355,15 +355,15 @@ def _complete(about: Plain) -> None:
 
 def _check_about(about: Plain) -> None:
     # a bundle that says nothing about entry answers has them, and names
-    flags = {"has_entry_answers": True, "is_anonymous": False} | about
-    for name in ("has_data", "has_free_text", "has_entry_answers", "is_anonymous"):
+    flags = {"has_entry_answers": True, "is_anonymous": False, "is_masked": False} | about
+    for name in ("has_data", "has_free_text", "has_entry_answers", "is_anonymous", "is_masked"):
         if not isinstance(flags[name], bool):
             raise Misshapen(f"{name} can't be {flags[name]!r}")
     _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
     _check_study(study)
     for name, rows in LISTS.items():
-        for row in study[name]:
+        for row in study.get(name, []) if name in LISTS_IF_ANY else study[name]:
             rows.read(row)
     numbers = [version["number"] for version in study["versions"]]
     is_draft = study["launched_at"] is None

@@ -18,7 +18,7 @@ from evalsite.exports.bundle.format import (
     BundleReport,
     Contents,
 )
-from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
+from evalsite.exports.codebook import PANDAS, WORDS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.scripts import describe_methods
@@ -35,6 +35,7 @@ _PURPOSES = {
     "participants": "one row for each person who came, under a pseudonym",
     "items": "one row for each output with its text; it can be uploaded as a batch",
     "metrics": "one row for each score that an automatic metric gave to an output",
+    "judge_labels": "one row for each label that a judge, a model that rates, gave",
     "exclusions": "every decision to exclude a person or an answer from analysis, with its reason",
 }
 
@@ -98,7 +99,7 @@ def list_all_chapters(study: Study) -> list[Chapter]:
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:
     """Return the codebook as a page."""
-    context = {"chapters": chapters, "pandas": PANDAS, "title": title}
+    context = {"chapters": chapters, "pandas": PANDAS, "words": WORDS, "title": title}
     return render_to_string("exports/bundle_codebook.html", context)
 
 
@@ -159,7 +160,12 @@ def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
     """List what researchers confirmed when they imported files."""
     notes = [
         f"- `{file['file_name']}`: {note['text']}"
-        for file in (*study["batches"], *study["ratings_files"], *study["metric_files"])
+        for file in (
+            *study["batches"],
+            *study["ratings_files"],
+            *study["metric_files"],
+            *study.get("judge_files", ()),
+        )
         for note in file.get("import_notes", ())
         if isinstance(note, Mapping) and isinstance(note.get("text"), str)
     ]
@@ -293,9 +299,10 @@ def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
     told += "" if contents.has_entry_answers else " Answers to entry questions were left out."
     if contents.has_free_text:
         places = list_of([*(f"`{name}`" for name in free_text), "`records/`"])
+        masked = " E-mail addresses and long numbers are replaced." if contents.is_masked else ""
         return (
-            f"{told} **It holds what participants wrote in their own words**, in {places}. Read "
-            "it before you share it: people may name themselves."
+            f"{told} **It holds what participants wrote in their own words**, in {places}.{masked} "
+            "Read it before you share it: people may name themselves."
         )
     return f"{told} What they wrote in their own words was left out."
 

@@ -67,7 +67,7 @@ def search_items(items: QuerySet[Item], search: str, *, has_ids: bool = True) ->
     # how JSON writes other letters differs between databases
     written = json.dumps(search)[1:-1]
     outputs = Output.objects.filter(item=OuterRef("pk"), text__icontains=search)
-    is_wanted = Q(texts__icontains=search) | Q(texts__icontains=written) | Exists(outputs)
+    is_wanted = Q(texts__icontains=search) | Q(texts__icontains=written) | Q(Exists(outputs))
     is_wanted |= Q(key__icontains=search) if has_ids else Q()
     return items.annotate(texts=Cast("inputs", TextField())).filter(is_wanted)
 

@@ -41,6 +41,7 @@ from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -67,11 +68,12 @@ def take_fingerprint(study: Study) -> str:
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
-    answers = Annotation.objects.agreed().filter(study=study).order_by().values("status")
-    by_status = list(answers.annotate(n=Count("id"), last=Max("id")))
+    answers = Annotation.objects.agreed().filter(study=study)
     decisions = Exclusion.objects.filter(study=study)
     files = MetricFile.objects.filter(study=study).order_by("pk")
     counts = count_together(
+        by=(answers, "status"),
+        newest=(answers, Max("pk")),
         revised=Revision.objects.filter(study=study),
         decided=decisions,
         standing=decisions.active(),
@@ -89,8 +91,6 @@ def take_fingerprint(study: Study) -> str:
     return hash_content(
         {
             **counts,
-            "answers": sorted((one["status"], one["n"]) for one in by_status),
-            "newest": max((one["last"] for one in by_status), default=None),
             "options": study.config.default_options | study.options,
             # a batch may take some scores along
             "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},
@@ -142,7 +142,8 @@ def run_analysis(job: Job) -> dict[str, Any]:
         report = report_on(snapshot, progress=partial(report_progress, job))
         # of hidden results it is kept: what it rests on isn't
         ahead = report.content.get("ahead") or _project(snapshot, report)
-    return {"report": str(report.pk), "ahead": ahead}
+    design = report_design(study).as_dict()
+    return {"report": str(report.pk), "ahead": ahead, "design": design}
 
 
 def _project(snapshot: "Snapshot", report: Report) -> dict[str, Any]:

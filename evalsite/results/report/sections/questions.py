@@ -139,10 +139,15 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
         is_only = len(pairs) == 1
         figures = [figure for pair in pairs for figure in list_answers(pair, is_only=is_only)]
         if figures:
-            caption = f"{criterion.label}: answers of each pair"
+            of = (
+                f"{isolate(pairs[0].first)} and {isolate(pairs[0].second)}"
+                if is_only
+                else "each pair"
+            )
+            caption = f"{criterion.label}: answers to {of}"
             yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
         return
-    known = [figure for one in criterion.systems if (figure := place_mean(criterion, one))]
+    known = [figure for system in criterion.systems if (figure := place_mean(criterion, system))]
     if known:
         caption = f"{criterion.label}: means, and intervals as in the table of systems"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
@@ -196,7 +201,7 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     """Return n, mean with its own interval, SD and the distribution of answers of each system."""
     systems = criterion.systems
     has_sd = any(criterion.sd(system) for system in systems) and not criterion.family.compares
-    answers = [str(one["value"]) for one in criterion.stored["answers"]]
+    answers = [str(entry["value"]) for entry in criterion.stored["answers"]]
     counted = not criterion.family.compares and 2 < len(answers) <= _MOST_POINTS
     columns = [Column("System", is_number=False), Column("n"), Column("Mean (95% CI)")]
     columns += [Column("SD")] if has_sd else []
