@@ -152,7 +152,7 @@ def test_page_that_stands_still_is_not_touched(page: Page, live_server: Any) -> 
     note_changes(page)
 
     for _ in range(3):
-        with page.expect_response("**/files/"):
+        with page.expect_response("**/files/all/"):
             page.clock.run_for(PAUSE)
 
     assert page.evaluate("window.changes") == 0
@@ -211,14 +211,14 @@ def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> 
     )
     told = ""
 
-    page.route("**/files/", lambda route: route.fulfill(status=503, body="<p>away</p>"))
+    page.route("**/files/all/", lambda route: route.fulfill(status=503, body="<p>away</p>"))
     for pause in (4_000, 8_000, 16_000, LONGEST_PAUSE, LONGEST_PAUSE):
         page.clock.run_for(LONGEST_PAUSE)
         told += f"{pause} "
         expect(page.locator("body")).to_have_attribute(
             "data-pauses", re.compile(f"^(2000 )*{told}")
         )
-    page.unroute("**/files/")
+    page.unroute("**/files/all/")
     finish(job)
     page.clock.run_for(LONGEST_PAUSE)
 
