@@ -27,6 +27,7 @@ from evalsite.exports.column import (
     TIMES,
     VERSION,
     WHOLE,
+    WITHHELD,
     YES_NO,
     Column,
     name_output,
@@ -216,7 +217,7 @@ ANNOTATIONS = (
     ),
     Column(
         "note", TEXT, "The participant's comment. Read it before you share the file.",
-        missing="nothing was written", withheld="",
+        missing="nothing was written", withheld=WITHHELD,
     ),
     *STATUS,
     Column(
@@ -396,7 +397,8 @@ def list_downloads(
 
 def list_files_of(study: Study) -> dict[str, tuple[Column, ...]]:
     """List the data files of this study, with the columns that its settings add."""
-    return list_files(study.config, asks_to_share=study.asks_to_share)
+    files = list_files(study.config, asks_to_share=study.asks_to_share)
+    return files | ({"judge_labels": JUDGE_LABELS} if study.judge_files.exists() else {})
 
 
 def list_downloads_of(study: Study) -> dict[str, tuple[Column, ...]]:

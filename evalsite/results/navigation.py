@@ -5,10 +5,10 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
-from evalsite.imports.models import MetricScore
+from evalsite.imports.models import Judge, MetricScore
 from evalsite.lib.rating_columns import name_option
 from evalsite.participants.models import Participant
 from evalsite.quality.frozen_plans import list_hidden
@@ -44,9 +44,9 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
     def enter(label: str, name: str, count: int = 0) -> Entry:
         return Entry(
             label=label,
-            url=find_page_url(study, name),
+            url=reverse(f"admin:{name}", args=[study.pk]),
             note=f"{count:,}" if count else "",
-            is_current=(page, "") in ((name, ""), _TODAY.get(name)) and not key,
+            is_current=page == name and not key,
         )
 
     return [
@@ -59,7 +59,9 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
                 enter("Items", "results-items", edge.records),
                 enter("Raters", "results-raters", counts["raters"]),
                 enter("Design", "results-design"),
-                enter("Judges & metrics", "metrics-list", counts["metrics"]),
+                enter(
+                    "Judges & metrics", "results-judges", counts["metrics"] + counts["judge_count"]
+                ),
             ],
         ),
         Group(heading="Take away", entries=[enter("Files", "study-export")]),
@@ -102,21 +104,6 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
     return reverse("admin:results-question", args=[study.pk, key])
 
 
-# pages of today, until those of these names are there
-_TODAY = {
-    "results-design": ("study-design", ""),
-}
-
-
-def find_page_url(study: Study, name: str) -> str:
-    """Return the address of a page of Results."""
-    try:
-        return reverse(f"admin:{name}", args=[study.pk])
-    except NoReverseMatch:
-        today, query = _TODAY[name]
-        return reverse(f"admin:{today}", args=[study.pk]) + query
-
-
 def _count_evidence(study: Study) -> dict[str, Any]:
     """Count comments, raters and metrics; say which question is primary, and whether results are
     hidden: all in one query."""
@@ -130,6 +117,7 @@ def _count_evidence(study: Study) -> dict[str, Any]:
         is_hidden=Exists(list_hidden().filter(pk=OuterRef("pk"))),
         raters=count_for(Participant.objects.filter(Exists(answers))),
         metrics=Coalesce(Subquery(metrics.values("number")), 0),
+        judge_count=count_for(Judge.objects.all()),
         with_note=count_for(find_notes(study, is_everyone=False)),
         written=count_for(find_texts(study, is_everyone=False)),
     ).get()

@@ -67,7 +67,8 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
         "export-script", "export-instrument",
         "export-file", "export-workbook", "export-ready", "export-bundle",
         "export-anonymous", "export-public",
-        "export-bundle-file", "ratings-list", "metrics-list", "metrics-template", "metrics-missing",
+        "export-bundle-file", "ratings-list", "results-judges", "metrics-template",
+        "metrics-missing",
     }  # fmt: skip
     assert Upload.objects.count() == Batch.objects.count() == 1
 

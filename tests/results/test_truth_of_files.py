@@ -55,8 +55,8 @@ SAID = (
     "The plan was changed on 3 March 2026 at 11:45 UTC (version 2), with {answers} answers in: "
     "Too strict.",
     "An exclusion on 4 March 2026 at 12:15 UTC followed no rule: Slept",
-    f"“{RULE}” (1 decision)",
-    "“Slept” (1 decision)",
+    f"“{RULE}” (1 decision",
+    "“Slept” (1 decision",
 )
 
 

@@ -19,6 +19,7 @@ from evalsite.exports.bundle.format import (
     CHANGE_ROWS,
     EXCLUSION_ROWS,
     ITEM_ROWS,
+    JUDGE_ROWS,
     METRIC_ROWS,
     ON_INSTRUCTIONS,
     PEOPLE_ROWS,
@@ -27,7 +28,7 @@ from evalsite.exports.column import WITHHELD
 from evalsite.exports.comment_rows import is_written
 from evalsite.exports.rows import is_typed
 from evalsite.exports.selection import shared
-from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore
 from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
@@ -161,7 +162,7 @@ def _is_open(row: Plain, writer: "Writer") -> bool:
         else question is not None and question.is_offered(row["value"])
     )
     if not is_offered:
-        row["value"] = _write_words(row["value"], writer, withheld="")
+        row["value"] = _write_words(row["value"], writer)
     return is_offered or writer.contents.has_free_text
 
 
@@ -181,13 +182,13 @@ def select_annotations(writer: "Writer") -> QuerySet[Annotation]:
 def _encode_annotation(row: Plain, writer: "Writer") -> None:
     writer.tallies["annotations"][row["status"]] += 1
     writer.tallies["origins"][row["origin"]] += 1
-    row["note"] = _write_words(row["note"], writer, withheld="")
+    row["note"] = _write_words(row["note"], writer)
 
 
-def _write_words(text: str, writer: "Writer", *, withheld: str, is_comment: bool = True) -> str:
-    """Return what people wrote as the bundle holds it: as it is, masked, or left out."""
-    if not writer.contents.has_free_text:
-        return withheld
+def _write_words(text: str, writer: "Writer", *, is_comment: bool = True) -> str:
+    """Return what people wrote as the bundle holds it: as it is, masked, or a mark in its place."""
+    if text and not writer.contents.has_free_text:
+        return WITHHELD
     return mask_words(text) if is_comment and writer.contents.is_masked else text
 
 
@@ -203,9 +204,9 @@ def _complete_rating(row: Plain, writer: "Writer") -> None:
     """
     text, detail = row["text"], row["detail"]
     scale = writer.scales.get(row["criterion"])
-    if text and row["start"] is None and not is_typed(scale, row["value"], text):
+    if row["start"] is None and not is_typed(scale, row["value"], text):
         is_comment = is_written(scale, row["part"])
-        row["text"] = _write_words(text, writer, withheld=WITHHELD, is_comment=is_comment)
+        row["text"] = _write_words(text, writer, is_comment=is_comment)
     if detail and "reasons" in detail:
         # reasons about both outputs together have no output
         reasons = {
@@ -236,8 +237,8 @@ def _encode_revision(row: Plain, writer: "Writer") -> None:
     for rating in ratings:
         rating["output"] = writer.find_position(rating["output"])
         _complete_rating(rating, writer)
-    note = _write_words(state["note"], writer, withheld="")
-    row["state"] = {**state, "note": note, "rows": [RATINGS.to_cells(one) for one in ratings]}
+    note = _write_words(state["note"], writer)
+    row["state"] = {**state, "note": note, "rows": list(map(RATINGS.to_cells, ratings))}
 
 
 def _decode_revision(values: Plain, row: Plain, reader: "Reader") -> None:
@@ -263,6 +264,10 @@ def _select_exclusions(writer: "Writer") -> QuerySet[Exclusion]:
 
 def _select_scores(writer: "Writer") -> QuerySet[MetricScore]:
     return MetricScore.objects.filter(file__study=writer.study)
+
+
+def _select_labels(writer: "Writer") -> QuerySet[JudgeLabel]:
+    return JudgeLabel.objects.filter(file__study=writer.study)
 
 
 # --- files of study.json --------------------------------------------------------------------
@@ -393,6 +398,23 @@ TABLES: dict[str, Rows] = {
         refs={"file": {"id": "file"}, "output": {"item__key": "item", "position": "output"}},
         select=_select_scores,
     ),
+    JUDGE_ROWS: Rows(
+        model=JudgeLabel,
+        fields="criterion item_key system other_system order run value option reason",
+        refs={
+            "file": {"id": "file"},
+            "judge": {"name": "judge", "prompt_version": "prompt_version"},
+        },
+        optional={
+            "other_system": "",
+            "order": 0,
+            "run": "",
+            "value": None,
+            "option": "",
+            "reason": "",
+        },
+        select=_select_labels,
+    ),
 }
 # design/plan.csv, which numbers places from 1
 PLACES = Rows(model=Slot, fields="no pos arrangement", refs={"item": {"key": "item"}})
@@ -426,7 +448,19 @@ LISTS = {
         optional={"import_notes": []},
         order="uploaded_at id",
     ),
+    "judge_files": Rows(
+        model=JudgeFile,
+        fields="id file_name sha256 uploaded_at import_notes",
+        optional={"import_notes": []},
+        order="uploaded_at id",
+    ),
+    "judges": Rows(
+        model=Judge,
+        fields="name prompt_version version prompt prompt_sha256 settings judged_on",
+    ),
 }
+# those that are there only where there is something, so that other bundles stay as they were
+LISTS_IF_ANY = frozenset(["judge_files", "judges"])
 # lists in analysis-plan.json, where there are any
 PLAN_PARTS = {
     "rules": Rows(

@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
 from evalsite.analysis.families import find_family
-from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
@@ -36,11 +36,12 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
-from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.exclusions import count_reasons, time_reasons
 from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -67,11 +68,12 @@ def take_fingerprint(study: Study) -> str:
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
-    answers = Annotation.objects.agreed().filter(study=study).order_by().values("status")
-    by_status = list(answers.annotate(n=Count("id"), last=Max("id")))
+    answers = Annotation.objects.agreed().filter(study=study)
     decisions = Exclusion.objects.filter(study=study)
     files = MetricFile.objects.filter(study=study).order_by("pk")
     counts = count_together(
+        by=(answers, "status"),
+        newest=(answers, Max("pk")),
         revised=Revision.objects.filter(study=study),
         decided=decisions,
         standing=decisions.active(),
@@ -89,8 +91,6 @@ def take_fingerprint(study: Study) -> str:
     return hash_content(
         {
             **counts,
-            "answers": sorted((one["status"], one["n"]) for one in by_status),
-            "newest": max((one["last"] for one in by_status), default=None),
             "options": study.config.default_options | study.options,
             # a batch may take some scores along
             "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},
@@ -142,7 +142,8 @@ def run_analysis(job: Job) -> dict[str, Any]:
         report = report_on(snapshot, progress=partial(report_progress, job))
         # of hidden results it is kept: what it rests on isn't
         ahead = report.content.get("ahead") or _project(snapshot, report)
-    return {"report": str(report.pk), "ahead": ahead}
+    design = report_design(study).as_dict()
+    return {"report": str(report.pk), "ahead": ahead, "design": design}
 
 
 def _project(snapshot: "Snapshot", report: Report) -> dict[str, Any]:
@@ -165,6 +166,8 @@ class Snapshot:
     fingerprint: str
     plan: dict[str, Any]
     exclusions: list[tuple[str, int]]
+    # of each reason, whom it leaves out and when that was decided
+    excluded: dict[str, dict[str, Any]]
     # what was changed after the launch
     changes: list[dict[str, Any]]
     # of those who were asked, how many don't share their answers; {} if nobody is asked
@@ -199,6 +202,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
             exclusions=count_reasons(study),
+            excluded=time_reasons(study),
             changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,
@@ -332,12 +336,10 @@ def _analyse(
             report["warnings"] = withdraw_claims(report["warnings"])
         for criterion in report["criteria"]:
             plan_undecided(criterion, report["data"])
-            criterion["conclusions"] = [
-                prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
-            ]
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
+        "excluded": snapshot.excluded,
         **({"changes": snapshot.changes} if snapshot.changes else {}),
         **({"sharing": snapshot.sharing} if snapshot.sharing else {}),
         "collection": {
@@ -379,16 +381,6 @@ def withdraw_claims(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else note
         for note in warnings
     ]
-
-
-def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """Return the note, or the power that a frozen plan was made for, whatever the results."""
-    size = plan.get("size")
-    if not plan.get("frozen_at") or not size or size["criterion"] != criterion:
-        return note
-    if note["code"] not in ("detectable", "nothing_detectable"):
-        return note
-    return make_note("planned_power", words=size["words"], at=size["at"])
 
 
 # how far the planned standard error may be from that of the fit

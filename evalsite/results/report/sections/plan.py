@@ -1,6 +1,7 @@
 """The plan's rules, what was excluded, and what departs from the plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from evalsite.lib.words import count_of
@@ -23,7 +24,8 @@ def make_plan(source: Source) -> Iterator[Block]:
     yield from tabulate_plan(plan, criteria=len(source.criteria))
     if facts.exclusions:
         phrases = [
-            f"“{isolate(reason)}” ({count_of(number, 'decision')})"
+            f"“{isolate(reason)}” ({count_of(number, 'decision')}"
+            f"{_describe_decisions(facts.excluded.get(reason))})"
             for reason, number in facts.exclusions
         ]
         yield Sentence(
@@ -58,13 +60,22 @@ def tabulate_plan(plan: Mapping[str, Any], *, criteria: int) -> Iterator[Block]:
 
 def list_deviations(plan: Mapping[str, Any]) -> Iterator[Block]:
     """Yield what departs from the plan, if it was frozen."""
-    deviations = [describe_deviation(one) for one in plan.get("deviations") or ()]
+    deviations = list(map(describe_deviation, plan.get("deviations") or ()))
     if deviations:
         listed = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
         columns = [Column("No.", is_number=False), Column("Deviation", is_number=False)]
         yield Table("deviations", count_of(len(listed), "deviation"), columns, listed)
     elif plan.get("frozen_at"):
         yield Sentence("deviations_none", "There are no deviations from the plan.")
+
+
+def _describe_decisions(decided: Mapping[str, Any] | None) -> str:
+    """Return ", 2 people, 4 March 2026"; "" of a report that doesn't know."""
+    if decided is None:
+        return ""
+    moments = (datetime.fromisoformat(decided[end]).astimezone(UTC) for end in ("first", "last"))
+    days = dict.fromkeys(f"{at.day} {at:%B %Y}" for at in moments)
+    return f", {count_of(decided['people'], 'person', 'people')}, {' to '.join(days)}"
 
 
 def _list_thresholds(rows: Sequence[tuple[str, str]]) -> Iterator[Table]:
