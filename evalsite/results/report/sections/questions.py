@@ -139,7 +139,12 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
         is_only = len(pairs) == 1
         figures = [figure for pair in pairs for figure in list_answers(pair, is_only=is_only)]
         if figures:
-            caption = f"{criterion.label}: answers of each pair"
+            of = (
+                f"{isolate(pairs[0].first)} and {isolate(pairs[0].second)}"
+                if is_only
+                else "each pair"
+            )
+            caption = f"{criterion.label}: answers to {of}"
             yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
         return
     known = [figure for system in criterion.systems if (figure := place_mean(criterion, system))]
@@ -356,9 +361,8 @@ def list_agreement(criterion: Criterion) -> list[tuple[str, Figure]]:
 
 def count_averaged(criterion: Criterion) -> float | None:
     """Return of how many ratings the reliability of a mean is."""
-    notes = criterion.stored.get("agreement_notes") or ()
-    note = next((note for note in notes if note["code"] == "reliability_of_mean"), None)
-    return note and note["facts"]["ratings"]
+    stored = criterion.find_agreement("reliability_of_mean")
+    return stored["details"].get("k") if stored else None
 
 
 def _write_agreement(criterion: Criterion) -> Iterator[Sentence]:
