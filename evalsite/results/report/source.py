@@ -142,6 +142,17 @@ class Criterion:
         stored = self.find_estimate(system)
         return read_figure(stored, "mean", self.group(system), unit=self.mean_unit)
 
+    def net_share(self, system: Stored) -> Figure:
+        """Return the share of answers that a compared system won minus the share that it lost."""
+        mean = self.mean(system)
+        # a tie counts half for either side
+        value, low, high = (
+            None if end is None else 2 * end - 1 for end in (mean.value, mean.low, mean.high)
+        )
+        return replace(
+            mean, name="net_share", value=value, low=low, high=high, unit="difference in shares"
+        )
+
     def distance(self, system: Stored) -> Figure | None:
         """Return how far the system is from the average of the systems."""
         stored = system.get("from_average")

@@ -535,11 +535,15 @@ def _name_scale(criterion: Criterion) -> str:
 
 
 def _head_column(criterion: Criterion) -> str:
+    if criterion.family.compares:
+        return f"{criterion.label} (net share)"
     note = " (lower is better)" if criterion.better == "lower" else ""
     return f"{criterion.label}{note}"
 
 
 def _write_paper(criterion: Criterion, system: Stored) -> Cell:
+    if criterion.family.compares:
+        return _write_net_share(criterion, system)
     mean, distance = criterion.mean(system), criterion.distance(system)
     tier = criterion.tier(system)
     figures = tuple(figure for figure in (mean, distance, tier) if figure is not None)
@@ -550,9 +554,23 @@ def _write_paper(criterion: Criterion, system: Stored) -> Cell:
         text += f" (×{write_value(distance)}; {write_interval(distance)})"
     elif write_interval(mean):
         text = write_figure(mean)
-    letter = "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
+    letter = write_letter(tier)
     mark = place_mean(criterion, system)
     return Cell(text, figures, letter, is_strong=letter == "A", mark=mark)
+
+
+def write_letter(tier: Figure | None) -> str:
+    """Write a tier as a letter, A for the best; "" where there are no tiers."""
+    return "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
+
+
+def _write_net_share(criterion: Criterion, system: Stored) -> Cell:
+    net, tier = criterion.net_share(system), criterion.tier(system)
+    figures = (net,) if tier is None else (net, tier)
+    letter = write_letter(tier)
+    sign = "+" if (net.value or 0) > 0 else ""
+    mark = net if net.value is not None else None
+    return Cell(f"{sign}{write_figure(net)}", figures, letter, is_strong=letter == "A", mark=mark)
 
 
 def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
@@ -591,6 +609,11 @@ def _caption_paper(source: Source, *, has_tiers: bool) -> str:
         parts.append(
             "Every system in tier A is clearly ahead of every system in tier B (p < .05, Holm); a "
             "column without letters has no clear difference."
+        )
+    if any(criterion.family.compares for criterion in source.criteria):
+        parts.append(
+            "Net share: answers that prefer the system minus those that prefer the other, in "
+            "percentage points (95% CI)."
         )
     parts.append("Last row: Krippendorff’s α (95% CI).")
     return " ".join(parts)
