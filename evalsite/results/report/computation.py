@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
 from evalsite.analysis.families import find_family
-from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
@@ -68,11 +68,12 @@ def take_fingerprint(study: Study) -> str:
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
-    answers = Annotation.objects.agreed().filter(study=study).order_by().values("status")
-    by_status = list(answers.annotate(n=Count("id"), last=Max("id")))
+    answers = Annotation.objects.agreed().filter(study=study)
     decisions = Exclusion.objects.filter(study=study)
     files = MetricFile.objects.filter(study=study).order_by("pk")
     counts = count_together(
+        by=(answers, "status"),
+        newest=(answers, Max("pk")),
         revised=Revision.objects.filter(study=study),
         decided=decisions,
         standing=decisions.active(),
@@ -90,8 +91,6 @@ def take_fingerprint(study: Study) -> str:
     return hash_content(
         {
             **counts,
-            "answers": sorted((one["status"], one["n"]) for one in by_status),
-            "newest": max((one["last"] for one in by_status), default=None),
             "options": study.config.default_options | study.options,
             # a batch may take some scores along
             "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},
@@ -337,9 +336,6 @@ def _analyse(
             report["warnings"] = withdraw_claims(report["warnings"])
         for criterion in report["criteria"]:
             plan_undecided(criterion, report["data"])
-            criterion["conclusions"] = [
-                prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
-            ]
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
@@ -385,16 +381,6 @@ def withdraw_claims(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else note
         for note in warnings
     ]
-
-
-def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """Return the note, or the power that a frozen plan was made for, whatever the results."""
-    size = plan.get("size")
-    if not plan.get("frozen_at") or not size or size["criterion"] != criterion:
-        return note
-    if note["code"] not in ("detectable", "nothing_detectable"):
-        return note
-    return make_note("planned_power", words=size["words"], at=size["at"])
 
 
 # how far the planned standard error may be from that of the fit
