@@ -111,7 +111,7 @@ bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARG
 # R, which the tests of analysis.R need, and LaTeX, which compiles reports, are large, so they are
 # installed in CI only.
 R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-jsonlite
-TEX_PACKAGES := texlive-latex-base texlive-latex-recommended
+TEX_PACKAGES := texlive-latex-base texlive-latex-recommended texlive-luatex lmodern fonts-dejavu-core fonts-wqy-microhei
 
 system-tools:
 	@missing=; found=; \
@@ -125,7 +125,7 @@ system-tools:
 	[ -z "$(PROXIES)" ] || [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null \
 	  || missing="$$missing nginx"; \
 	[ "$$CI" != true ] || command -v Rscript >/dev/null || missing="$$missing $(R_PACKAGES)"; \
-	[ "$$CI" != true ] || command -v pdflatex >/dev/null || missing="$$missing $(TEX_PACKAGES)"; \
+	[ "$$CI" != true ] || { command -v pdflatex && kpsewhich luaotfload.sty lmodern.sty; } >/dev/null || missing="$$missing $(TEX_PACKAGES)"; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
 	else echo "Missing, and installing needs root: $$missing"; exit 0; fi; \

@@ -315,7 +315,7 @@ def build_frame(
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
-    counts = count_tabs(study) if place == "People" else {}
+    counts = count_tabs(study) if place == "People" and current is entry else {}
     return Frame(
         facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),
@@ -339,9 +339,7 @@ def build_frame(
             for page in shown
             if find_place(page) == place
         ],
-        groups=list_groups(
-            study, edge, page=entry.name, key=captured.get("key") or request.GET.get("part", "")
-        )
+        groups=list_groups(study, edge, page=entry.name, key=captured.get("key", ""))
         if place == "Results"
         else [],
         setup=setup if is_draft and study.state == Study.State.DRAFT else None,

@@ -15,7 +15,7 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Rating, Revision
-from evalsite.exports.comment_rows import make_comment_rows
+from evalsite.exports.comment_rows import is_written, make_comment_rows
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
 from evalsite.exports.rows import (
     PAGE,
@@ -33,6 +33,7 @@ from evalsite.exports.selection import Selection
 from evalsite.exports.simple_rows import make_simple_rows
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA, Scale
+from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Origin
 from evalsite.studies.gold import Gold
 from evalsite.studies.item_numbers import ItemNumbers
@@ -254,6 +255,8 @@ class AnswerReader:
         answer.place_in_group = str(place_in_group)
         if answer.set:
             answer.place_in_set = answer.place
+        if answer.note and self.selection.is_masked:
+            answer.note = mask_words(answer.note)
         if len(answer.annotation) == 32:
             answer.annotation = hyphenate(answer.annotation)
             answer.batch = answer.batch and self._hyphenate(answer.batch)
@@ -320,6 +323,9 @@ class AnswerReader:
                 continue
             is_number = is_typed(self._scales.get(criterion), value, text)
             typed, words = (text, "") if is_number else ("", text)
+            if words and self.selection.is_masked:
+                scale, part = self._scales.get(criterion), more[0] if more else ""
+                words = mask_words(words) if is_written(scale, part) else words
             answer, rows = found[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number

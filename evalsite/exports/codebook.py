@@ -9,6 +9,11 @@ from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import guard_cell, write_rows
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
+# the first line of a codebook: pages use other words
+WORDS = (
+    "In files, a question is a criterion, a person a participant, and an item of the pages a "
+    "group; item is what a person sees on one page."
+)
 
 PANDAS = "pandas.read_csv(path, dtype=str, keep_default_na=False)"
 
@@ -50,7 +55,8 @@ def write_chapters(chapters: Iterable[Chapter]) -> str:
         for chapter in chapters
         for column in chapter.columns
     ]  # fmt: skip
-    return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
+    about = ("", "", WORDS, "", "", "", "")
+    return write_rows([HEADER, about, *([guard_cell(cell) for cell in row] for row in rows)])
 
 
 def _fit(column: Column, config: Instrument, file: str, misread: str) -> Column:

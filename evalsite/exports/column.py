@@ -41,7 +41,7 @@ class Column:
         return self.cell or attrgetter(self.name)
 
 
-# in place of a text without which a row would say nothing
+# in place of words that people wrote
 WITHHELD = "(left out)"
 
 # --- how cells are written --------------------------------------------------------------

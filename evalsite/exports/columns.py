@@ -27,6 +27,7 @@ from evalsite.exports.column import (
     TIMES,
     VERSION,
     WHOLE,
+    WITHHELD,
     YES_NO,
     Column,
     name_output,
@@ -216,7 +217,7 @@ ANNOTATIONS = (
     ),
     Column(
         "note", TEXT, "The participant's comment. Read it before you share the file.",
-        missing="nothing was written", withheld="",
+        missing="nothing was written", withheld=WITHHELD,
     ),
     *STATUS,
     Column(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalsite.exports.column import EXCLUDED, ID, ITEM, PARTICIPANT, TEXT, TIMES, Column
 from evalsite.exports.simple_columns import REASONS, VALUE
 from evalsite.exports.simple_rows import write_answer
-from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.scales import COMMENT, Scale
 from evalsite.instruments.schema import Criterion, Instrument
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ COMMENTS = (
 
 def list_written(config: Instrument) -> list[str]:
     """List the criteria to which words are, or may be, the answer."""
-    return [
-        criterion.key
-        for criterion in config.criteria
-        if "text" in criterion.scale.columns and criterion.scale.kind not in _OF_OUTPUTS
-    ]
+    return [criterion.key for criterion in config.criteria if is_written(criterion.scale, "")]
+
+
+def is_written(scale: Scale | None, part: str) -> bool:
+    """Return whether the text of a rating is words of the person; no scale: it is gone."""
+    has_words = scale is None or ("text" in scale.columns and scale.kind not in _OF_OUTPUTS)
+    return part == COMMENT or has_words
 
 
 def make_comment_rows(

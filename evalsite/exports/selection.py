@@ -22,6 +22,7 @@ class Selection:
     """Pilots stay out unless asked for; anything else that is empty leaves nothing out.
 
     `only_shared` leaves out everyone who wasn't imported and hasn't agreed to share their answers.
+    `is_masked` replaces e-mail addresses and long numbers in what people wrote.
 
     `excluded`: "out" leaves excluded annotations out, "only" all others. Days are in UTC, both
     included; imported annotations have no time here, so choosing a day leaves them out.
@@ -35,6 +36,7 @@ class Selection:
     since: date | None = None
     until: date | None = None
     only_shared: bool = False
+    is_masked: bool = False
 
     def describe(self) -> dict[str, Any]:
         """Return what is chosen, for the log: plain data, without what is left open."""

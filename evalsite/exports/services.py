@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -35,7 +35,7 @@ from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_of_file
 
-SIMPLE = "ratings_simple"
+SIMPLE, COMMENTS = "ratings_simple", "comments"
 # origins that the page tells
 _NAMED = (Origin.SIMULATED, Origin.IMPORTED)
 # what the file for a quick look holds: what results count, and beside it, marked, what is excluded
@@ -68,9 +68,18 @@ class Choice(Selection):
     @property
     def selection(self) -> Selection:
         """Which annotations the file holds."""
+        if self.file == COMMENTS and not self.kind:
+            return replace(self, kind=Item.Kind.MAIN)
         if self.file != SIMPLE:
             return self
-        return Selection(origin=self.origin, since=self.since, until=self.until, **_RESULTS)
+        return Selection(
+            origin=self.origin,
+            since=self.since,
+            until=self.until,
+            only_shared=self.only_shared,
+            is_masked=self.is_masked,
+            **_RESULTS,
+        )
 
     @property
     def file_name(self) -> str:

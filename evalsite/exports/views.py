@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
+from evalsite.exports.codebook import PANDAS, WORDS, list_chapters, write_codebook
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.identities import IDS_FILE, write_identities
 from evalsite.exports.jobs import KIND, find_file, is_large, read_choice, start_export
@@ -55,7 +55,7 @@ FREE = ("items", "participants")
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     files = list_downloads_of(study)
     chapters = list_chapters(study.config, files, misread=describe_misread(list_misread(study)))
-    context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
+    context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS, "words": WORDS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
 

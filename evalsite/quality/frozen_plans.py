@@ -165,7 +165,7 @@ def is_hidden(study: Study) -> bool:
     They are shown once the study is closed, nobody is at work, and the rules were applied or
     declined; or once an owner revealed them.
     """
-    if study.launched_at is None:
+    if study.launched_at is None or not study.hides_results:
         return False
     return study.pk in list_hidden().filter(pk=study.pk).values_list("pk", flat=True)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.models import MetricScore
@@ -13,6 +13,7 @@ from evalsite.lib.rating_columns import name_option
 from evalsite.participants.models import Participant
 from evalsite.quality.frozen_plans import list_hidden
 from evalsite.results.comments.written import find_notes, find_texts
+from evalsite.results.items.records import count_records
 from evalsite.results.progress import Edge, count_for
 from evalsite.studies.models import Study
 
@@ -44,9 +45,9 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
     def enter(label: str, name: str, count: int = 0) -> Entry:
         return Entry(
             label=label,
-            url=find_page_url(study, name),
+            url=reverse(f"admin:{name}", args=[study.pk]),
             note=f"{count:,}" if count else "",
-            is_current=(page, "") in ((name, ""), _TODAY.get(name)) and not key,
+            is_current=page == name and not key,
         )
 
     return [
@@ -56,7 +57,7 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
             heading="Evidence",
             entries=[
                 enter("Comments", "results-comments", counts["comments"]),
-                enter("Items", "results-items", edge.records),
+                enter("Items", "results-items", counts.get("records", edge.records)),
                 enter("Raters", "results-raters", counts["raters"]),
                 enter("Design", "results-design"),
                 enter("Judges & metrics", "metrics-list", counts["metrics"]),
@@ -102,21 +103,6 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
     return reverse("admin:results-question", args=[study.pk, key])
 
 
-# pages of today, until those of these names are there
-_TODAY = {
-    "results-design": ("study-design", ""),
-}
-
-
-def find_page_url(study: Study, name: str) -> str:
-    """Return the address of a page of Results."""
-    try:
-        return reverse(f"admin:{name}", args=[study.pk])
-    except NoReverseMatch:
-        today, query = _TODAY[name]
-        return reverse(f"admin:{today}", args=[study.pk]) + query
-
-
 def _count_evidence(study: Study) -> dict[str, Any]:
     """Count comments, raters and metrics; say which question is primary, and whether results are
     hidden: all in one query."""
@@ -124,6 +110,8 @@ def _count_evidence(study: Study) -> dict[str, Any]:
     answers = Annotation.objects.counted().filter(is_mine)
     scores: Any = MetricScore.objects.filter(file__study=OuterRef("pk")).order_by()
     metrics = scores.values("file__study").annotate(number=Count("metric", distinct=True))
+    # the header knows how many there are where people see all outputs at once
+    records = {} if study.config.unit_name == "item" else {"records": count_records()}
     row: Any = Study.objects.filter(pk=study.pk).order_by()
     counts: dict[str, Any] = row.values(
         primary=F("analysis_plan__primary"),
@@ -132,5 +120,6 @@ def _count_evidence(study: Study) -> dict[str, Any]:
         metrics=Coalesce(Subquery(metrics.values("number")), 0),
         with_note=count_for(find_notes(study, is_everyone=False)),
         written=count_for(find_texts(study, is_everyone=False)),
+        **records,
     ).get()
     return counts | {"comments": counts["with_note"] + counts["written"]}

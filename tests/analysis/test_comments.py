@@ -5,9 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from evalsite.analysis.report.comments import count_comments, list_reasons, read_remarks
+from evalsite.analysis.report.comments import (
+    count_comments,
+    list_reasons,
+    read_notes,
+    read_remarks,
+)
 
 QUESTION = {
     "key": "better",
@@ -49,6 +55,10 @@ def comment(person: str, text: str, **more: str) -> dict[str, str]:
     }  # fmt: skip
 
 
+def count(remarks: Any) -> dict[str, Any]:
+    return count_comments(remarks, read_notes(None))
+
+
 def test_comments_are_counted_by_question_and_system_and_their_people_once(tmp_path: Path) -> None:
     rows = [
         comment("p1", "good", system="a"), comment("p1", "bad", system="b"),
@@ -56,8 +66,9 @@ def test_comments_are_counted_by_question_and_system_and_their_people_once(tmp_p
         prefer("p4", 1, "a"),
     ]  # fmt: skip
 
-    assert count_comments(read(tmp_path, rows)) == {
+    assert count(read(tmp_path, rows)) == {
         "questions": {"better": 2, "why": 1}, "systems": {"a": 2, "b": 1}, "people": 2,
+        "notes": 0, "skipped": 0, "reported": 0,
     }  # fmt: skip
 
 
@@ -68,7 +79,7 @@ def test_a_corrected_output_is_no_comment_but_a_comment_on_it_is(tmp_path: Path)
         comment("p1", "too long", **edited),
     ]
 
-    assert count_comments(read(tmp_path, rows))["questions"] == {"edit": 1}
+    assert count(read(tmp_path, rows))["questions"] == {"edit": 1}
 
 
 def test_what_results_leave_out_isnt_counted_but_excluded_rows_are_marked(tmp_path: Path) -> None:
@@ -81,7 +92,30 @@ def test_what_results_leave_out_isnt_counted_but_excluded_rows_are_marked(tmp_pa
     remarks = read(tmp_path, rows)
 
     assert remarks.is_excluded.tolist() == [True, False]
-    assert count_comments(remarks[~remarks.is_excluded])["people"] == 1
+    assert count(remarks[~remarks.is_excluded])["people"] == 1
+
+
+def test_notes_skips_and_problem_reports_on_main_items_are_counted(tmp_path: Path) -> None:
+    columns = ["kind", "status", "outcome", "note", "excluded"]
+    annotations = pd.DataFrame(
+        [
+            ("main", "counted", "rated", "A note", "no"),
+            ("main", "counted", "rated", " ", "no"),
+            ("main", "skipped", "skipped", "Not mine", "no"),
+            ("main", "surplus", "reported", "", "no"),
+            ("main", "counted", "rated", "Left out", "yes"),
+            ("main", "pilot", "skipped", "Pilot", "no"),
+            ("main", "withdrawn", "rated", "Withdrawn", "no"),
+            ("gold", "control", "rated", "Gold", "no"),
+        ],
+        columns=columns,
+    )  # fmt: skip
+
+    notes = read_notes(annotations)
+
+    assert notes.is_excluded.sum() == 1
+    counts = count_comments(read(tmp_path, [comment("p1", " ")]), notes[~notes.is_excluded])
+    assert (counts["notes"], counts["skipped"], counts["reported"]) == (2, 1, 1)
 
 
 def list_shares(folder: Path, rows: Sequence[dict[str, str]]) -> dict[tuple[str, str], Any]:

@@ -1,11 +1,13 @@
 """Verifying computes every figure again: of each demo study, and of published ratings."""
 
 import io
+import json
 
 import pytest
 from django.db import transaction
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.exports.bundle.format import REPORT
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.imports.batches.importer import import_file
 from evalsite.imports.demo import (
@@ -107,6 +109,7 @@ def test_every_kind_of_row_is_verified_and_loaded_into_another_site(
     study = restore_bundle(file=io.BytesIO(bundle), owner=make_user("other"), by="a test").study
 
     here, kept = read_files(pack(study, has_free_text=has_free_text)), read_files(bundle)
+    figures = {one["name"] for one in json.loads(kept[REPORT])["figures"]}
     tables = [name for name in kept if name.startswith(("data/", "records/", "design/"))]
     assert {name: here[name] for name in tables} == {name: kept[name] for name in tables}
     answers, ratings = Annotation.objects.all(), Rating.objects.all()
@@ -115,7 +118,9 @@ def test_every_kind_of_row_is_verified_and_loaded_into_another_site(
     if groups == "free":
         assert answers.filter(outcome="skipped").exists()
         assert answers.filter(outcome="reported").exclude(reason="").exists()
-        assert answers.exclude(note="").exists() is has_free_text
+        notes = set(answers.exclude(note="").values_list("note", flat=True))
+        assert (notes == {"(left out)"}) is not has_free_text
+        assert {"notes", "skips", "problem_reports"} <= figures
     if groups == "together":
         assert reasons
         # by the ids that outputs have here

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exports.codebook import list_chapters, write_codebook
+from evalsite.exports.codebook import WORDS, list_chapters, write_codebook
 from evalsite.exports.column import ONE_OF, YES_NO
 from evalsite.exports.columns import list_downloads
 from evalsite.instruments.installed import installed_protocols
@@ -57,7 +57,7 @@ def test_codebook_lists_the_columns_of_every_file_in_order(
 ) -> None:
     study = make_study(items=0, protocol=protocol)
     documented: dict[str, list[str]] = {}
-    for row in read_codebook(study.config):
+    for row in read_codebook(study.config)[1:]:
         documented.setdefault(row["file"].removesuffix(".csv"), []).append(row["column"])
 
     written = {
@@ -165,3 +165,7 @@ def test_codebook_stands_on_a_page_and_as_a_file(
     assert '<h2 id="ratingscsv">' in page
     assert all(f">{column.name}</th>" in page for columns in files for column in columns)
     assert file.content.decode() == write_codebook(study.config)
+    # first of all, what pages call a criterion, a participant and a group
+    first = read(file.content)[0]
+    assert first == dict.fromkeys(first, "") | {"meaning": WORDS}
+    assert page.index(WORDS) < page.index("UTF-8")

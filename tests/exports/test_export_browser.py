@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.jobs import KIND, start_export
 from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
@@ -13,6 +15,8 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn
 from tests.support.exports import annotate, export, main_items
 from tests.support.factories import make_participant, make_study, make_user
+from tests.support.planned import ONE_POINT, add_person, make_planned_study
+from tests.support.reports import keep_report
 
 PAGES = (
     ("study-export", ""),
@@ -20,6 +24,9 @@ PAGES = (
     ("files-all", "?since=2026-12-02&until=2026-12-01"),
     ("files-all", "?status=counted&since=2026-01-01"),
     ("export-codebook", ""),
+    ("export-bundle", ""),
+    ("export-anonymous", ""),
+    ("export-public", ""),
 )
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,9 +43,16 @@ def test_pages_of_exports_are_accessible_and_fit_the_screen(page: Any, live_serv
     Job.objects.filter(pk=failed.pk).update(state="failed", message="The disk is full.")
     watch = Watch(page)
 
+    keep_report(study)
+    start_packing(study, Contents(), by=user)
+    hidden = make_planned_study(rules=[ONE_POINT], by=user)
+    add_person(hidden)
+
     for name, query in PAGES:
         page.goto(f"{live_server}{reverse(f'admin:{name}', args=[study.pk])}{query}")
         assert find_faults_in_turn(page) == [], name
+    page.goto(f"{live_server}{reverse('admin:study-export', args=[hidden.pk])}")
+    assert find_faults_in_turn(page) == []
 
     assert Job.objects.filter(kind=KIND).count() == 2
     assert watch.found == []

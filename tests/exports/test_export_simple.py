@@ -41,17 +41,23 @@ MISREAD = (
 )  # fmt: skip
 NUMBERED = ("items", "ratings", "annotations", "ratings_simple")
 # what is in two files by the same name, and the number alone
-ON_NUMBER = """
+JOINED = """
 a <- commandArgs(TRUE)
-simple <- read.csv(a[1])
+simple <- read.csv(a[2])
 stopifnot(is.integer(simple$item_no), is.integer(simple$group_no))
-for (path in a[-1]) {
-  other <- unique(read.csv(path)[c("item_no", "group_no")])
-  joined <- merge(simple, other, by = "item_no")
+for (path in a[-(1:2)]) {
+  other <- unique(read.csv(path)[c(a[1], "group_no")])
+  joined <- merge(simple, other, by = a[1])
   stopifnot(nrow(joined) == nrow(simple), all(joined$group_no.x == joined$group_no.y))
 }
 cat(nrow(simple))
 """
+
+
+def join_in_r(column: str, paths: list[Path]) -> int:
+    """Join ratings_simple, the last of these, with each other file; return its number of rows."""
+    words = ["Rscript", "-e", JOINED, column, paths[-1], *paths[:-1]]
+    return int(subprocess.run(words, check=True, timeout=60, capture_output=True).stdout)
 
 
 def make_rated(make_study: Callable[..., Any], config: Instrument) -> Study:
@@ -91,11 +97,32 @@ def test_every_row_joins_with_the_other_files_on_item_no_with_default_settings(
         outputs = tables["items"][["item_no", "system", "output"]]
         assert len(simple.merge(outputs, on=["item_no", "system"])) == len(simple)
     if shutil.which("Rscript"):
-        run = subprocess.run(
-            ["Rscript", "-e", ON_NUMBER, paths[-1], *paths[:-1]],
-            check=True, timeout=60, capture_output=True,
-        )  # fmt: skip
-        assert int(run.stdout) == len(simple)
+        assert join_in_r("item_no", paths) == len(simple)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("protocol", ["magnitude", "pairwise"])
+def test_every_row_joins_on_item_too_where_no_id_would_be_misread(
+    make_study: Callable[..., Any], protocol: str, tmp_path: Path
+) -> None:
+    study = make_study(items=0, protocol=protocol)
+    import_rows(study, make_rows(study.config, items=4))
+    load(study, rows_for(study, people=("w1", "w2")))
+    assert list_misread(study) == []
+
+    paths = [tmp_path / f"{name}.csv" for name in NUMBERED]
+    for path in paths:
+        path.write_bytes(export(study, path.stem))
+    *tables, simple = (pandas.read_csv(path) for path in paths)
+
+    assert len(simple) == count_file(study, Choice(file="ratings_simple")) > 0
+    for table in tables:
+        items = table[["item", "group", "group_no"]].drop_duplicates()
+        joined = simple.merge(items, on=["item", "group"], validate="many_to_one")
+        assert len(joined) == len(simple)
+        assert (joined["group_no_x"] == joined["group_no_y"]).all()
+    if shutil.which("Rscript"):
+        assert join_in_r("item", paths) == len(simple)
 
 
 @pytest.mark.django_db

@@ -21,7 +21,7 @@ from evalsite.studies.models import Study
 from tests.annotation.test_changing_k import answer_all
 from tests.site.test_staff_pages import member
 from tests.support.factories import make_participant, make_study, make_user
-from tests.support.reports import keep_report, make_figure
+from tests.support.reports import keep_report
 from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db
@@ -122,34 +122,6 @@ def test_nobody_ticked_is_told_so(staff_client, study):
     assert response.status_code == 422
     assert "Tick whom to exclude." in response.text
     assert nobody.url == page("study-people", study)
-
-
-def test_flag_of_the_report_ticks_all_on_whom_it_was_raised_and_names_the_rule(staff_client, study):
-    me, other = people_of(study)
-    flag = {"code": "gold", "facts": {}, "threshold": 0.8,
-            "figure": make_figure("gold_share", 0.4)}  # fmt: skip
-    raters = {"columns": [], "rows": [
-        {"participant": one.pseudonym, "n": 2, "figures": {}, "flags": flags}
-        for one, flags in ((me, [flag]), (other, []))
-    ]}  # fmt: skip
-    keep_report(study, raters=raters)
-    address = f"{page('study-exclude', study)}?rule=gold"
-
-    confirm = staff_client.get(address).text
-    staff_client.post(address, {"p": me.pseudonym, "reason": "Failed the checks"})
-
-    assert f'name="p" value="{me.pseudonym}"' in confirm
-    assert "Answers too few control items right" in confirm
-    assert other.pseudonym not in confirm
-    assert Exclusion.objects.get().rule == "gold"
-    assert "By the flag gold" in staff_client.get(page("study-exclusions", study)).text
-    assert "excluded already" in staff_client.get(address).text
-
-
-def test_flag_that_the_report_does_not_raise_offers_nobody(staff_client, study):
-    response = staff_client.get(page("study-exclude", study), {"rule": "gold"})
-
-    assert response.url == page("study-people", study)
 
 
 def test_one_of_two_with_copied_answers_is_left_out_for_that_reason(staff_client, study):

@@ -224,7 +224,7 @@ def test_one_answer_is_marked_if_it_alone_is_furthest_from_the_others(values, fu
     assert find_furthest(list(enumerate(values))) == furthest
 
 
-def test_outputs_that_are_rated_alone_are_one_item():
+def test_outputs_that_are_rated_alone_are_one_item(staff_client):
     study = make_built_study(read_instrument("quality"), is_practice_on=False)
     batch = Batch.objects.create(study=study, file_name="a.csv", sha256="0" * 64, rows=4)
     for number in (1, 2):
@@ -241,6 +241,10 @@ def test_outputs_that_are_rated_alone_are_one_item():
     assert [(record.number, record.name, len(record.items)) for record in records] == [
         (1, "talk 1", 1), (2, "talk 2", 2),
     ]  # fmt: skip
+    page = staff_client.get(url("results-items", study))
+    entries = [entry for group in page.context["frame"].groups for entry in group.entries]
+    assert [entry.note for entry in entries if entry.label == "Items"] == ["2"]
+    assert page.context["total"] == 2
 
 
 # --- the list -------------------------------------------------------------------------------------

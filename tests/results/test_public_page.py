@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser
 
+from evalsite.annotation.models import Annotation
 from evalsite.command_line.main import run_command
 from evalsite.exports.bundle.format import REPORT, STUDY
 from evalsite.exports.bundle.job import find_file
@@ -49,6 +50,8 @@ pytestmark = [
     pytest.mark.slow,
 ]
 ALL = PageOptions(has_outputs=True, has_comments=True)
+# what a person wrote, and what stands there instead
+MAIL, NUMBER, MASKED = "rater@mail.example", "0151 2345678", "[e-mail], [number]"
 AUTHORS = [Author(name="Ja{ne} & O'Mori", orcid="0000-0002-1825-0097"), Author(name="نظام")]
 
 
@@ -61,6 +64,8 @@ def make_shared_study() -> Study:
     counted = Count("annotations", filter=Q(annotations__status="counted"))
     for number, person in enumerate(agreed.annotate(counted=counted).order_by("-counted", "pk")):
         Participant.objects.filter(pk=person.pk).update(may_share=number % 2 == 0)
+    shared = study.annotations.filter(participant__may_share=True).exclude(note="")
+    Annotation.objects.filter(pk=shared.first().pk).update(note=f"{NOTE} {MAIL}, {NUMBER}")
     compute_report(study)
     return study
 
@@ -112,11 +117,14 @@ def test_no_file_holds_a_name_an_id_or_a_private_answer_of_a_rater(
     files = publish(tmp_path, PageOptions(has_outputs=True, has_comments=has_comments))
 
     assert people
-    assert find_words(files, STAFF, WORKER, CODE, FEEDBACK, *people) == []
+    assert find_words(files, STAFF, WORKER, CODE, FEEDBACK, MAIL, NUMBER, *people) == []
     # a comment on an item is published only if that was chosen
     pages = {name: data for name, data in files.items() if name.startswith("read")}
     assert bool(find_words(pages, NOTE)) is has_comments
     assert bool(find_words(files, NOTE)) is has_comments
+    masked = {name.rpartition("/")[2].rpartition("_")[2] for name, _ in find_words(files, MASKED)}
+    with_notes = {"comments.csv", "annotations.csv", "annotations.jsonl"}
+    assert masked & with_notes == (with_notes if has_comments else set())
 
 
 def test_outputs_that_may_not_be_published_are_in_no_file(tmp_path: Path) -> None:
@@ -305,7 +313,7 @@ def test_button_in_files_makes_the_folder(
 
     assert address in files_page
     assert refused.context["form"].errors.keys() == {"title"}
-    assert answer.url == reverse("admin:export-bundle", args=[study.pk])
+    assert answer.url == f"{reverse('admin:study-export', args=[study.pk])}#public"
     job = Job.objects.get(kind="bundle")
     path = find_file(job)
     assert path is not None, job.message

@@ -1,35 +1,52 @@
-"""The LaTeX of a report, run through pdflatex where it is installed."""
+"""The LaTeX of a report, run through TeX where it is installed."""
 
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evalsite.results.report.files import list_files
-from tests.support.protocols import each_protocol
-from tests.support.reported import keep_report, make_reported_study
+from evalsite.results.document.blocks import Chart, Document, Heading
+from evalsite.results.document.latex import key_of, list_latex_files, render_latex
+from evalsite.results.document.pdf import draw_pdf
+from evalsite.results.report.files import write_paper
+from evalsite.results.report.sections import make_document
+from tests.results.report.test_document import SOURCES
+from tests.support.reported import HOSTILE
+from tests.support.reports import make_content, make_source
 
 pytestmark = pytest.mark.slow
 
-Settings = Any
-NEEDED = ("booktabs.sty", "natbib.sty", "graphicx.sty")
+OPTIONS = ("-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error")
+NEEDED = {
+    "pdflatex": ("booktabs.sty", "natbib.sty", "graphicx.sty", "iftex.sty", "geometry.sty"),
+    "lualatex": ("booktabs.sty", "natbib.sty", "fontspec.sty", "luaotfload.sty"),
+}
+# Latin with accents, Arabic, Hebrew, Chinese, Japanese, Korean, Cyrillic and Greek
+SCRIPTS = ("Ärger نظام (2)", "מודל, 系统 かな 한국어 Москва Ελλάδα")
 
 
-def find_tex() -> str:
+def find_missing(engine: str) -> str:
     """Why LaTeX can't be run here; "" if it can."""
-    for program in ("pdflatex", "bibtex", "kpsewhich"):
+    for program in (engine, "bibtex", "kpsewhich"):
         if shutil.which(program) is None:
             return f"{program} is not installed"
-    for package in NEEDED:
+    for package in NEEDED[engine]:
         found = subprocess.run(["kpsewhich", package], capture_output=True, check=False)
         if found.returncode:
             return f"{package} is not installed"
     return ""
 
 
-MISSING = find_tex()
+def write_folder(document: Document, folder: Path) -> None:
+    """Write what the archive of a report holds."""
+    contents = {name: text.encode() for name, text in write_paper(document).items()}
+    for block in document.blocks:
+        if isinstance(block, Chart):
+            contents[f"figures/{key_of(block.name)}.pdf"] = draw_pdf(block)
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def run_tex(folder: Path, *command: str) -> str:
@@ -41,29 +58,65 @@ def run_tex(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.torture
-@pytest.mark.skipif(bool(MISSING), reason=MISSING)
-@pytest.mark.parametrize("protocol", each_protocol("magnitude"))
-def test_the_fragment_compiles_with_hostile_names(
-    protocol: str, db: None, drawings: None, settings: Settings, tmp_path: Path
-) -> None:
-    settings.DATA_DIR = tmp_path / "site"
-    settings.DATA_DIR.mkdir()
-    study = make_reported_study(protocol)
-    report = keep_report(study)
-    folder = tmp_path / "paper"
-    for name, content in list_files(study, report).items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    latex = ("pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error")
+def compile_preview(engine: str, folder: Path) -> str:
+    """The log of one run, which sets every page."""
+    run_tex(folder, engine, *OPTIONS, "preview")
+    assert (folder / "preview.pdf").read_bytes().startswith(b"%PDF")
+    return (folder / "preview.log").read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.mark.skipif(bool(find_missing("pdflatex")), reason=find_missing("pdflatex"))
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_report_compiles_and_nothing_leaves_the_page(name: str, tmp_path: Path) -> None:
+    write_folder(make_document(SOURCES[name]()), tmp_path)
+
+    log = compile_preview("pdflatex", tmp_path)
+
+    assert "multiply defined" not in log
+    assert "Overfull" not in log
+
+
+@pytest.mark.skipif(bool(find_missing("pdflatex")), reason=find_missing("pdflatex"))
+def test_what_a_report_cites_and_refers_to_is_defined(tmp_path: Path) -> None:
+    write_folder(make_document(SOURCES["points"]()), tmp_path)
 
     # what the last run needs is known without a drawing
-    run_tex(folder, *latex, "-draftmode", "preview")
-    run_tex(folder, "bibtex", "preview")
-    run_tex(folder, *latex, "-draftmode", "preview")
-    run_tex(folder, *latex, "preview")
+    run_tex(tmp_path, "pdflatex", *OPTIONS, "-draftmode", "preview")
+    run_tex(tmp_path, "bibtex", "preview")
+    run_tex(tmp_path, "pdflatex", *OPTIONS, "-draftmode", "preview")
 
-    log = (folder / "preview.log").read_text(encoding="utf-8", errors="replace")
-    assert "undefined" not in log
-    assert (folder / "preview.pdf").read_bytes().startswith(b"%PDF")
+    assert "undefined" not in compile_preview("pdflatex", tmp_path)
+
+
+@pytest.mark.skipif(bool(find_missing("lualatex")), reason=find_missing("lualatex"))
+def test_names_in_every_script_are_printed_by_lualatex(tmp_path: Path) -> None:
+    write_folder(make_document(make_source(make_content(SCRIPTS))).keep("main"), tmp_path)
+
+    log = compile_preview("lualatex", tmp_path)
+
+    # a letter that no font has
+    assert "Missing character" not in log
+
+
+@pytest.mark.skipif(bool(find_missing("pdflatex")), reason=find_missing("pdflatex"))
+def test_a_whole_file_compiles_without_any_other(tmp_path: Path) -> None:
+    document = Document(HOSTILE[0], [Heading(SCRIPTS[0], 2)])
+    (tmp_path / "whole.tex").write_text(render_latex(document), encoding="utf-8")
+
+    run_tex(tmp_path, "pdflatex", *OPTIONS, "whole")
+
+
+def test_tables_are_those_of_a_paper() -> None:
+    """What TeX doesn't check: rules of booktabs, a caption above, a label of its own."""
+    files = list_latex_files(make_document(SOURCES["five questions"]()).keep("main"), "report")
+    tables = {name: text for name, text in files.items() if name.startswith("tables/")}
+
+    assert len(tables) > 5
+    for name, text in tables.items():
+        rules = [text.index(rule) for rule in (r"\toprule", r"\bottomrule")]
+        assert text.index(r"\caption{") < text.index(r"\label{tab:") < min(rules)
+        assert text.count(r"\label{") == 1
+        assert "|" not in text.partition(r"\begin{tabular}{")[2].partition("}")[0], name
+        assert r"\hline" not in text
+    labels = [text.partition(r"\label{")[2].partition("}")[0] for text in tables.values()]
+    assert len(set(labels)) == len(labels)

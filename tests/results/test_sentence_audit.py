@@ -821,12 +821,12 @@ def _write(note: dict[str, Any]) -> str:
 ALWAYS = {"agreement", "agreement_method", "counted", "scope", "software"}
 # what needs a study on a site, a plan or labels of a judge; each has a test of its section
 ON_SITES = {
-    "comments", "comments_by_system", "comparisons_of_options", "computed", "counts", "copied",
-    "data_hash", "deviations_none", "exclusions", "exclusions_none", "fine",
-    "finding_of_everybody", "imports", "instrument_changed", "low_alpha", "looked", "method",
-    "metrics", "no_plan", "no_rule", "order", "own_examples", "plan_frozen", "planned",
-    "preference", "raters_met", "reasons", "simulated", "unfinished", "verdict_changes",
-    "verify",
+    "comments", "comments_by_system", "comparisons_of_options", "computed", "copied",
+    "counts", "data_hash", "deviations_none", "exclusions", "exclusions_none",
+    "finding_of_everybody", "fine", "imports", "instrument_changed", "looked", "low_alpha",
+    "method", "metrics", "no_plan", "no_rule", "order", "own_examples", "plan_frozen",
+    "planned", "preference", "raters_met", "reasons", "simulated", "unfinished",
+    "verdict_changes", "verify",
 }  # fmt: skip
 SECTIONS = Path(sections.__file__).parent
 

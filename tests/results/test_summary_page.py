@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
+from evalsite.annotation.models import Rating
+from evalsite.instruments.scales.base import COMMENT
 from evalsite.results.document.blocks import Cell
 from evalsite.results.document.latex import write_table
 from evalsite.results.document.summary_svg import write_paper
@@ -263,6 +266,35 @@ def test_the_reason_named_most_is_said_for_each_side() -> None:
     assert sentence is not None
     assert "“Clearer” (30 of 40)" in sentence.text
     assert "“Shorter” (12 of 40)" in sentence.text
+
+
+def comment(person: Any, item: Any, text: str) -> None:
+    rating = Rating.objects.filter(annotation__participant=person, annotation__item=item).first()
+    assert rating is not None
+    Rating.objects.create(
+        study=person.study, annotation=rating.annotation, criterion="informativeness",
+        output=rating.output, part=COMMENT, text=text,
+    )  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_two_comments_stand_on_the_items_furthest_apart() -> None:
+    study = make_planned_study(hides_results=False)
+    people = [add_person(study) for _ in range(4)]
+    near, far, other = study.items.main()
+    for item, step in ((near, 0), (far, 900), (other, 90)):
+        for number, person in enumerate(people):
+            Rating.objects.filter(annotation__participant=person, annotation__item=item).update(
+                value=100 + number * step
+            )
+    for item, text in ((far, "Far"), (other, "Other"), (near, "Near"), (near, "Near again")):
+        comment(people[len(text) % 4], item, text)
+    keep_report(study)
+
+    page = sign_in(study.memberships.get().user).get(url("study-results", study))
+
+    assert [remark["text"] for remark in page.context["remarks"]] == ["Far", "Other"]
+    assert reverse("admin:results-item", args=[study.pk, far.pk]) in page.text
 
 
 # --- the page ---------------------------------------------------------------------------------

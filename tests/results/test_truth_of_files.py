@@ -1,17 +1,21 @@
 """What leaves the site says the same everywhere: README, report, datasheet and names of files."""
 
+import io
 import re
 from datetime import UTC, datetime
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
+from evalsite.exports.bundle.public import PageOptions, write_public_page
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.services import Choice, name_file
+from evalsite.exports.services import Choice, count_file, name_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant
 from evalsite.quality.applying_rules import apply_rules, find_matches
@@ -19,14 +23,17 @@ from evalsite.quality.exclusions import exclude
 from evalsite.quality.frozen_plans import reveal_results
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.analysis_plan.stored import change_plan, list_conditions, mark_plan, plan_of
+from evalsite.results.document.blocks import list_figures
 from evalsite.results.document.text import render_text
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.files import write_page
+from evalsite.results.report.files import read_document, write_page
 from evalsite.studies.models import Study
-from tests.support.bundles import check, pack, read_files
+from tests.support.batches import import_rows, make_rows
+from tests.support.bundles import check, close, pack, read_files
 from tests.support.exports import export, read
-from tests.support.factories import make_user
+from tests.support.factories import launch, make_user
+from tests.support.instruments import make_built_study, read_instrument
 from tests.support.planned import ONE_POINT, add_person, make_planned_study
 
 pytestmark = [
@@ -48,8 +55,8 @@ SAID = (
     "The plan was changed on 3 March 2026 at 11:45 UTC (version 2), with {answers} answers in: "
     "Too strict.",
     "An exclusion on 4 March 2026 at 12:15 UTC followed no rule: Slept",
-    f"“{RULE}” (1 decision)",
-    "“Slept” (1 decision)",
+    f"“{RULE}” (1 decision",
+    "“Slept” (1 decision",
 )
 
 
@@ -209,3 +216,55 @@ def test_readme_says_whether_comments_are_in_it_and_where(has_free_text: bool) -
     readme = read_words(files["README.md"].decode())
     assert ("in note and records/" in readme) is has_free_text
     assert ("in their own words was left out" in readme) is not has_free_text
+
+
+def make_commented_study() -> Study:
+    """A closed study of simulated people, some of whom commented on a question."""
+    content = read_instrument("summarize_feedback")
+    study = make_built_study(content, is_demo=True, k=3)
+    import_rows(study, make_rows(study.config, items=4))
+    study = launch(study)
+    list(simulate_crowd(study, participants=3, seed="comments"))
+    return close(study)
+
+
+@pytest.mark.one_case
+def test_comments_are_counted_alike_in_report_readme_public_page_and_file(tmp_path: Path) -> None:
+    study = make_commented_study()
+    report = compute_report(study)
+    written = Rating.objects.filter(study=study, part="comment", annotation__status="counted")
+    comments = written.count()
+    people = written.values("annotation__participant").distinct().count()
+    assert 3 < comments < Rating.objects.filter(study=study, part="comment").count()
+
+    bundle = pack(study, has_free_text=True)
+    options = PageOptions(has_outputs=True, has_comments=True)
+    write_public_page(io.BytesIO(bundle), options, tmp_path / "page")
+
+    # every count of the report, and where it is printed
+    figures = {
+        (figure.name, *dict(figure.group).values()): figure.value
+        for block in read_document(study, report).blocks
+        for figure in list_figures(block)
+    }
+    assert figures["comments", "overall"] == comments
+    assert figures["people_commenting",] == people
+    documents = {
+        "report": write_page(study, report),
+        "README": read_files(bundle)["README.md"].decode(),
+        "page": (tmp_path / "page" / "report.html").read_text(),
+    }
+    for name, text in documents.items():
+        words = read_words(text)
+        assert find_number(r"([\d,]+) comments on questions", words) == comments, name
+        assert find_number(r"on questions by ([\d,]+) people", words) == people, name
+        assert re.search(r"\bsimulated\b", words, re.I), name
+    # every row of the files
+    assert check(bundle).faults == []
+    rows = read(export(study, "comments"))
+    assert {row["criterion"] for row in rows} == {"overall"}
+    assert len(rows) == count_file(study, Choice(file="comments")) == comments
+    assert len({row["participant"] for row in rows}) == people
+    name = name_file(study, Choice(file="comments"))
+    assert name.endswith("_simulated_comments.csv")
+    assert read((tmp_path / "page" / "data" / name).read_bytes()) == rows

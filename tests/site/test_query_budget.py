@@ -39,8 +39,12 @@ STARTS = {
     "shown": "",
     "draft": ("setup-", "study-setup", "study-launch", "study-pilot", "study-overview", "batch-"),
 }
-# everything about one person: a page for one look at a time
-LARGER = {f"study-person, {state}" for state in ("hidden", "shown", "draft")}
+# everything about one person, and a whole document of the study: one look at a time
+LARGER = {
+    f"{name}, {state}"
+    for name in ("study-person", "study-document")
+    for state in ("hidden", "shown", "draft")
+}
 
 
 def fill_study(study: Study, rows: int) -> dict[str, object]:
@@ -153,6 +157,8 @@ def test_every_page_of_a_study_takes_few_queries_however_many_rows_it_has(is_who
         client = sign_in(study.memberships.first().user)
         parts = fill_study(study, rows)
         client.get(reverse("admin:study-overview", args=[study.pk]))
+        # the first look has the results computed
+        client.get(reverse("admin:study-results", args=[study.pk]))
         # as the worker does within a minute
         store_counts(study)
         found = {}

@@ -41,7 +41,7 @@ ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
 # the page is in BOTH as well.
 READ = {
     ALL: [
-        "study-overview", "study-progress", "study-item", "study-design", "study-people",
+        "study-overview", "study-progress", "study-item", "results-design", "study-people",
         "study-person", "study-setup",
         "study-exclusions", "study-results", "setup-plan", "study-flag-limits",
         "study-planner",
@@ -78,7 +78,7 @@ READ = {
 # What is done by a post, and from which role on.
 POST = {
     ALL: [
-        "study-design-count", "export-file", "export-workbook", "export-ready",
+        "export-file", "export-workbook", "export-ready",
         "export-bundle", "export-bundle-file", "export-anonymous", "export-public",
         "member-remove",
     ],

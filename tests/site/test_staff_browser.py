@@ -34,7 +34,7 @@ DRAFT = (
     "study-launch",
     "study-progress",
     "study-people",
-    "study-design",
+    "results-design",
     "study-delete-confirm",
     "study-team",
     "study-hand-over",
@@ -46,7 +46,7 @@ LIVE = (
     "setup-read",
     "study-invite",
     "study-close-confirm",
-    "study-design",
+    "results-design",
 )
 
 

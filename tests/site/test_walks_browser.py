@@ -1,22 +1,30 @@
 """From signing in to a draft that can be launched, in a browser, counted page by page."""
 
+import shlex
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Page
 
 from evalsite.accounts.models import fill_in_profile
+from evalsite.annotation.models import Slot
 from evalsite.annotation.running.setup import describe_setup
 from evalsite.participants.models import Expert
 from evalsite.studies.models import Study
 from tests.site.test_guides_browser import ANSWERS, write_promptfoo
 from tests.site.test_setup_browser import COUNT
-from tests.support.browsing import Watch, choose_files, follow
+from tests.site.test_staff_browser import sign_in
+from tests.support.browsing import Watch, choose_files, follow, read_clipboard
 from tests.support.factories import make_user
+from tests.support.planned import add_person, make_planned_study
 from tests.support.queues import run_waiting_jobs
+from tests.support.stored_reports import Rated, answer_all
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -183,9 +191,8 @@ def test_three_colleagues_get_their_links(page, live_server, files):
 
 
 @pytest.mark.torture
-def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
-    watch = Watch(page)
-
+def walk_to_links(page: Page, live_server: Any, tmp_path: Path) -> Walk:
+    """Go from the results of promptfoo to a study of five people with a planned margin."""
     walk = walk_to_read(page, live_server.url, [write_promptfoo(tmp_path / "results.json")])
     walk.press("#id_has_notice_0")
     walk.go("button[value=invite]")
@@ -208,9 +215,16 @@ def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
     study = Study.objects.get()
     page.goto(f"{live_server.url}{reverse('admin:study-launch', args=[study.pk])}")
     walk.look("links")
+    return walk
+
+
+def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
+    watch = Watch(page)
+
+    walk = walk_to_links(page, live_server, tmp_path)
 
     print(walk.write())  # noqa: T201
-    study.refresh_from_db()
+    study = Study.objects.get()
     assert study.is_launched
     assert study.k == 5
     assert Expert.objects.filter(study=study).count() == 5
@@ -218,6 +232,84 @@ def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
     assert len(walk.rows) <= 10
     assert walk.find_excess() == {}
     assert watch.found == []
+
+
+# --- from the last answer to what leaves the site ---------------------------------------------
+
+
+def close_in_menu(walk: Walk) -> None:
+    """Close the study from the menu of its header, and let the worker compute its results."""
+    walk.press(".study details.menu summary")
+    walk.go(".study a:has-text('Close')")
+    walk.go("main button.main")
+    run_waiting_jobs()
+
+
+def test_a_closed_study_becomes_a_table_in_a_paper(page, live_server):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    user = make_user("jane", is_superuser=True)
+    study = make_planned_study(hides_results=False, by=user)
+    for _ in range(4):
+        add_person(study)
+    sign_in(page, live_server, user)
+    page.goto(f"{live_server.url}{reverse('admin:study-overview', args=[study.pk])}")
+    watch = Watch(page)
+    walk = Walk(page)
+
+    close_in_menu(walk)
+    closed = walk.clicks
+    walk.go(".places a:has-text('Results')")
+    walk.look("summary")
+    walk.press("[data-copy=paper-tex]")
+    page.wait_for_selector("#paper-copied:has-text('Copied')")
+    copied = read_clipboard(page)
+
+    print(walk.write())  # noqa: T201
+    # what is copied is the text of the fold, and a paper takes it as it is
+    assert copied == page.text_content("#paper-tex")
+    assert copied.startswith(r"\begin{table}")
+    assert copied.endswith(r"\end{table}")
+    assert walk.clicks - closed == 2
+    assert watch.found == []
+
+
+@pytest.mark.torture
+def test_promptfoo_becomes_a_gate_in_ci(page, live_server, tmp_path):
+    walk = walk_to_links(page, live_server, tmp_path)
+    launched, study = walk.clicks, Study.objects.get()
+    first, second = ANSWERS
+    # others answer in the place of those who were invited
+    Slot.objects.update(state=Slot.State.FREE, participant=None, lease_until=None)
+    rated = Rated(instrument="", worth={first: 0.0, second: 0.1}, people=5)
+    for number in range(rated.people):
+        answer_all(study, rated, number)
+    page.goto(f"{live_server.url}{reverse('admin:study-overview', args=[study.pk])}")
+
+    close_in_menu(walk)
+    walk.go(".places a:has-text('Results')")
+    walk.look("summary")
+    (card,) = page.query_selector_all(".decide")
+    outcome = card.get_attribute("class").split()[-1]
+    walk.press(".decide summary:has-text('Use this in CI')")
+    command = page.input_value("#gate-1")
+    walk.go(".decide a:has-text('Get the bundle')")
+    walk.go(".get a:has-text('Create…')")
+    walk.go("main button.main")
+    run_waiting_jobs()
+    page.reload()
+    with page.expect_download() as download:
+        walk.press("main td button")
+    download.value.save_as(tmp_path / download.value.suggested_filename)
+
+    print(walk.write())  # noqa: T201
+    program, gate, bundle, *options = shlex.split(command)
+    assert (program, gate) == ("evalsite", "gate")
+    assert bundle == download.value.suggested_filename
+    assert "--plan-hash" in options
+    command = [sys.executable, "-m", "evalsite", gate, str(tmp_path / bundle), *options]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == {"yes": 0, "no": 1, "open": 2}[outcome], ended.stderr
+    assert walk.clicks - launched <= 9
 
 
 @pytest.mark.torture

@@ -33,7 +33,12 @@ from evalsite.analysis.report.answer_parts import (
     describe_missing,
     split_parts,
 )
-from evalsite.analysis.report.comments import count_comments, list_reasons, read_remarks
+from evalsite.analysis.report.comments import (
+    count_comments,
+    list_reasons,
+    read_notes,
+    read_remarks,
+)
 from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
@@ -134,6 +139,7 @@ def make_reports(
         files["words"] = count_words(paths["items"])
         files["texts"] = read_texts(paths["items"])
     files["remarks"] = read_remarks(paths)
+    files["notes"] = read_notes(files.get("annotations"))
     sliced = {margin.slices for margin in settings.plan.margins if margin.slices}
     if sliced and "items" in paths:
         files["slices"] = read_item_slices(paths["items"], sliced)
@@ -153,12 +159,10 @@ def make_reports(
 
     def report(ratings: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
         missing = _count_missing(unsplit, settings.instrument, with_excluded=ratings is everything)
-        remarks = files["remarks"]
+        written = {name: files[name] for name in ("remarks", "notes")}
         if ratings is not everything:
-            remarks = remarks[~remarks.is_excluded]
-        material = Material(
-            table=ratings, everything=table, files=files | {"remarks": remarks}, missing=missing
-        )
+            written = {name: rows[~rows.is_excluded] for name, rows in written.items()}
+        material = Material(table=ratings, everything=table, files=files | written, missing=missing)
         return make_report(material, of_parts, step=step, keep_outputs=keep_outputs)
 
     return {
@@ -266,7 +270,7 @@ def make_report(
         "copied": copied,
     }
     if "remarks" in files:
-        report["comments"] = count_comments(files["remarks"])
+        report["comments"] = count_comments(files["remarks"], files["notes"])
     step()
     plain: dict[str, Any] = to_plain(report)
     return plain

@@ -19,6 +19,8 @@ _COLUMNS = (
     "preferred", "part", "text", "reasons", "scale",
 )  # fmt: skip
 _COMMENT = "comment"
+# of annotations that no result uses
+_GONE = ("pilot", "withdrawn")
 # kinds whose text is a part of the output, no words about it
 _OF_OUTPUTS = ("post_edit", "spans")
 
@@ -63,14 +65,31 @@ def _list_named(cell: str, preferred: str, systems: Mapping[str, str]) -> frozen
     return frozenset(named)
 
 
-def count_comments(remarks: pd.DataFrame) -> dict[str, Any]:
-    """Count the texts by question and by system, and the people who wrote them."""
+def read_notes(annotations: pd.DataFrame | None) -> pd.DataFrame:
+    """Return what people did with items besides rating them: notes, skips, reports of problems."""
+    columns = ["kind", "status", "outcome", "note", "excluded"]
+    if annotations is None:
+        return pd.DataFrame(columns=["has_note", "outcome", "is_excluded"])
+    frame = annotations.reindex(columns=columns, fill_value="")
+    frame = frame[(frame.kind == "main") & ~frame.status.isin(_GONE)]
+    return pd.DataFrame({
+        "has_note": frame.note.str.strip() != "",
+        "outcome": frame.outcome,
+        "is_excluded": frame.excluded == "yes",
+    })  # fmt: skip
+
+
+def count_comments(remarks: pd.DataFrame, notes: pd.DataFrame) -> dict[str, Any]:
+    """Count the texts by question and by system, and the people who wrote them; and the notes."""
     written = remarks[remarks.is_written]
     named = written[written.system != ""]
     return {
         "questions": {str(key): int(n) for key, n in written.groupby("criterion").size().items()},
         "systems": {str(name): int(n) for name, n in named.groupby("system").size().items()},
         "people": int(written.participant.nunique()),
+        "notes": int(notes.has_note.sum()),
+        "skipped": int((notes.outcome == "skipped").sum()),
+        "reported": int((notes.outcome == "reported").sum()),
     }
 
 

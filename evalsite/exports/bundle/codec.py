@@ -230,7 +230,7 @@ class Reader:
                 with reading(row):
                     named.append(
                         tuple(
-                            self._read_name(target, lookup, row.values[shown])
+                            self._read_name(target, lookup, row.values[shown], shown)
                             for lookup, shown in lookups.items()
                         )
                     )
@@ -249,17 +249,19 @@ class Reader:
         for row in page:
             with reading(row):
                 for shown in rows.lists.values():
-                    keys.update(self._read_name(Item, "key", key) for key in row.values[shown])
+                    keys.update(
+                        self._read_name(Item, "key", key, shown) for key in row.values[shown]
+                    )
         return {key: pk for (key,), pk in self._find(Item, ["key"], keys).items()}
 
-    def _read_name(self, model: type[models.Model], path: str, value: Any) -> Any:
+    def _read_name(self, model: type[models.Model], path: str, value: Any, shown: str) -> Any:
         """Return what names a row of this model, as the database has it."""
         *through, name = path.split("__")
         for link in through:
             model = _follow(model, link)
         if value is None:
             return None
-        made = read_field(model, name, read_whole(value) - 1 if name == _FROM_0 else value)
+        made = read_field(model, name, read_whole(value) - 1 if name == _FROM_0 else value, shown)
         return self._ids.get(made, made)
 
     def _find(
@@ -275,7 +277,7 @@ class Reader:
 
     def find_output(self, item: Any, position: Any) -> int:
         """Return the id of an output by its item's key and its position; else Misshapen."""
-        key = self._read_name(Item, "key", item)
+        key = self._read_name(Item, "key", item, "item")
         if key not in self._outputs:
             outputs = Output.objects.filter(study=self.study, item__key=key).order_by()
             self._outputs[key] = dict(outputs.values_list("position", "pk"))

@@ -42,7 +42,7 @@ def copy_bundle(bundle: Bundle, folder: Path) -> None:
         has_data=about["has_data"],
         has_free_text=about["has_free_text"],
         has_entry_answers=about.get("has_entry_answers", True),
-        is_public=LEFT_OUT_COUNTS in about,
+        is_public=LEFT_OUT_COUNTS in about or about.get("is_masked", False),
         is_anonymous=about.get("is_anonymous", False),
     )
     contents = Contents(**(vars(contents) | wish.get("contents", {})))

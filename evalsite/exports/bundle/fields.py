@@ -34,14 +34,14 @@ def read_fields(
     return values
 
 
-def read_field(model: type[models.Model], name: str, value: Any) -> Any:
-    """Return a value as this field takes it; else Misshapen."""
+def read_field(model: type[models.Model], name: str, value: Any, shown: str = "") -> Any:
+    """Return a value as this field takes it; else Misshapen, with the name `shown` in a record."""
     try:
         return _reader(model, name)(value)
     except (Misshapen, ValidationError, TypeError, ValueError, InvalidOperation):
-        shown = repr(value)
-        shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
-        raise Misshapen(f"{name} can't be {shown}") from None
+        text = repr(value)
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        raise Misshapen(f"{shown or name} can't be {text}") from None
 
 
 @cache

@@ -223,6 +223,11 @@ class Contents:
     # names of people, institutions and sites are replaced: `anonymous.py` does it
     is_anonymous: bool = False
 
+    @property
+    def is_masked(self) -> bool:
+        """Return whether e-mail addresses and long numbers are replaced in what people wrote."""
+        return self.is_public and self.has_free_text
+
 
 def to_plain(value: Any) -> Any:
     """Return the value of a field as JSON holds it."""

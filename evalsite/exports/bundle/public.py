@@ -116,7 +116,10 @@ def check_publishable(bundle: Bundle) -> Plain:
 
 @contextmanager
 def _open_shared(source: IO[bytes], folder: Path, options: PageOptions) -> Iterator[IO[bytes]]:
-    """Open the bundle without those who don't share, entry answers, and comments to be kept."""
+    """Open the bundle without those who don't share, entry answers, and comments to be kept.
+
+    E-mail addresses and long numbers are replaced in the comments that stay.
+    """
     source.seek(0)
     with open_bundle(source) as bundle:
         about = check_publishable(bundle)
@@ -124,7 +127,8 @@ def _open_shared(source: IO[bytes], folder: Path, options: PageOptions) -> Itera
     is_shared = LEFT_OUT_COUNTS in about or not about["study"].get("asks_to_share")
     has_entry_answers = about.get("has_entry_answers", True)
     has_comments = about["has_free_text"] and options.has_comments
-    if is_shared and not has_entry_answers and has_comments == about["has_free_text"]:
+    is_fit = has_comments == about["has_free_text"] == about.get("is_masked", False)
+    if is_shared and not has_entry_answers and is_fit:
         yield source
         return
     contents = {"is_public": True, "has_entry_answers": False, "has_free_text": has_comments}

@@ -77,7 +77,7 @@ def edit_public_page(request: HttpRequest, study: Study) -> HttpResponseBase:
         contents = Contents(
             has_free_text=options.has_comments,
             has_entry_answers=False,
-            is_public=study.asks_to_share,
+            is_public=True,
         )
         start_packing(study, contents, by=request.user, page=options)
         return redirect(f"{reverse('admin:study-export', args=[study.pk])}#public")

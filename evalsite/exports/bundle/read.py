@@ -355,8 +355,8 @@ def _complete(about: Plain) -> None:
 
 def _check_about(about: Plain) -> None:
     # a bundle that says nothing about entry answers has them, and names
-    flags = {"has_entry_answers": True, "is_anonymous": False} | about
-    for name in ("has_data", "has_free_text", "has_entry_answers", "is_anonymous"):
+    flags = {"has_entry_answers": True, "is_anonymous": False, "is_masked": False} | about
+    for name in ("has_data", "has_free_text", "has_entry_answers", "is_anonymous", "is_masked"):
         if not isinstance(flags[name], bool):
             raise Misshapen(f"{name} can't be {flags[name]!r}")
     _check_left_out(about.get(LEFT_OUT_COUNTS))

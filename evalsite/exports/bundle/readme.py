@@ -18,7 +18,7 @@ from evalsite.exports.bundle.format import (
     BundleReport,
     Contents,
 )
-from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
+from evalsite.exports.codebook import PANDAS, WORDS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.scripts import describe_methods
@@ -98,7 +98,7 @@ def list_all_chapters(study: Study) -> list[Chapter]:
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:
     """Return the codebook as a page."""
-    context = {"chapters": chapters, "pandas": PANDAS, "title": title}
+    context = {"chapters": chapters, "pandas": PANDAS, "words": WORDS, "title": title}
     return render_to_string("exports/bundle_codebook.html", context)
 
 
@@ -293,9 +293,10 @@ def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
     told += "" if contents.has_entry_answers else " Answers to entry questions were left out."
     if contents.has_free_text:
         places = list_of([*(f"`{name}`" for name in free_text), "`records/`"])
+        masked = " E-mail addresses and long numbers are replaced." if contents.is_masked else ""
         return (
-            f"{told} **It holds what participants wrote in their own words**, in {places}. Read "
-            "it before you share it: people may name themselves."
+            f"{told} **It holds what participants wrote in their own words**, in {places}.{masked} "
+            "Read it before you share it: people may name themselves."
         )
     return f"{told} What they wrote in their own words was left out."
 

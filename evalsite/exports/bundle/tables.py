@@ -24,10 +24,12 @@ from evalsite.exports.bundle.format import (
     PEOPLE_ROWS,
 )
 from evalsite.exports.column import WITHHELD
+from evalsite.exports.comment_rows import is_written
 from evalsite.exports.rows import is_typed
 from evalsite.exports.selection import shared
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.answer import AnswerRow
+from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import AnalysisPlanVersion, Exclusion, ExclusionRule, PlanEvent
@@ -152,12 +154,15 @@ def _is_open(row: Plain, writer: "Writer") -> bool:
     is_on_instructions = row["question"].startswith(ON_INSTRUCTIONS)
     if not (is_on_instructions or writer.contents.has_entry_answers):
         return False
-    if writer.contents.has_free_text:
-        return True
-    if is_on_instructions:
-        return row["value"] in writer.choices
     question = writer.questions.get(row["question"])
-    return question is not None and question.is_offered(row["value"])
+    is_offered = (
+        row["value"] in writer.choices
+        if is_on_instructions
+        else question is not None and question.is_offered(row["value"])
+    )
+    if not is_offered:
+        row["value"] = _write_words(row["value"], writer)
+    return is_offered or writer.contents.has_free_text
 
 
 def _decode_set(values: Plain, row: Plain, reader: "Reader") -> None:
@@ -176,8 +181,14 @@ def select_annotations(writer: "Writer") -> QuerySet[Annotation]:
 def _encode_annotation(row: Plain, writer: "Writer") -> None:
     writer.tallies["annotations"][row["status"]] += 1
     writer.tallies["origins"][row["origin"]] += 1
-    if not writer.contents.has_free_text:
-        row["note"] = ""
+    row["note"] = _write_words(row["note"], writer)
+
+
+def _write_words(text: str, writer: "Writer", *, is_comment: bool = True) -> str:
+    """Return what people wrote as the bundle holds it: as it is, masked, or a mark in its place."""
+    if text and not writer.contents.has_free_text:
+        return WITHHELD
+    return mask_words(text) if is_comment and writer.contents.is_masked else text
 
 
 def _encode_rating(row: Plain, writer: "Writer") -> None:
@@ -191,9 +202,10 @@ def _complete_rating(row: Plain, writer: "Writer") -> None:
     Numbers that were typed and passages that were marked aren't words of the people.
     """
     text, detail = row["text"], row["detail"]
-    if text and row["start"] is None and not writer.contents.has_free_text:
-        scale = writer.scales.get(row["criterion"])
-        row["text"] = text if is_typed(scale, row["value"], text) else WITHHELD
+    scale = writer.scales.get(row["criterion"])
+    if row["start"] is None and not is_typed(scale, row["value"], text):
+        is_comment = is_written(scale, row["part"])
+        row["text"] = _write_words(text, writer, is_comment=is_comment)
     if detail and "reasons" in detail:
         # reasons about both outputs together have no output
         reasons = {
@@ -224,7 +236,7 @@ def _encode_revision(row: Plain, writer: "Writer") -> None:
     for rating in ratings:
         rating["output"] = writer.find_position(rating["output"])
         _complete_rating(rating, writer)
-    note = state["note"] if writer.contents.has_free_text else ""
+    note = _write_words(state["note"], writer)
     row["state"] = {**state, "note": note, "rows": [RATINGS.to_cells(one) for one in ratings]}
 
 

@@ -330,14 +330,17 @@ def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
 
 def select_answers(study: Study, contents: Contents) -> Selection:
     """Return which answers the bundle holds, if it holds any."""
-    return Selection(only_shared=contents.is_public and study.asks_to_share)
+    return Selection(
+        only_shared=contents.is_public and study.asks_to_share, is_masked=contents.is_masked
+    )
 
 
 def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
     columns = list_downloads_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
-    choice = Choice(file=name, only_shared=select_answers(study, contents).only_shared)
+    selection = select_answers(study, contents)
+    choice = Choice(file=name, only_shared=selection.only_shared, is_masked=selection.is_masked)
     if contents.has_free_text or not withheld:
         write_file(study, choice, file)
         return
@@ -407,6 +410,8 @@ def _describe(
         about[LEFT_OUT_COUNTS] = left_out
     if contents.is_anonymous:
         about["is_anonymous"] = True
+    if contents.is_masked:
+        about["is_masked"] = True
     folder.write_json(STUDY, about)
     columns = {name_data(name): own for name, own in list_files_of(study).items()} | OWN_FILES
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}

@@ -53,8 +53,8 @@ def find_sizes(study: Study) -> list[int]:
 
 def difference_of(counts: Iterable[int]) -> int:
     """By how much the largest of these counts exceeds the smallest."""
-    found = list(counts)
-    return max(found) - min(found) if found else 0
+    numbers = list(counts)
+    return max(numbers) - min(numbers) if numbers else 0
 
 
 def difference_over_places(places: Places, size: int) -> int:
@@ -97,13 +97,13 @@ def count_per_item(study: Study) -> PerItem:
         _count_of_item(Annotation.objects.counted()),
         _count_of_item(Output.objects.all()),
     )
-    found = Counter[int](), Counter[int](), Counter[int]()
+    counters = Counter[int](), Counter[int](), Counter[int]()
     groups = Counter[str]()
     for group, *row in counts.iterator():
         groups[group] += 1
-        for counter, number in zip(found, row, strict=True):
+        for counter, number in zip(counters, row, strict=True):
             counter[number] += 1
-    planned, achieved, outputs = (dict(sorted(one.items())) for one in found)
+    planned, achieved, outputs = (dict(sorted(entry.items())) for entry in counters)
     return PerItem(
         planned=planned, achieved=achieved, outputs=outputs, groups=Counter(groups.values())
     )
@@ -126,6 +126,23 @@ def spread_of(counts: Sequence[int]) -> Spread:
     return Spread(of=len(counts), fewest=min(counts), median=median(counts), most=max(counts))
 
 
+def count_by_system(study: Study) -> tuple[Counter[int], Counter[int]]:
+    """Count the places and the answers of each system, of items that show one output."""
+    planned, achieved = (
+        Counter(
+            dict(
+                rows.filter(study=study, item__kind=Item.Kind.MAIN)
+                .order_by()
+                .values("item__outputs__system")
+                .annotate(n=Count("pk"))
+                .values_list("item__outputs__system", "n")
+            )
+        )
+        for rows in (Slot.objects.all(), Annotation.objects.counted())
+    )
+    return planned, achieved
+
+
 # --- systems over places -----------------------------------------------------------------------
 
 
@@ -136,11 +153,11 @@ def plan_places(study: Study, size: int, sizes: Sequence[int]) -> Places:
     # beyond some number of outputs, an order depends on its item
     is_own = size > 2 and count_orders(size) == size
     rows = slots.order_by().values_list(*names, *(["item__key"] if is_own else []))
-    found: Places = Counter()
+    places: Places = Counter()
     for arrangement, position, system, *key, n in rows.annotate(n=Count("pk")).iterator():
         order = order_of(study.seed, Item(key="".join(key)), size, arrangement)
-        found[system, order.index(position) + 1] += n
-    return found
+        places[system, order.index(position) + 1] += n
+    return places
 
 
 @dataclass(kw_only=True)
@@ -160,13 +177,13 @@ def count_places(study: Study, size: int, sizes: Sequence[int]) -> Achieved:
         .values_list("item_set", "item_set__finished_at", "item__outputs__system")
         .annotate(**counts)
     )
-    found = Achieved(places=Counter())
+    achieved = Achieved(places=Counter())
     for item_set, is_finished, system, *row in rows.iterator():
         for place, n in enumerate(row, start=1):
-            found.places[system, place] += n
+            achieved.places[system, place] += n
         if item_set is not None and is_finished:
-            found.in_a_set = max(found.in_a_set or 0, difference_of(row))
-    return found
+            achieved.in_a_set = max(achieved.in_a_set or 0, difference_of(row))
+    return achieved
 
 
 def _count_at(place: int) -> Count:
@@ -203,21 +220,23 @@ def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
         .values_list("participant", "item_set", "item_set__finished_at", "item__outputs__system")
         .annotate(n=Count("pk"))
     )
-    found = Meetings()
+    meetings = Meetings()
     counts: dict[int, list[int]] = {system: [] for system in systems}
     for _, of_person in groupby(rows.iterator(), key=itemgetter(0)):
         met: Counter[int] = Counter()
         for (item_set, is_finished), of_set in groupby(of_person, key=itemgetter(1, 2)):
-            here = {system: n for *_, system, n in of_set}
-            met.update(here)
+            shown = {system: n for *_, system, n in of_set}
+            met.update(shown)
             if item_set is not None and is_finished:
-                even = difference_of(here.get(system, 0) for system in systems)
-                found.in_a_set = max(found.in_a_set or 0, even)
-        found.in_a_person = max(found.in_a_person, difference_of(met[one] for one in systems))
+                even = difference_of(shown.get(system, 0) for system in systems)
+                meetings.in_a_set = max(meetings.in_a_set or 0, even)
+        meetings.in_a_person = max(
+            meetings.in_a_person, difference_of(met[entry] for entry in systems)
+        )
         for system in systems:
             counts[system].append(met[system])
-    found.by_system = {system: spread_of(row) for system, row in counts.items() if row}
-    return found
+    meetings.by_system = {system: spread_of(row) for system, row in counts.items() if row}
+    return meetings
 
 
 # --- places in a group ---------------------------------------------------------------------------
@@ -243,27 +262,27 @@ def plan_group_places(study: Study, sizes: Sequence[int]) -> dict[int, Places]:
     """Count how often each system has each place of its group, by the size of groups."""
     slots = _with_group_size(Slot.objects.filter(study=study), study, sizes).order_by()
     rows = slots.values_list("group_size", "arrangement", "item__outputs__system")
-    found: dict[int, Places] = {size: Counter() for size in sizes}
+    places: dict[int, Places] = {size: Counter() for size in sizes}
     for size, arrangement, system, n in rows.annotate(n=Count("pk")).iterator():
-        found[size][system, place_in_group(1, arrangement) + 1] += n
-    return found
+        places[size][system, place_in_group(1, arrangement) + 1] += n
+    return places
 
 
 def count_group_places(study: Study, sizes: Sequence[int]) -> dict[int, Places]:
     """How often each system was met in which place of its group, over the answers that count."""
-    given = Annotation.objects.filter(
+    annotations = Annotation.objects.filter(
         study=study, item__kind=Item.Kind.MAIN, item_set__isnull=False
     )
     answers = (
-        _with_group_size(given, study, sizes)
+        _with_group_size(annotations, study, sizes)
         .order_by("item_set", "place")
         .values_list("item_set", "item__group", "status", "item__outputs__system", "group_size")
     )
-    found: dict[int, Places] = {size: Counter() for size in sizes}
+    places: dict[int, Places] = {size: Counter() for size in sizes}
     for _, of_set in groupby(answers.iterator(), key=itemgetter(0)):
         for size, system, place in _places_in_groups(of_set):
-            found[size][system, place] += 1
-    return found
+            places[size][system, place] += 1
+    return places
 
 
 def _places_in_groups(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, int, int]]:

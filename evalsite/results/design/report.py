@@ -10,6 +10,7 @@ from evalsite.results.design.evenness import (
     PerItem,
     Places,
     Spread,
+    count_by_system,
     count_group_places,
     count_meetings,
     count_per_item,
@@ -27,6 +28,7 @@ from evalsite.studies.models import Study, System
 from evalsite.studies.summary_lines import count_of
 
 _SIDES = ("left", "right")
+BY_ITEM, BY_SYSTEM = "Items by their answers", "Answers per system"
 # with more group sizes than this, the largest are shown
 _MOST_SIZES = 4
 
@@ -42,10 +44,10 @@ class Row:
     @property
     def lines(self) -> list[tuple[str, list[str]]]:
         """What it counts, in words, with the counts as they are read."""
-        found = [] if self.planned is None else [("planned", self.planned)]
+        planned = [] if self.planned is None else [("planned", self.planned)]
         return [
-            (what, [f"{count:,}" for count in counts])
-            for what, counts in [*found, ("achieved", self.achieved)]
+            (kind, [f"{count:,}" for count in counts])
+            for kind, counts in [*planned, ("achieved", self.achieved)]
         ]
 
 
@@ -97,15 +99,15 @@ class Report:
         return asdict(self)
 
     @classmethod
-    def of_dict(cls, given: dict[str, Any]) -> "Report":
+    def of_dict(cls, stored: dict[str, Any]) -> "Report":
         """Return the report that `as_dict` wrote down."""
         tables = [
             Table(**{**table, "rows": [Row(**row) for row in table["rows"]]})
-            for table in given["tables"]
+            for table in stored["tables"]
         ]
-        measures = [Measure(**measure) for measure in given["measures"]]
-        facts = [(name, words) for name, words in given["facts"]]
-        return cls(**{**given, "facts": facts, "tables": tables, "measures": measures})
+        measures = [Measure(**measure) for measure in stored["measures"]]
+        facts = [(name, words) for name, words in stored["facts"]]
+        return cls(**{**stored, "facts": facts, "tables": tables, "measures": measures})
 
     def take_counts(self, other: "Report") -> None:
         """What was counted is what the other report says; what was chosen stays."""
@@ -140,6 +142,7 @@ def report_design(
     parts: list[Callable[[], None]] = [
         partial(_add_replay, report, study, first_names),
         partial(_add_items, report, items),
+        partial(_add_systems, report, study, systems, sizes),
         partial(_add_people, report, study),
         *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
         partial(_add_group_places, report, study, systems, sizes, sorted(items.groups)),
@@ -175,7 +178,7 @@ def _add_items(report: Report, items: PerItem) -> None:
     report.answers = sum(number * items for number, items in achieved.items())
     report.tables.append(
         Table(
-            caption="Items by their answers",
+            caption=BY_ITEM,
             head="Answers",
             columns=[str(number) for number in numbers],
             rows=[
@@ -201,6 +204,26 @@ def _describe_range(items: dict[int, int]) -> str:
     if len(items) <= 1:
         return f"every item has {count_of(next(iter(items), 0), 'answer')}"
     return f"items have {min(items):,} to {count_of(max(items), 'answer')}"
+
+
+def _add_systems(report: Report, study: Study, systems: dict[int, str], sizes: list[int]) -> None:
+    """Places and answers of each system, where items show one output each."""
+    if len(systems) < 2 or sizes != [1]:
+        return
+    planned, achieved = count_by_system(study)
+    counts = [achieved[pk] for pk in systems]
+    report.tables.append(
+        Table(
+            caption=BY_SYSTEM,
+            head="System",
+            columns=["answers"],
+            rows=[
+                Row(name=name, planned=[planned[pk]], achieved=[achieved[pk]])
+                for pk, name in systems.items()
+            ],
+            words=f"Largest difference between two systems: {difference_of(counts):,}.",
+        )
+    )
 
 
 def _add_people(report: Report, study: Study) -> None:
@@ -241,8 +264,8 @@ def _add_places(
     planned = plan_places(study, size, sizes)
     achieved = count_places(study, size, sizes)
     sides = _SIDES if size == 2 else [str(place) for place in range(1, size + 1)]
-    what = "side" if size == 2 else "place on the page"
-    _add_table(report, systems, planned, achieved.places, f"System by {what}{of}", list(sides))
+    noun = "side" if size == 2 else "place on the page"
+    _add_table(report, systems, planned, achieved.places, f"System by {noun}{of}", list(sides))
     report.measures += [
         Measure(
             name=f"{_two(size)}, for one system{of}",
@@ -346,8 +369,8 @@ def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
             head="System",
             columns=["fewest", "median", "most"],
             rows=[
-                Row(name=systems[pk], achieved=[one.fewest, round(one.median), one.most])
-                for pk, one in met.by_system.items()
+                Row(name=systems[pk], achieved=[item.fewest, round(item.median), item.most])
+                for pk, item in met.by_system.items()
             ],
             words=(
                 f"Largest difference between two systems: {met.in_a_person:,} for one participant"

@@ -76,9 +76,9 @@ def promise_design(study: Study) -> list[str]:
         _GROUPS[Study.Groups(study.groups)],
     ]
     if sizes:
-        what = "on each side" if sizes == [2] else "in each place on the page"
+        where = "on each side" if sizes == [2] else "in each place on the page"
         promises.append(
-            f"Over the places of an item, every output is {what} equally often, give or take one."
+            f"Over the places of an item, every output is {where} equally often, give or take one."
         )
     promises.append(
         f"All of it is drawn from the seed {study.seed}: the same seed and the same items give "

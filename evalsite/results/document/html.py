@@ -63,11 +63,11 @@ def render_html(document: Document, *, is_folded: bool = False) -> SafeString:
     blocks = [block for block in document.blocks if block not in joined]
     parts = []
     for heading, run in groupby(_find_folds(blocks), key=itemgetter(0)):
-        held = [block for _, block in run]
+        within = [block for _, block in run]
         if heading is not None and is_folded:
-            parts.append(_write_fold(heading, held[1:], charts))
+            parts.append(_write_fold(heading, within[1:], charts))
         else:
-            parts.append(_write_blocks(held, charts))
+            parts.append(_write_blocks(within, charts))
     return format_html_join("\n", "{}", ((part,) for part in parts))
 
 
@@ -113,7 +113,9 @@ def render_page(document: Document) -> str:
 
 
 def _write_paragraph(sentences: Sequence[Sentence]) -> SafeString:
-    return format_html("<p>{}</p>", hold_together(" ".join(one.text for one in sentences)))
+    return format_html(
+        "<p>{}</p>", hold_together(" ".join(sentence.text for sentence in sentences))
+    )
 
 
 def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
@@ -123,11 +125,11 @@ def _write_findings(sentences: Sequence[Sentence]) -> SafeString:
         (
             # an anchor of this page, or one of another
             (
-                one.link if set("#/") & set(one.link) else f"#{one.link}",
-                one.question,
-                hold_together(one.text),
+                sentence.link if set("#/") & set(sentence.link) else f"#{sentence.link}",
+                sentence.question,
+                hold_together(sentence.text),
             )
-            for one in sentences
+            for sentence in sentences
         ),
     )
     return format_html('<ul class="finds">\n{}\n</ul>', rows)
@@ -139,10 +141,10 @@ def _write_notes(sentences: Sequence[Sentence]) -> SafeString:
         "<li{}><p>{}</p></li>",
         (
             (
-                format_html(' class="{}"', "ok") if one.kind == "note" else "",
-                hold_together(one.text),
+                format_html(' class="{}"', "ok") if sentence.kind == "note" else "",
+                hold_together(sentence.text),
             )
-            for one in sentences
+            for sentence in sentences
         ),
     )
     return format_html('<ul class="todo notes">\n{}\n</ul>', rows)

@@ -75,17 +75,28 @@ _SIGNS = {
 # letters of pdfTeX's fonts that are no ASCII letter with an accent
 _LATIN = frozenset("ßæÆœŒøØłŁđĐðÐþÞŋŊı«»¡¿§¶©®°·÷¢¥µ")
 # what pdfTeX can't print stands as its number in Unicode
-_OTHER_SCRIPT = (
-    r"\ifdefined\otherscript\else\DeclareRobustCommand{\otherscript}[2]"
-    r"{\ifdefined\XeTeXversion#1\else\ifdefined\luatexversion#1\else#2\fi\fi}\fi"
-)
+_OTHER_SCRIPT = r"""\ifdefined\otherscript\else
+\DeclareRobustCommand{\otherscript}[2]{%
+  \ifdefined\XeTeXversion#1\else\ifdefined\luatexversion#1\else#2\fi\fi}
+\DeclareRobustCommand{\righttoleft}[1]{{%
+  \ifdefined\luatexversion\textdir TRT#1\fi
+  \ifdefined\XeTeXversion\TeXXeTstate=1\beginR#1\endR\fi}}
+\fi"""
+# Hebrew, Arabic and their kin, word by word
+_LEFTWARD = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_LEFTWARD_RUN = re.compile(f"([{_LEFTWARD}]+(?: [{_LEFTWARD}]+)*)")
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
+_IN_BRACKETS = re.compile(r"\([^()]{1,12}\)")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in characters: longer heads and cells are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
 _BETWEEN_COLUMNS = 2.6
+# a table is made smaller, never larger
+_NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+# of one float; a page holds a few more
+_MOST_ROWS = 40
 # a cell that is broken, as a part of the line
 _BROKEN, _BROKEN_ALONE = 0.34, 0.75
 
@@ -95,15 +106,27 @@ def escape(text: str) -> str:
     plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
-    parts = []
-    for is_other, signs in groupby(apart, key=_is_of_other_script):
-        text = "".join(signs)
-        if is_other:
-            points = " ".join(f"U+{ord(sign):04X}" for sign in text)
-            parts.append(rf"\otherscript{{{text}}}{{{points}}}")
-        else:
-            parts.append("".join(_SIGNS.get(sign, sign) for sign in text))
+    parts = [
+        _print_or_number(text, rf"\righttoleft{{{text}}}") if place % 2 else _escape_forward(text)
+        # every second part is a run from right to left
+        for place, text in enumerate(_LEFTWARD_RUN.split(apart))
+    ]
     return "".join(parts).replace("\0", "{}")
+
+
+def _escape_forward(text: str) -> str:
+    """Escape a text that runs from left to right."""
+    parts = []
+    for is_other, signs in groupby(text, key=_is_of_other_script):
+        run = "".join(signs)
+        plain = "".join(_SIGNS.get(sign, sign) for sign in run)
+        parts.append(_print_or_number(run, run) if is_other else plain)
+    return "".join(parts)
+
+
+def _print_or_number(text: str, shown: str) -> str:
+    points = " ".join(f"U+{ord(sign):04X}" for sign in text if sign != " ")
+    return rf"\otherscript{{{shown}}}{{{points}}}"
 
 
 def _is_of_other_script(sign: str) -> bool:
@@ -166,7 +189,6 @@ _PREAMBLE = r"""\documentclass{article}
   \directlua{luaotfload.add_fallback("scripts", scriptfonts)}
   \setmainfont{Latin Modern Roman}[RawFeature={fallback=scripts}]
   \setmonofont{Latin Modern Mono}[RawFeature={fallback=scripts}]
-  \usepackage[english,bidi=basic]{babel}
 \fi
 \usepackage[margin=25mm]{geometry}
 \usepackage{booktabs,graphicx,natbib}
@@ -243,7 +265,8 @@ def _write_block(block: Block) -> str:
             return lead + _write_sentence(block)
         case Chart():
             name = key_of(block.name)
-            picture = rf"\includegraphics[width=\linewidth]{{figures/{name}.pdf}}"
+            size = r"width=\linewidth,height=.8\textheight,keepaspectratio"
+            picture = rf"\includegraphics[{size}]{{figures/{name}.pdf}}"
             caption = rf"\caption{{{set_words(block.caption)}}}"
             return _float("figure", [picture, caption, rf"\label{{fig:{name}}}"])
         case Code():
@@ -285,17 +308,37 @@ def write_table(table: Table) -> str:
     """Return a table with the rules of booktabs, as a float with caption and label.
 
     Long heads and cells are broken into lines. In a table that is too wide, intervals stand below
-    their figures; one that is wider than the line all the same is made as narrow as the line.
+    their figures; one that is wider than the line all the same is made as narrow as the line. One
+    that is longer than a page goes on in further floats.
     """
+    starts = range(0, max(len(table.rows), 1), _MOST_ROWS)
+    parts = [table.rows[start : start + _MOST_ROWS] for start in starts]
+    floats = []
+    for number, rows in enumerate(parts, start=1):
+        of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        ending = f"-{number}" if number > 1 else ""
+        foot = table.foot if number == len(parts) else ()
+        caption = rf"\caption{{{set_words(table.caption + of)}}}"
+        label = rf"\label{{tab:{key_of(table.name)}{ending}}}"
+        body = _write_tabular(table, rows, foot)
+        floats.append(_float("table", [caption, label, r"\smallskip", *body]))
+        if number % _MOST_FLOATS == 0:
+            floats.append(r"\clearpage")
+    return "\n\n".join(floats)
+
+
+def _write_tabular(
+    table: Table, rows: Sequence[Sequence[Entry]], foot: Sequence[Sequence[Entry]]
+) -> list[str]:
     heads = [column.label for column in table.columns]
-    rows, foot = [*table.rows], [*table.foot]
     plain = [[write_entry(entry) for entry in row] for row in (*rows, *foot)]
     is_wide = _measure(heads, plain) > _WIDEST_TABLE
     if is_wide:
         plain = [cells for row in (*rows, *foot) for cells in _split_plain(row)]
     sides = ["r" if column.is_number and place else "l" for place, column in
              enumerate(table.columns)]  # fmt: skip
-    between = "\n\\addlinespace\n" if is_wide else "\n"
+    is_high = is_wide or any(len(cell) > _WIDEST_CELL for cells in plain for cell in cells)
+    between = "\n\\addlinespace\n" if is_high else "\n"
     head = " & ".join(_break(head, side) for head, side in zip(heads, sides, strict=True))
     body = [
         rf"\begin{{tabular}}{{{''.join(sides)}}}",
@@ -311,9 +354,8 @@ def write_table(table: Table) -> str:
         r"\end{tabular}",
     ]
     if _measure(heads, plain) > _WIDEST_TABLE:
-        body = [r"\resizebox{\linewidth}{!}{%", *body[:-1], body[-1] + "}"]
-    caption = rf"\caption{{{set_words(table.caption)}}}"
-    return _float("table", [caption, rf"\label{{tab:{key_of(table.name)}}}", *body])
+        body = [_NO_WIDER, *body[:-1], body[-1] + "}"]
+    return body
 
 
 def _split_plain(row: Sequence[Entry]) -> list[list[str]]:
@@ -332,22 +374,19 @@ def _write_bracket(entry: Entry) -> str:
 
 
 def _write_row(row: Sequence[Entry], sides: Sequence[str], *, is_wide: bool) -> str:
-    lower = [_write_bracket(entry) for entry in row]
-    if not (is_wide and any(lower)):
-        # a column of sentences beside names may be wide
-        width = _BROKEN_ALONE if [*sides] == ["l", "l"] else _BROKEN
-        return _join_cells(
-            [_set_entry(entry, side, width) for entry, side in zip(row, sides, strict=True)]
-        )
-    upper = [
-        escape(write_value(entry)) if _is_split(entry) else _set_entry(entry, side)
+    # a column of sentences beside names may be wide
+    width = _BROKEN_ALONE if [*sides] == ["l", "l"] else _BROKEN
+    cells = [
+        _stack(entry, side) if is_wide and _is_split(entry) else _set_entry(entry, side, width)
         for entry, side in zip(row, sides, strict=True)
     ]
-    return f"{_join_cells(upper)}\n{_join_cells([escape(text) for text in lower])}"
-
-
-def _join_cells(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
+
+
+def _stack(figure: Figure, side: str) -> str:
+    """Return a figure above its interval, in one cell."""
+    lines = rf"{escape(write_value(figure))}\\{escape(_write_bracket(figure))}"
+    return rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{lines}\end{{tabular}}"
 
 
 def _set_entry(entry: Entry, side: str, width: float = _BROKEN) -> str:
@@ -377,7 +416,9 @@ def _break(head: str, side: str) -> str:
 
 
 def _split(head: str) -> list[str]:
-    return wrap(head, _WIDEST_HEAD, break_long_words=False, break_on_hyphens=False)
+    """Return the lines of a head; "(95% CI)" stays in one."""
+    whole = _IN_BRACKETS.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), head)
+    return wrap(whole, _WIDEST_HEAD, break_long_words=False, break_on_hyphens=False)
 
 
 def _measure(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> float:

@@ -16,6 +16,8 @@ _SHADES = {
     "p1": "#8c510a", "p12": "#d8b365", "p2": "#f0e3c0", "p3": "#eeeeee", "p4": "#c7e0de",
     "p45": "#5ab4ac", "p5": "#01665e", "bothgood": "#dddddd", "bothbad": "#f2cf5b",
 }  # fmt: skip
+# a letter is drawn in the first of these that is installed and has it
+_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "WenQuanYi Micro Hei", "Noto Sans")
 _WIDTH, _ROW, _MARGIN = 7.2, 0.42, 0.9  # inches
 _LONGEST = 28  # letters of a label in one line
 _LEAST_LABELLED = 0.06
@@ -25,9 +27,12 @@ _DARK = ("p1", "p45", "p5")
 def draw_pdf(chart: Chart) -> bytes:
     """Return the chart as PDF; the same chart gives the same bytes."""
     import matplotlib  # noqa: PLC0415 (never in a web process)
+    from matplotlib.font_manager import get_font_names  # noqa: PLC0415
 
+    installed = {*get_font_names()}
     # names are shown as they are: a $ in one starts no formula
-    settings: Any = {"text.parse_math": False, "text.usetex": False, "pdf.fonttype": 42}
+    settings: Any = {"text.parse_math": False, "text.usetex": False, "pdf.fonttype": 42,
+                     "font.family": [name for name in _FONTS if name in installed]}  # fmt: skip
     draw = {"intervals": _draw_intervals, "stacked": _draw_stacked, "points": _draw_points}
     with matplotlib.rc_context(settings), io.BytesIO() as buffer:
         figure = draw[chart.kind](chart)

@@ -30,7 +30,7 @@ def write_paper(table: Table) -> SafeString:
     foot = _write_rows(table, table.foot, {})
     return format_html(
         '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="paper">'
-        "<caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>{}</table></div>",
+        "<caption><span>{}</span></caption><thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>{}</table></div>",
         table.caption.partition(": ")[0], hold_together(table.caption), head, body,
         format_html("<tfoot>\n{}\n</tfoot>", foot) if foot else "",
     )  # fmt: skip

@@ -48,19 +48,17 @@ from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers, find_shortage
-from evalsite.results.models import Report
 from evalsite.results.overview.item_strip import MOST_ITEMS
 from evalsite.results.people.act_views import (
     MOST_AT_ONCE,
     PeopleForm,
     choose_people,
     describe_rows,
-    mark_excluded,
     refuse_nobody,
     sum_rows,
 )
 from evalsite.results.people.answers import describe_answers, with_items
-from evalsite.results.people.flags import give_reason, list_raised
+from evalsite.results.people.flags import give_reason
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.models import Item, Membership, Study
@@ -312,26 +310,19 @@ def list_bases(
 
 
 class Offered:
-    """Whom the address names: ticked people, those with a flag of the report, or single answers.
+    """Whom the address names: people, or single answers.
 
-    `flag`: the flag that the exclusion rests on, or ""; `reason`: of copied answers, to begin with.
+    `reason`: of copied answers, to begin with; `flag`: COPIED where it was given, or "".
     """
 
-    def __init__(
-        self, request: HttpRequest, study: Study, report: Report | None, plan: AnalysisPlan
-    ) -> None:
-        rule = request.GET.get("rule", "")
-        raised = next((flag for flag in list_raised(report) if flag.code == rule), None)
+    def __init__(self, request: HttpRequest, study: Study, plan: AnalysisPlan) -> None:
         self.people = choose_people(request, study, plan)
         self.reason = ""
-        if raised is not None:
-            named = study.participants.filter(pseudonym__in=raised.pseudonyms)
-            self.people = list(mark_excluded(named)[:MOST_AT_ONCE])
-        elif rule == COPIED:
+        if request.GET.get("rule") == COPIED:
+            report = newest_report(study)
             reasons = [give_reason(report, person.pseudonym) for person in self.people]
             self.reason = next(iter(reasons), "")
-        self.raised = raised
-        self.flag = COPIED if self.reason else raised.code if raised else ""
+        self.flag = COPIED if self.reason else ""
         try:
             keys = {UUID(key) for key in request.GET.getlist("annotation")[:MOST_AT_ONCE]}
         except ValueError:
@@ -345,9 +336,8 @@ class Offered:
 @require_http_methods(["GET", "HEAD", "POST"])
 def exclude_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what an exclusion would leave out, and the box for its reason; a post makes it."""
-    report = newest_report(study) if request.GET.get("rule") else None
     plan = plan_of(study)
-    offered = Offered(request, study, report, plan)
+    offered = Offered(request, study, plan)
     data = request.POST if request.method == "POST" else None
     form = ExclusionForm(data, study=study, plan=plan, offered=offered)
     if form.is_valid():
@@ -364,7 +354,6 @@ def exclude_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     is_blind = is_hidden(study)
     context = {
         "form": form,
-        "raised": offered.raised,
         "rule": plan.exclusion_rule,
         **sum_rows(rows),
         "listed": rows,

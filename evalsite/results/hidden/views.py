@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from evalsite.annotation.running.launch import find_held
@@ -15,13 +16,12 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.counts import count_together
 from evalsite.quality.frozen_plans import is_hidden, reveal_results
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
+from evalsite.results.design.precision import find_projection
 from evalsite.results.document.blocks import Document
 from evalsite.results.document.figures import write_interval, write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.models import Report
-from evalsite.results.navigation import find_page_url
-from evalsite.results.people.flags import list_raised
-from evalsite.results.power.own_study import find_projection
+from evalsite.results.people.flags import count_raised
 from evalsite.results.progress import count_edge
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.hidden import find_expected, make_hidden, write_half
@@ -58,11 +58,10 @@ def show_hidden(
         "newest": newest,
         "report": report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
-        "is_live": newest.is_behind and not newest.has_few_answers,
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "edge": edge,
-        "comments_url": find_page_url(study, "results-comments"),
-        "items_url": find_page_url(study, "results-items"),
+        "comments_url": reverse("admin:results-comments", args=[study.pk]),
+        "items_url": reverse("admin:results-items", args=[study.pk]),
         **counts,
     }
     if report is not None:
@@ -88,7 +87,7 @@ def describe_report(
         "done": (report.content.get("collection") or {}).get("done"),
         "excluded": whole["data"]["participants"] - people if whole else 0,
         "people": people,
-        "flagged": len({name for flag in list_raised(report) for name in flag.pseudonyms}),
+        "flagged": count_raised(report),
         "precision": first and first.precision and write_half(first.precision),
         "expected": expected and write_half(expected),
         "agreement": first and first.alpha and write_value(first.alpha),

@@ -6,7 +6,7 @@ Where outputs are rated alone or in pairs, a record is several items of the stud
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, F, OuterRef, QuerySet, Value
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from evalsite.imports.batches.items import is_made_group
@@ -65,6 +65,14 @@ def list_records(study: Study) -> list[Record]:
     return [
         Record(numbers[name], name, tuple(pks), name in held_names) for name, pks in parts.items()
     ]
+
+
+def count_records() -> Any:
+    """Return the number of records of outputs that are rated alone, as a part of a query of
+    studies."""
+    items = Item.objects.main().filter(study=OuterRef("pk")).order_by()
+    counted: Any = items.annotate(name=name_record("group")).values("study")
+    return Coalesce(Subquery(counted.annotate(n=Count("name", distinct=True)).values("n")), 0)
 
 
 def find_items(study: Study, items: Iterable[Item]) -> QuerySet[Item]:

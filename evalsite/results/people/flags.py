@@ -1,6 +1,5 @@
 """What the newest report says of single raters, for pages that list people."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.analysis.figure import make_note
@@ -8,21 +7,6 @@ from evalsite.results.models import Report
 from evalsite.results.report.sections.notes import NOTES
 from evalsite.results.report.sections.people import name_flag
 from evalsite.studies.summary_lines import count_of
-
-
-@dataclass
-class Raised:
-    """One flag, and on whom it was raised."""
-
-    code: str
-    words: list[str] = field(default_factory=list)
-    pseudonyms: list[str] = field(default_factory=list)
-
-    @property
-    def phrase(self) -> str:
-        """ "Rates higher than the other raters, or rates lower than …": all its words."""
-        first, *others = self.words
-        return ", or ".join([first, *(words[:1].lower() + words[1:] for words in others)])
 
 
 def list_flags(report: Report | None, pseudonym: str) -> list[tuple[str, str]]:
@@ -40,32 +24,17 @@ def list_flags(report: Report | None, pseudonym: str) -> list[tuple[str, str]]:
     return [(name, ", ".join(filter(None, criteria))) for name, criteria in raised.items()]
 
 
-def list_raised(report: Report | None) -> list[Raised]:
-    """Return each raised flag by its name, with the people who have it."""
-    found: dict[str, Raised] = {}
-    for row in [] if report is None else report.content["kept"]["raters"]["rows"]:
-        for flag in row["flags"]:
-            raised = found.setdefault(flag["code"], Raised(flag["code"]))
-            if name_flag(flag) not in raised.words:
-                raised.words.append(name_flag(flag))
-            if row["participant"] not in raised.pseudonyms:
-                raised.pseudonyms.append(row["participant"])
-    return sorted(found.values(), key=lambda one: one.code)
+def count_raised(report: Report | None) -> int:
+    """Return on how many people the report raises a flag."""
+    rows = [] if report is None else report.content["kept"]["raters"]["rows"]
+    return len({row["participant"] for row in rows if row["flags"]})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Copies:
-    """Two people whose answers look copied, in a sentence."""
-
-    sentence: str
-    pseudonyms: tuple[str, str]
-
-
-def list_copies(report: Report | None) -> list[Copies]:
-    """Return the pairs of people whose answers look copied, as the report has them."""
+def list_copies(report: Report | None) -> list[dict[str, Any]]:
+    """Return the pairs of people whose answers look copied: their pseudonyms, and a sentence."""
     return [
-        Copies(
-            sentence=NOTES.write(
+        {
+            "sentence": NOTES.write(
                 make_note(
                     "copied",
                     pairs=1,
@@ -75,8 +44,8 @@ def list_copies(report: Report | None) -> list[Copies]:
                     raters=[pair["first_rater"], pair["second_rater"]],
                 )
             ),
-            pseudonyms=(pair["first_rater"], pair["second_rater"]),
-        )
+            "pseudonyms": (pair["first_rater"], pair["second_rater"]),
+        }
         for pair in _get_copied(report).get("pairs", ())
     ]
 

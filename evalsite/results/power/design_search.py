@@ -36,7 +36,7 @@ def list_sources(simulations: Iterable[str]) -> list[Source]:
 
 def find_source(simulation: str, key: str) -> Source | None:
     """Return the source of a plan; None: the results of its study."""
-    return next((one for one in list_sources([simulation]) if one.key == key), None)
+    return next((source for source in list_sources([simulation]) if source.key == key), None)
 
 
 def list_models(study: Study, report: Report | None) -> dict[str, dict[str, Any]]:
@@ -44,30 +44,32 @@ def list_models(study: Study, report: Report | None) -> dict[str, dict[str, Any]
     if report is None:
         return {}
     kept = report.content["kept"]
-    planners = {one.key: get_family(one.family).planner for one in study.config.criteria}
+    planners = {
+        criterion.key: get_family(criterion.family).planner for criterion in study.config.criteria
+    }
     untold = {key for key, planner in planners.items() if planner and not planner.shows_spread}
     data = kept.get("data", {})
     simulated = data.get("origins", {}).get("simulated", 0)
-    found = {
-        one["key"]: {
+    models = {
+        criterion["key"]: {
             "simulated": simulated,
             # a criterion may rest on fewer people than the study
-            "raters": _count_raters(one) or data.get("participants"),
+            "raters": _count_raters(criterion) or data.get("participants"),
         }
-        | (one.get("model") or _read_crossed(one["pairs"]))
-        for one in kept["criteria"]
-        if one["key"] not in untold
+        | (criterion.get("model") or _read_crossed(criterion["pairs"]))
+        for criterion in kept["criteria"]
+        if criterion["key"] not in untold
     }
-    return {key: model for key, model in found.items() if model.get("variances")}
+    return {key: model for key, model in models.items() if model.get("variances")}
 
 
 def _count_raters(criterion: dict[str, Any]) -> int:
     """Return the most people behind a figure of this criterion; 0 if unknown."""
     figures = [
-        *(one["headline"] for one in criterion.get("systems", ())),
-        *(one["effect"] for one in criterion.get("pairs", ())),
+        *(system["headline"] for system in criterion.get("systems", ())),
+        *(pair["effect"] for pair in criterion.get("pairs", ())),
     ]
-    return int(max((one["n"].get("raters", 0) for one in figures), default=0))
+    return int(max((figure["n"].get("raters", 0) for figure in figures), default=0))
 
 
 def _read_crossed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -75,16 +77,16 @@ def _read_crossed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
 
     A difference has twice the variance of a rating.
     """
-    found = [
-        (one["effect"]["details"], one["effect"]["n"])
-        for one in pairs
-        if "ms_residual" in one["effect"]["details"]
+    tests = [
+        (pair["effect"]["details"], pair["effect"]["n"])
+        for pair in pairs
+        if "ms_residual" in pair["effect"]["details"]
     ]
-    if not found:
+    if not tests:
         return {}
 
     def mean(key: str, per: str) -> float:
-        parts = [max(ms[key] - ms["ms_residual"], 0) / n[per] / 2 for ms, n in found]
+        parts = [max(ms[key] - ms["ms_residual"], 0) / n[per] / 2 for ms, n in tests]
         return sum(parts) / len(parts)
 
     return {
@@ -92,7 +94,7 @@ def _read_crossed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
             "group:system": mean("ms_item", "raters"),
             "rater:system": mean("ms_rater", "items"),
         },
-        "residual": sum(ms["ms_residual"] for ms, _ in found) / len(found) / 2,
+        "residual": sum(ms["ms_residual"] for ms, _ in tests) / len(tests) / 2,
     }
 
 
@@ -115,20 +117,20 @@ def run_plan(job: Job) -> dict[str, Any]:
 
     choice = job.params
     parts = _read_parts(choice)
-    wanted = list(_list_wanted(choice))
+    designs = list(_list_wanted(choice))
     rows, missing = [], []
-    for done, (people, k, items) in enumerate(wanted):
-        beat = partial(report_progress, job, done, len(wanted))
+    for done, (people, k, items) in enumerate(designs):
+        beat = partial(report_progress, job, done, len(designs))
         beat()
         if items is not None:
             rows.append(_simulate(choice, parts, Design(items=items, raters=people, per_output=k)))
             continue
-        found, tried = _search_items(choice, parts, people, k, beat)
-        if found is None:
+        row, tried = _search_items(choice, parts, people, k, beat)
+        if row is None:
             missing.append({"raters": people, "per_output": k, "tried": tried})
         else:
-            rows.append(found)
-    report_progress(job, len(wanted), len(wanted))
+            rows.append(row)
+    report_progress(job, len(designs), len(designs))
     return {
         "rows": rows,
         "missing": missing,
@@ -177,7 +179,7 @@ def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]
     from evalsite.analysis.resample import Resampling  # noqa: PLC0415
 
     named = ("difference", "points", "tie_share", "systems")
-    found = plan(
+    simulated = plan(
         design,
         Truth(parts=parts, **{name: choice[name] for name in named}),
         scale=choice["scale"],
@@ -188,13 +190,13 @@ def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]
         "items": design.items,
         "raters": design.raters,
         "per_output": design.ratings_per_output,
-        "power": [found.power.value, found.power.low, found.power.high],
-        "alone": found.alone.value,
-        "best": found.best.value,
-        "width": found.width.value,
-        "sign_error": found.sign_error.value,
-        "exaggeration": found.exaggeration.value,
-        "difference": found.difference,
+        "power": [simulated.power.value, simulated.power.low, simulated.power.high],
+        "alone": simulated.alone.value,
+        "best": simulated.best.value,
+        "width": simulated.width.value,
+        "sign_error": simulated.sign_error.value,
+        "exaggeration": simulated.exaggeration.value,
+        "difference": simulated.difference,
     }
 
 
@@ -213,11 +215,11 @@ def _search_items(
     for _ in range(_STEPS):
         items = min(items, most)
         tried = max(tried, items)
-        one = _simulate(choice, parts, Design(items=items, raters=people, per_output=k))
+        row = _simulate(choice, parts, Design(items=items, raters=people, per_output=k))
         beat()  # it lives
-        power = one["power"][0]
+        power = row["power"][0]
         if power >= TARGET and (best is None or items < best["items"]):
-            best = one
+            best = row
         if TARGET <= power < TARGET + 0.03 or (power < TARGET and items == most):
             break
         further = _further(items, power)

@@ -79,19 +79,19 @@ class Planned:
 
 def show_plan(study: Study, job: Job) -> Planned:
     """Return the plan of a job that is done."""
-    choice, found = job.params, job.result
+    choice, result = job.params, job.result
     planner = list_planners()[choice["scale"]]
-    works = [estimate_design(study, choice, row) for row in found["rows"]]
-    chosen = find_smallest(found["rows"], works)
+    works = [estimate_design(study, choice, row) for row in result["rows"]]
+    chosen = find_smallest(result["rows"], works)
     return Planned(
         asked=hold_together(_describe_difference(study, choice)),
-        sentence=hold_together(_describe_finding(study, choice, found, works, chosen)),
+        sentence=hold_together(_describe_finding(study, choice, result, works, chosen)),
         rows=[
             _show_row(study, planner, row, work, number == chosen)
-            for number, (row, work) in enumerate(zip(found["rows"], works, strict=True))
+            for number, (row, work) in enumerate(zip(result["rows"], works, strict=True))
         ],
-        cautions=_list_cautions(study, choice, found),
-        notes=list(map(hold_together, _list_notes(choice, found))),
+        cautions=_list_cautions(study, choice, result),
+        notes=list(map(hold_together, _list_notes(choice, result))),
         has_cost=choice["price"] is not None,
         has_several=choice.get("comparisons", 1) + choice.get("further_tests", 0) > 1,
     )
@@ -99,13 +99,13 @@ def show_plan(study: Study, job: Job) -> Planned:
 
 def list_plan(study: Study, job: Job) -> list[list[Any]]:
     """Return a head and a row for each design of a plan that is done, with every digit."""
-    choice, found = job.params, job.result
+    choice, result = job.params, job.result
     known = {
         "criterion": choice["criterion"], "asked": choice["asked"], "source": choice["source"],
-        "draws": found["draws"], "alpha": found["alpha"], "seed": found["seed"],
+        "draws": result["draws"], "alpha": result["alpha"], "seed": result["seed"],
     }  # fmt: skip
     rows = []
-    for row in found["rows"]:
+    for row in result["rows"]:
         work = estimate_design(study, choice, row)
         power, low, high = row["power"]
         rows.append(
@@ -164,25 +164,25 @@ def _describe_difference(study: Study, choice: dict[str, Any]) -> str:
 def _describe_finding(
     study: Study,
     choice: dict[str, Any],
-    found: dict[str, Any],
+    result: dict[str, Any],
     works: list[Work],
     chosen: int | None,
 ) -> str:
     asked = _describe_difference(study, choice)
-    if not found["rows"]:
+    if not result["rows"]:
+        most = max(row["tried"] for row in result["missing"])
         return (
             f"With so few participants no number of inputs finds {asked} 8 times in 10: "
-            f"{max(one['tried'] for one in found['missing']):,} were tried. Plan with more people, "
-            "or for a larger difference."
+            f"{most:,} were tried. Plan with more people, or for a larger difference."
         )
     if chosen is None:
-        best = max(found["rows"], key=lambda row: row["power"][0])
+        best = max(result["rows"], key=lambda row: row["power"][0])
         return (
             f"None of these designs finds {asked} 8 times in 10. The best of them finds it in "
             f"{_percent(best['power'][0])} of studies. Plan with more inputs and participants, "
             "or for a larger difference."
         )
-    row, work = found["rows"][chosen], works[chosen]
+    row, work = result["rows"][chosen], works[chosen]
     each = "" if row["per_output"] < row["raters"] else " (everybody rates everything)"
     cost = "" if work.cost is None else f", {format_money(work.cost, study.currency)}"
     takes = f"{count_of(work.answers, 'answer')} in {count_of(work.sets, 'set')}{cost}"
@@ -193,18 +193,18 @@ def _describe_finding(
     )
 
 
-def _list_cautions(study: Study, choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def _list_cautions(study: Study, choice: dict[str, Any], result: dict[str, Any]) -> list[str]:
     cautions = []
     if choice["raters"][0] < FEW_RATERS:
         cautions.append(
             "With fewer than 5 participants, no test says much about other people: raters who "
             "differ in taste are then too few to average over."
         )
-    if found["rows"]:
+    if result["rows"]:
         cautions += [
-            f"With {one['raters']} participants and {count_of(one['per_output'], 'rating')} of "
-            f"each output even {one['tried']:,} inputs were not enough. Only more people help."
-            for one in found["missing"]
+            f"With {entry['raters']} participants and {count_of(entry['per_output'], 'rating')} of "
+            f"each output even {entry['tried']:,} inputs were not enough. Only more people help."
+            for entry in result["missing"]
         ]
     if simulated := (choice["model"] or {}).get("simulated"):
         cautions.append(
@@ -231,8 +231,8 @@ def _list_cautions(study: Study, choice: dict[str, Any], found: dict[str, Any]) 
         )
     return [
         *cautions,
-        *_compare_designs(choice, found["rows"]),
-        *_warn_of_limit(study, choice, found["rows"]),
+        *_compare_designs(choice, result["rows"]),
+        *_warn_of_limit(study, choice, result["rows"]),
     ]
 
 
@@ -286,17 +286,17 @@ def _warn_of_limit(study: Study, choice: dict[str, Any], rows: list[dict[str, An
     return [f"Some designs need {limit}: {named}. {_RAISE}"]
 
 
-def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def _list_notes(choice: dict[str, Any], result: dict[str, Any]) -> list[str]:
     planner = list_planners()[choice["scale"]]
     spread = ", ".join(
-        f"{words} {found['parts'][key]:.2f}"
+        f"{words} {result['parts'][key]:.2f}"
         for key, words in _PARTS.items()
         if key in planner.parts
     )
     return [
-        f"Each design was simulated {found['draws']:,} times (seed {found['seed']}): one system "
+        f"Each design was simulated {result['draws']:,} times (seed {result['seed']}): one system "
         "differs from all others, which are equal. Tested at the "
-        f"{_percent(found['alpha'])} level as results are, raters and inputs both as samples. "
+        f"{_percent(result['alpha'])} level as results are, raters and inputs both as samples. "
         f"{_describe_correction(choice)}",
         f"Standard deviations in {PLANNERS[planner.simulation].unit}: {spread}. "
         f"From: {_describe_source(choice)}.",
@@ -310,7 +310,7 @@ def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
         "Everybody who rates an input rates the outputs of both systems. Answers are for all "
         "systems of the study. Sets are full, and everybody takes one or more. The cost is without "
         "bonus and without the fee of a platform.",
-        *_describe_scale(choice, found),
+        *_describe_scale(choice, result),
     ]
 
 
@@ -320,8 +320,8 @@ def _describe_correction(choice: dict[str, Any]) -> str:
     further = choice.get("further_tests", 0)
     if compared + further == 1:
         return "One comparison, so nothing is corrected."
-    which = "that the analysis plan names" if choice.get("named") else "of all pairs"
-    words = f"Holm's correction covers {count_of(compared, 'comparison')} {which}"
+    pairs = "that the analysis plan names" if choice.get("named") else "of all pairs"
+    words = f"Holm's correction covers {count_of(compared, 'comparison')} {pairs}"
     if further:
         words += (
             f" and {further} on the other criteria, because the analysis plan names no primary "
@@ -340,13 +340,13 @@ def _describe_source(choice: dict[str, Any]) -> str:
     return f"{SOURCES[choice['scale'], source.key][1]}{times}"
 
 
-def _describe_scale(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def _describe_scale(choice: dict[str, Any], result: dict[str, Any]) -> list[str]:
     words = PLANNERS[choice["scale"]]
     notes = []
     if words.note:
         notes.append(words.note.format(ties=_percent(choice["tie_share"])))
-    if words.note_on_design and found["rows"]:
-        shown = found["rows"][0]["difference"]
+    if words.note_on_design and result["rows"]:
+        shown = result["rows"][0]["difference"]
         notes.append(words.note_on_design.format(points=choice["points"], difference=shown))
     return notes
 

@@ -118,25 +118,27 @@ class PlannerForm(forms.Form):
         self._name_difference(planners)
         self._list_sources(planners)
         self.fields["price"].label = f"Price of a set of {study.set_size}, in {study.currency}"
-        if not any(one.has_ties for one in planners):
+        if not any(planner.has_ties for planner in planners):
             del self.fields["ties"]
         for field in self.fields.values():
             field.error_messages = {**_IN_OUR_WORDS, **field.error_messages}
         self.initial = {**_begin(study, planners), **self.initial}
 
     def _choose_criteria(self) -> None:
-        choices = [(one.key, one.label) for one in self.criteria]
+        choices = [(criterion.key, criterion.label) for criterion in self.criteria]
         self.fields["criterion"].choices = choices  # type: ignore[attr-defined]
         if len(choices) < 2:
             self.fields["criterion"].widget = forms.HiddenInput()
         if len(self.criteria) < len(self.study.config.criteria):
-            families = [get_family(one.family) for one in self.study.config.criteria]
-            words = dict.fromkeys(UNPLANNED[one.name] for one in families if not one.planner)
+            families = [get_family(criterion.family) for criterion in self.study.config.criteria]
+            words = dict.fromkeys(
+                UNPLANNED[family.name] for family in families if not family.planner
+            )
             self.fields["criterion"].help_text = " ".join(words)
 
     def _name_difference(self, planners: list[Planner]) -> None:
         self.fields["difference"].label = "; or ".join(
-            PLANNERS[one.simulation].question for one in planners
+            PLANNERS[planner.simulation].question for planner in planners
         )
         self.fields["difference"].error_messages |= {
             "required": "Enter the smallest difference that would matter to you.",
@@ -149,7 +151,7 @@ class PlannerForm(forms.Form):
             for planner in planners
             for source in planner.sources
         ]
-        if any(one.key in self.models for one in self.criteria):
+        if any(criterion.key in self.models for criterion in self.criteria):
             # the best is first, and is chosen
             choices.insert(
                 len(choices) if self._has_few_raters else 0, (_RESULTS, "The results of this study")
@@ -168,8 +170,8 @@ class PlannerForm(forms.Form):
             )
         if self.models:
             return "Your own results are best, even those of a small study."
-        if not any(one.shows_spread for one in planners):
-            return " ".join(PLANNERS[one.simulation].no_results for one in planners)
+        if not any(planner.shows_spread for planner in planners):
+            return " ".join(PLANNERS[planner.simulation].no_results for planner in planners)
         if self.report is not None:
             return (
                 "Your results can't show it yet: that takes at least two systems, and at least "
@@ -183,7 +185,7 @@ class PlannerForm(forms.Form):
         return min(self._list_raters(), default=FEW_RATERS) < FEW_RATERS
 
     def _list_raters(self) -> list[int]:
-        return [one["raters"] for one in self.models.values() if one["raters"] is not None]
+        return [model["raters"] for model in self.models.values() if model["raters"] is not None]
 
     def clean_difference(self) -> float:
         """Return the difference as the analysis takes it; the field is read after the criterion."""
@@ -206,7 +208,7 @@ class PlannerForm(forms.Form):
             raise ValidationError(
                 f"The results hold no variances of {criterion.label}. Choose another source."
             )
-        known = {one.key for one in get_planner(criterion).sources}
+        known = {entry.key for entry in get_planner(criterion).sources}
         if source != _RESULTS and source not in known:
             raise ValidationError(f"That is not known of {criterion.label}. Choose another source.")
         return str(source)
@@ -262,26 +264,50 @@ class PlannerForm(forms.Form):
         every = systems * (systems - 1) // 2
         named = Plan.read({"hypotheses": decided.hypotheses})
         family = {
-            one.key: min(len(named.of(one.key, []).named), every)
-            for one in self.study.config.criteria
+            other_criterion.key: min(len(named.of(other_criterion.key, []).named), every)
+            for other_criterion in self.study.config.criteria
         }
-        own = family.pop(criterion.key)
-        others = [] if decided.primary else family.values()
+        tests = family.pop(criterion.key)
+        other_tests = [] if decided.primary else family.values()
         return {
-            "comparisons": own or every,
-            **({"named": own} if own else {}),
-            "further_tests": sum(one or every for one in others),
+            "comparisons": tests or every,
+            **({"named": tests} if tests else {}),
+            "further_tests": sum(entry or every for entry in other_tests),
         }
 
     @property
     def _criterion(self) -> Criterion | None:
         key = self.cleaned_data.get("criterion")
-        return next((one for one in self.criteria if one.key == key), None)
+        return next((criterion for criterion in self.criteria if criterion.key == key), None)
+
+
+class DesignForm(forms.Form):
+    """The design of a finished plan that is kept, by its number; cleaned to its row."""
+
+    design = forms.IntegerField(
+        min_value=0,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value"),
+            "This plan has no such design. Choose one of its rows.",
+        ),
+    )
+
+    def __init__(self, *args: Any, rows: list[dict[str, Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.rows = rows
+
+    def clean_design(self) -> dict[str, Any]:
+        number: int = self.cleaned_data["design"]
+        if number >= len(self.rows):
+            raise ValidationError("This plan has no such design. Choose one of its rows.")
+        return self.rows[number]
 
 
 def list_criteria(study: Study) -> list[Criterion]:
     """Return the criteria that can be planned."""
-    return [one for one in study.config.criteria if get_family(one.family).planner]
+    return [
+        criterion for criterion in study.config.criteria if get_family(criterion.family).planner
+    ]
 
 
 def get_planner(criterion: Criterion) -> Planner:
@@ -293,8 +319,8 @@ def get_planner(criterion: Criterion) -> Planner:
 
 def list_planners_of(criteria: Iterable[Criterion]) -> list[Planner]:
     """Return how these criteria are planned, each way once."""
-    found = {one.simulation: one for one in map(get_planner, criteria)}
-    return list(found.values())
+    planners = {criterion.simulation: criterion for criterion in map(get_planner, criteria)}
+    return list(planners.values())
 
 
 def count_points(criterion: Criterion) -> int:
@@ -315,7 +341,7 @@ def show_choice(choice: dict[str, Any]) -> dict[str, Any]:
 
 def _begin(study: Study, planners: list[Planner]) -> dict[str, Any]:
     return {
-        "criterion": next((one.key for one in list_criteria(study)), ""),
+        "criterion": next((criterion.key for criterion in list_criteria(study)), ""),
         "difference": planners[0].example if planners else "",
         "raters": "6, 12, 24",
         "per_output": f"{study.k}, {study.k + 2}",

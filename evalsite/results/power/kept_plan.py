@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.exceptions import ValidationError
-
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.quality.plan_state import count_answers
@@ -36,12 +34,3 @@ def describe_kept(study: Study) -> dict[str, Any] | None:
         return None
     answers = count_answers(study, before=plan.kept_at)
     return {**plan.content, "at": plan.kept_at.isoformat(), "answers": answers}
-
-
-def choose_row(job: Any, number: str) -> dict[str, Any]:
-    """Return the design of a finished plan by its number; ValidationError if it has none such."""
-    rows = job.result["rows"]
-    if not (number.isascii() and number.isdigit() and int(number) < len(rows)):
-        raise ValidationError("This plan has no such design. Choose one of its rows.")
-    row: dict[str, Any] = rows[int(number)]
-    return row

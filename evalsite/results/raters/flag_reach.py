@@ -28,9 +28,10 @@ def list_reach(
     most = 0 if study.has_ended else _count_most(study, items)
     rows = []
     for code, (label, rule) in zip(_CODES, list_rules(work.limits), strict=True):
-        needs = [_find_need(code, one, work) for one in people]
+        needs = [_find_need(code, person, work) for person in people]
         reached = sum(
-            _reaches(code, one, need, study, most) for one, need in zip(people, needs, strict=True)
+            _reaches(code, person, need, study, most)
+            for person, need in zip(people, needs, strict=True)
         )
         known = [int(need) for need in needs if need < inf]
         rows.append(
@@ -66,7 +67,7 @@ def _find_need(code: str, person: Measures, work: Work) -> float:
     if code == "same_answer":
         return count_needed_for_same(person.uses, limits)
     if code == "disagrees":
-        has_scores = any(one.agreement is not None for one in work.people.values())
+        has_scores = any(entry.agreement is not None for entry in work.people.values())
         return limits.rho_few_ratings if has_scores else inf
     return limits.attention_checks
 

@@ -6,7 +6,6 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
@@ -107,7 +106,6 @@ def _list_apart(study: Study, work: Work, higher: dict[str, float]) -> dict[str,
         rows.append(
             {
                 "pseudonym": person.pseudonym,
-                "url": reverse("admin:study-person", args=[study.pk, person.pseudonym]),
                 "answers": person.answers,
                 "seconds": "" if person.seconds is None else write_seconds(person.seconds),
                 "agreement": write_coefficient(value),

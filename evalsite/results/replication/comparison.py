@@ -48,8 +48,8 @@ def original_of(study: Study) -> Study | None:
 
 def list_originals(study: Study, user: Any) -> QuerySet[Study]:
     """Return the studies that this one may be said to repeat, of those that this person may see."""
-    same = Study.objects.visible_to(user).filter(protocol=study.protocol)
-    return same.exclude(pk=study.pk)
+    studies = Study.objects.visible_to(user).filter(protocol=study.protocol)
+    return studies.exclude(pk=study.pk)
 
 
 def list_repetitions(study: Study, user: Any) -> QuerySet[Study]:
@@ -87,8 +87,8 @@ def _refuse_empty(study: Study, original: Study) -> None:
 
 def find_unanswered(study: Study, original: Study) -> str:
     """Return which of the two has no answers yet, as a sentence begins; "" where both have some."""
-    for one, name in ((original, "The other study"), (study, "This study")):
-        if not Annotation.objects.filter(study=one).counted().exists():
+    for entry, name in ((original, "The other study"), (study, "This study")):
+        if not Annotation.objects.filter(study=entry).counted().exists():
             return name
     return ""
 
@@ -164,31 +164,31 @@ def compare_studies(study: Study, original: Study, *, progress: Any = None) -> d
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
         with consistent_cut():
-            pair = [_take_snapshot(one, Path(folder)) for one in (original, study)]
+            pair = [_take_snapshot(entry, Path(folder)) for entry in (original, study)]
             changed = find_changed_outputs(original, study)
             warnings = [*warn_of_texts(original, study)]
         reports = [
-            report_on(one, progress=partial(_report_part, beat, number))
-            for number, one in enumerate(pair)
+            report_on(entry, progress=partial(_report_part, beat, number))
+            for number, entry in enumerate(pair)
         ]
-        found = _compare(pair, reports, changed, partial(_report_part, beat, len(pair)))
-    found["warnings"] = [*warnings, *found["warnings"]]
-    found["studies"] = [
+        comparison = _compare(pair, reports, changed, partial(_report_part, beat, len(pair)))
+    comparison["warnings"] = [*warnings, *comparison["warnings"]]
+    comparison["studies"] = [
         {
-            "id": str(one.study.pk),
+            "id": str(entry.study.pk),
             "ratings_sha256": report.sha256,
             "made_at": report.made_at.isoformat(),
         }
-        for one, report in zip(pair, reports, strict=True)
+        for entry, report in zip(pair, reports, strict=True)
     ]
-    return found
+    return comparison
 
 
 def _take_snapshot(study: Study, folder: Path) -> Snapshot:
     """Return each of the two in a folder of its own."""
-    own = folder / study.pk.hex
-    own.mkdir()
-    return take_snapshot(study, own)
+    subfolder = folder / study.pk.hex
+    subfolder.mkdir()
+    return take_snapshot(study, subfolder)
 
 
 def _report_part(beat: Any, part: int, done: int, total: int) -> None:
@@ -221,13 +221,15 @@ def _compare(
 
 def _list_criteria(kept: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Return what both reports say of their criteria, each once, in the order of the first."""
-    known = {one["key"]: one for report in reversed(kept) for one in report["criteria"]}
-    keys = dict.fromkeys(one["key"] for report in kept for one in report["criteria"])
+    known = {
+        criterion["key"]: criterion for report in reversed(kept) for criterion in report["criteria"]
+    }
+    keys = dict.fromkeys(criterion["key"] for report in kept for criterion in report["criteria"])
     for key in keys:
-        one = known[key]
-        named = {name: one[name] for name in ("key", "label", "kind", "answers")}
-        ends = zip(("minimum", "maximum"), one.get("range", ()), strict=False)
-        yield named | {"family": find_family(one).name} | dict(ends)
+        criterion = known[key]
+        named = {name: criterion[name] for name in ("key", "label", "kind", "answers")}
+        ends = zip(("minimum", "maximum"), criterion.get("range", ()), strict=False)
+        yield named | {"family": find_family(criterion).name} | dict(ends)
 
 
 def find_changed_outputs(first: Study, second: Study) -> set[tuple[str, str]]:
@@ -256,21 +258,21 @@ def compare_versions(first: Study, second: Study) -> Iterator[dict[str, Any]]:
 
 
 def _compare_texts(first: Study, second: Study) -> Iterator[dict[str, Any]]:
-    one, two = shown_content(first), shown_content(second)
-    if one["texts"]["instructions"] != two["texts"]["instructions"]:
+    earlier, two = shown_content(first), shown_content(second)
+    if earlier["texts"]["instructions"] != two["texts"]["instructions"]:
         yield make_note("other_instructions")
-    if one["texts"]["language"] != two["texts"]["language"]:
+    if earlier["texts"]["language"] != two["texts"]["language"]:
         yield make_note("other_language")
     if labels := _list_other_criteria(first, second):
         yield make_note("other_wording", labels=labels)
     # PostgreSQL keeps what JSON holds in an order of its own
     # what was launched before there was a choice of layouts has one item per page
-    options_of = [{OPTION: "one"} | content["options"] for content in (one, two)]
+    options_of = [{OPTION: "one"} | content["options"] for content in (earlier, two)]
     if options := sorted(_list_unlike(*options_of)):
         yield make_note("other_options", options=options)
     # what was launched before there was a setting had it off
     settings = [
-        (name, one["settings"].get(name, False), two["settings"].get(name, False))
+        (name, earlier["settings"].get(name, False), two["settings"].get(name, False))
         for name in SETTINGS
     ]
     if changed := [setting for setting in settings if setting[1] != setting[2]]:
@@ -283,6 +285,6 @@ def _list_other_criteria(first: Study, second: Study) -> list[str]:
     return [labels[key] for key in _list_unlike(*known)]
 
 
-def _list_unlike(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
+def _list_unlike(earlier: dict[str, Any], two: dict[str, Any]) -> list[str]:
     """Return the names under which the two hold different things."""
-    return [name for name in {**one, **two} if one.get(name) != two.get(name)]
+    return [name for name in {**earlier, **two} if earlier.get(name) != two.get(name)]

@@ -33,14 +33,14 @@ _OUTCOMES = {
 }
 
 
-def list_comparable(found: Stored) -> list[Stored]:
+def list_comparable(comparison: Stored) -> list[Stored]:
     """Return the criteria on which both studies rated a system of the same name."""
-    return [criterion for criterion in found["criteria"] if criterion["systems"]]
+    return [criterion for criterion in comparison["criteria"] if criterion["systems"]]
 
 
-def explain_apart(found: Stored) -> str:
+def explain_apart(comparison: Stored) -> str:
     """Return why there is nothing to compare."""
-    if not found["criteria"]:
+    if not comparison["criteria"]:
         return "The two studies have no question in common with ratings in both."
     return (
         "The two studies have no system in common, so there is nothing to compare. Systems are "
@@ -48,18 +48,20 @@ def explain_apart(found: Stored) -> str:
     )
 
 
-def choose_criterion(found: Stored, key: str) -> Stored | None:
+def choose_criterion(comparison: Stored, key: str) -> Stored | None:
     """Return the criterion of this key, or the first; None where there is nothing to compare."""
-    criteria = list_comparable(found)
-    chosen = (one for one in criteria if one["key"] == key)
+    criteria = list_comparable(comparison)
+    chosen = (criterion for criterion in criteria if criterion["key"] == key)
     return next(chosen, criteria[0] if criteria else None)
 
 
-def make_comparison(found: Stored) -> Document:
+def make_comparison(comparison: Stored) -> Document:
     """Return all of the comparison."""
-    warnings = [Sentence(note["code"], write_note(note), "warning") for note in found["warnings"]]
-    blocks: list[Block] = [*warnings, tabulate_sides(found)]
-    for criterion in found["criteria"]:
+    warnings = [
+        Sentence(note["code"], write_note(note), "warning") for note in comparison["warnings"]
+    ]
+    blocks: list[Block] = [*warnings, tabulate_sides(comparison)]
+    for criterion in comparison["criteria"]:
         blocks += [Heading(criterion["label"], 2, criterion["key"]), *show_criterion(criterion)]
     return Document("A study and its repeat", blocks)
 
@@ -83,9 +85,9 @@ def show_criterion(criterion: Stored) -> Iterator[Block]:
         yield Sentence(note["code"], write_note(note), place="further")
 
 
-def tabulate_sides(found: Stored) -> Table:
+def tabulate_sides(comparison: Stored) -> Table:
     """Return what each study brought, and what both have."""
-    first, second, common = found["first"], found["second"], found["common"]
+    first, second, common = comparison["first"], comparison["second"], comparison["common"]
     rows: list[list[Entry]] = [
         ["Ratings", f"{first['ratings']:,}", f"{second['ratings']:,}", ""],
         ["Participants", _count_people(first), _count_people(second), ""],

@@ -41,7 +41,7 @@ from evalsite.results.replication.tables import (
     tabulate_sides,
 )
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.summary_lines import name_of_file
 
 
@@ -70,6 +70,7 @@ class OriginalForm(forms.Form):
         field.queryset = list_originals(study, user)
 
 
+@study_page("results/repeat/", name="study-repeat", within="results-design", is_revealing=True)
 @require_safe
 def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the study that this one repeats, and the newest comparison of the two."""
@@ -111,20 +112,20 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
     }
     if done is None:
         return context
-    found = done.result
+    comparison = done.result
     return context | {
         "is_current": done.subject == take_mark(study, original),
-        "sides": write_html_table(tabulate_sides(found)),
-        "warnings": [write_note(warning) for warning in found["warnings"]],
-        "parts": [(one["key"], one["label"]) for one in list_comparable(found)],
-        "apart": explain_apart(found),
-        **_show_part(found, request.GET.get("part", "")),
+        "sides": write_html_table(tabulate_sides(comparison)),
+        "warnings": [write_note(warning) for warning in comparison["warnings"]],
+        "parts": [(entry["key"], entry["label"]) for entry in list_comparable(comparison)],
+        "apart": explain_apart(comparison),
+        **_show_part(comparison, request.GET.get("part", "")),
     }
 
 
-def _show_part(found: dict[str, Any], key: str) -> dict[str, Any]:
+def _show_part(comparison: dict[str, Any], key: str) -> dict[str, Any]:
     """Return what is shown of one criterion."""
-    criterion = choose_criterion(found, key)
+    criterion = choose_criterion(comparison, key)
     if criterion is None:
         return {}
     document = Document("", list(show_criterion(criterion)))
@@ -137,6 +138,12 @@ def _show_part(found: dict[str, Any], key: str) -> dict[str, Any]:
     }
 
 
+@study_page(
+    "results/repeat/choose/",
+    name="study-repeat-choose",
+    role=Membership.Role.EDITOR,
+    within="results-design",
+)
 @require_POST
 def choose_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save which study this one repeats, and start comparing the two."""
@@ -170,6 +177,9 @@ def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:
     return job
 
 
+@study_page(
+    "results/repeat/<uuid:job_id>/<slug:name>.csv", name="study-repeat-table", is_revealing=True
+)
 @require_safe
 def send_repeat_table(
     request: HttpRequest, study: Study, job_id: UUID, name: str
@@ -186,42 +196,13 @@ def send_repeat_table(
     return response
 
 
+@study_page(
+    "results/repeat/<uuid:job_id>/comparison.json", name="study-repeat-report", is_revealing=True
+)
 @require_safe
 def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
     """Send all figures of the comparison, with every digit."""
-    found = _get_comparison(request, study, job_id).result
-    response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    comparison = _get_comparison(request, study, job_id).result
+    response = JsonResponse(comparison, json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{name_of_file(study, "repeat.json")}"'
     return response
-
-
-repeating_views = [
-    StudyView(
-        path="results/repeat/",
-        name="study-repeat",
-        view=show_repeat,
-        is_revealing=True,
-        place="Results",
-        tab="Replication",
-        order=76,
-    ),
-    StudyView(
-        path="results/repeat/choose/",
-        name="study-repeat-choose",
-        view=choose_repeat,
-        role=Membership.Role.EDITOR,
-        within="Replication",
-    ),
-    StudyView(
-        path="results/repeat/<uuid:job_id>/comparison.json",
-        name="study-repeat-report",
-        view=send_repeat,
-        is_revealing=True,
-    ),
-    StudyView(
-        path="results/repeat/<uuid:job_id>/<slug:name>.csv",
-        name="study-repeat-table",
-        view=send_repeat_table,
-        is_revealing=True,
-    ),
-]

@@ -53,42 +53,42 @@ class Work:
     def __init__(self, study: Study, people: int, answers: int) -> None:
         self.study, self.size = study, mains_per_set(study)
         items = list(Item.objects.main().filter(study=study))
-        self.items = {one.pk: one for one in items}
-        self.order = [one.pk for one in self._sort(items)]
+        self.items = {entry.pk: entry for entry in items}
+        self.order = [entry.pk for entry in self._sort(items)]
         systems: dict[Any, list[str]] = {}
         outputs = Output.objects.filter(item__in=items, system__isnull=False).order_by("position")
         for item, name in outputs.values_list("item", "system__name"):
             systems.setdefault(item, []).append(name)
         self.systems = systems
-        self.groups = list(dict.fromkeys(self.items[one].group for one in self.order))
+        self.groups = list(dict.fromkeys(self.items[system].group for system in self.order))
         sets = max(1, round(answers / people / self.size)) if people else 1
         self.load = self.size * sets
 
     def _sort(self, items: Iterable[Item]) -> list[Item]:
         """The items as they are dealt: groups together, or as far apart as can be."""
         turns: dict[str, int] = {}
-        found = []
-        for one in sorted(items, key=lambda one: (one.group_shuffle_key, one.shuffle_key)):
-            turns[one.group] = turns.get(one.group, -1) + 1
-            found.append((turns[one.group], one))
+        placed = []
+        for item in sorted(items, key=lambda item: (item.group_shuffle_key, item.shuffle_key)):
+            turns[item.group] = turns.get(item.group, -1) + 1
+            placed.append((turns[item.group], item))
         if self.study.groups == Study.Groups.TOGETHER:
-            return [one for _, one in found]
-        return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+            return [entry for _, entry in placed]
+        return [entry for _, entry in sorted(placed, key=lambda pair: pair[0])]
 
     def list_open(self) -> list[Answer]:
         """The answers that are planned and not in: of whom they are held, or by people to come."""
         places = Slot.objects.filter(study=self.study, item__in=self.items).exclude(
             state=Slot.State.DONE
         )
-        held, free = [], []
+        leased, free = [], []
         rows = places.order_by("no", "pos").values_list("item", "no", "participant__pseudonym")
         at = {item: place for place, item in enumerate(self.order)}
         for item, number, name in rows:
             if name:
-                held.append((name, item))
+                leased.append((name, item))
             else:
                 free.append((number, at[item], item))
-        return held + list(self.deal((item for _, _, item in sorted(free)), "open"))
+        return leased + list(self.deal((item for _, _, item in sorted(free)), "open"))
 
     def deal(self, items: Iterable[Any], name: str) -> Iterator[Answer]:
         """Give the items to new people in turn, nobody the same one twice."""
@@ -106,21 +106,21 @@ class Work:
 
     def deal_inputs(self, count: int) -> list[Answer]:
         """So many new inputs with the systems of those that there are, k answers to each item."""
-        like = {group: [one for one in self.order if self.items[one].group == group]
+        like = {group: [system for system in self.order if self.items[system].group == group]
                 for group in self.groups[:count]}  # fmt: skip
         of = [like[self.groups[n % len(self.groups)]] for n in range(count)]
-        items = [(item, n) for n, some in enumerate(of) for item in some]
+        items = [(item, n) for n, entry in enumerate(of) for item in entry]
         if self.study.groups != Study.Groups.TOGETHER:
             turn = {key: n for n, key in enumerate(self.order)}
-            items.sort(key=lambda one: (turn[one[0]], one[1]))
+            items.sort(key=lambda entry: (turn[entry[0]], entry[1]))
         return list(self.deal(items * self.study.k, "new"))
 
     def list_rows(self, answers: Iterable[Answer], *, compares: bool) -> Iterator[dict[str, str]]:
         """A row for each rating of these answers, as an export has them."""
         for person, item in answers:
             key, new = item if isinstance(item, tuple) else (item, None)
-            one = self.items[key]
-            group, cluster = one.group, one.cluster
+            stored = self.items[key]
+            group, cluster = stored.group, stored.cluster
             if new is not None:
                 group, cluster = f"{group} new {new}", cluster and f"{cluster} new {new}"
             row = {"participant": person, "group": group, "block": cluster or group}
@@ -149,28 +149,28 @@ def project(
     work = Work(study, kept["data"]["participants"], kept["data"]["annotations"])
     rated = read_rated(paths, instrument)
     most = {True: 0, False: 0}
-    for one in kept["criteria"]:
-        compares = find_family(one).compares
-        most[compares] = max(most[compares], len(rated[one["key"]]))
+    for criterion in kept["criteria"]:
+        compares = find_family(criterion).compares
+        most[compares] = max(most[compares], len(rated[criterion["key"]]))
     planned = work.list_open()
-    criteria = [one for one in kept["criteria"] if one["pairs"]]
+    criteria = [criterion for criterion in kept["criteria"] if criterion["pairs"]]
     return {
         "settings": settings,
         "load": work.load,
         "criteria": {
-            one["key"]: _Projection(
+            criterion["key"]: _Projection(
                 work=work,
-                criterion=one,
-                rows=rated[one["key"]],
+                criterion=criterion,
+                rows=rated[criterion["key"]],
                 # where a question isn't asked of all, it won't be asked of all to come either
-                share=len(rated[one["key"]]) / most[find_family(one).compares],
+                share=len(rated[criterion["key"]]) / most[find_family(criterion).compares],
                 smallest=report.content["plan"].get("smallest")
-                if one.get("role") == "primary" or len(criteria) == 1
+                if criterion.get("role") == "primary" or len(criteria) == 1
                 else None,
                 planned=planned,
                 has_own_errors=kept["plan"]["has_own_errors"],
             ).find()
-            for one in criteria
+            for criterion in criteria
         },
     }
 
@@ -193,61 +193,73 @@ class _Projection:
             reach_now,
         )
 
-        one, now = self.criterion, reach_now(self.criterion)
-        found: dict[str, Any] = {
+        criterion, now = self.criterion, reach_now(self.criterion)
+        projected: dict[str, Any] = {
             "now": now and asdict(now), "smallest": self.smallest, "options": [], "why": "",
-            "tests": _count_tests(one), "used": len(self.rows.drop_duplicates(_ANSWER)),
+            "tests": _count_tests(criterion), "used": len(self.rows.drop_duplicates(_ANSWER)),
         }  # fmt: skip
         if now is None or not self.work.order:
-            return found
-        if not can_project(one, has_own_errors=self.has_own_errors):
-            return found | {"why": "own_errors" if self.has_own_errors else "no_model"}
-        merged = is_merged(one)
+            return projected
+        if not can_project(criterion, has_own_errors=self.has_own_errors):
+            return projected | {"why": "own_errors" if self.has_own_errors else "no_model"}
+        merged = is_merged(criterion)
         if merged and self.work.study.k > 1:
-            return found | {"why": "merged"}
+            return projected | {"why": "merged"}
         reached = now.detectable
         if self.planned:
-            reached = self._add(found, Option(key="planned", answers=self.planned, sets=0))
+            reached = self._add(projected, Option(key="planned", answers=self.planned, sets=0))
         if not merged:
-            self._add_more(found, reached)
-        self._add_inputs(found)
-        return found | {"why": "merged" if merged else ""}
+            self._add_more(projected, reached)
+        self._add_inputs(projected)
+        if self.work.study.has_ended:
+            self._add_next(projected, has_more_answers=not merged)
+        return projected | {"why": "merged" if merged else ""}
 
-    def _add_more(self, found: dict[str, Any], reached: float | None) -> None:
+    def _add_more(self, projected: dict[str, Any], reached: float | None) -> None:
         """Add the options with the items that there are."""
         work = self.work
         if self.smallest is not None and (reached is None or reached > self.smallest):
             sets = self._find_fewest(self.smallest)
             if sets:
-                self._add(found, self._more("fewest", sets))
-        self._add(found, self._more("hundred", ceil(HUNDRED / work.size)))
+                self._add(projected, self._more("fewest", sets))
+        self._add(projected, self._more("hundred", ceil(HUNDRED / work.size)))
         answers = list(work.deal(work.order, "more"))
         sets = ceil(len(answers) / work.size)
         more = Option(
             key="one_more", answers=self.planned + answers, sets=sets, count=work.study.k + 1
         )
-        self._add(found, more)
+        self._add(projected, more)
 
-    def _add_inputs(self, found: dict[str, Any]) -> None:
+    def _add_inputs(self, projected: dict[str, Any]) -> None:
         work = self.work
         for_each = len(work.order) / len(work.groups) * work.study.k
         count = max(1, round(len(work.order) / for_each))
         answers = work.deal_inputs(count)
         sets = ceil(len(answers) / work.size)
         self._add(
-            found, Option(key="inputs", answers=self.planned + answers, sets=sets, count=count)
+            projected, Option(key="inputs", answers=self.planned + answers, sets=sets, count=count)
         )
+
+    def _add_next(self, projected: dict[str, Any], *, has_more_answers: bool) -> None:
+        """Add larger designs for a next study, whose people are taken to be like these."""
+        work = self.work
+        designs = {"twice_inputs": work.deal_inputs(len(work.groups))}
+        if has_more_answers:
+            designs["twice_answers"] = list(work.deal(work.order * work.study.k, "more"))
+        for key, answers in designs.items():
+            sets = ceil(len(answers) / work.size)
+            self._add(projected, Option(key=key, answers=self.planned + answers, sets=sets))
 
     def _more(self, key: str, sets: int) -> Option:
         answers = self.planned + self.work.deal_sets(sets)
         return Option(key=key, answers=answers, sets=sets)
 
-    def _add(self, found: dict[str, Any], option: Option) -> float | None:
+    def _add(self, projected: dict[str, Any], option: Option) -> float | None:
         """Add what this option detects, if that can be known; return the difference."""
         reach = self._reach(option)
         if reach is None:
             return None
-        found["options"].append(
+        projected["options"].append(
             {
                 "key": option.key,
                 # of others than those that are planned: beside them
@@ -294,5 +306,5 @@ class _Projection:
 
 def _count_tests(criterion: Mapping[str, Any]) -> int:
     """Return how many comparisons the correction covers."""
-    families = [one["effect"]["details"].get("family") or 1 for one in criterion["pairs"]]
+    families = [pair["effect"]["details"].get("family") or 1 for pair in criterion["pairs"]]
     return max(families)

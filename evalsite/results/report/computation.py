@@ -36,11 +36,12 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
-from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.exclusions import count_reasons, time_reasons
 from evalsite.quality.frozen_plans import is_hidden, list_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -142,7 +143,8 @@ def run_analysis(job: Job) -> dict[str, Any]:
         report = report_on(snapshot, progress=partial(report_progress, job))
         # of hidden results it is kept: what it rests on isn't
         ahead = report.content.get("ahead") or _project(snapshot, report)
-    return {"report": str(report.pk), "ahead": ahead}
+    design = report_design(study).as_dict()
+    return {"report": str(report.pk), "ahead": ahead, "design": design}
 
 
 def _project(snapshot: "Snapshot", report: Report) -> dict[str, Any]:
@@ -165,6 +167,8 @@ class Snapshot:
     fingerprint: str
     plan: dict[str, Any]
     exclusions: list[tuple[str, int]]
+    # of each reason, whom it leaves out and when that was decided
+    excluded: dict[str, dict[str, Any]]
     # what was changed after the launch
     changes: list[dict[str, Any]]
     # of those who were asked, how many don't share their answers; {} if nobody is asked
@@ -199,6 +203,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
             exclusions=count_reasons(study),
+            excluded=time_reasons(study),
             changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,
@@ -338,6 +343,7 @@ def _analyse(
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
+        "excluded": snapshot.excluded,
         **({"changes": snapshot.changes} if snapshot.changes else {}),
         **({"sharing": snapshot.sharing} if snapshot.sharing else {}),
         "collection": {

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class Facts:
     has_sheet: bool = False  # all items of a set on one page
     offers_sheet: bool = False
     exclusions: tuple[tuple[str, int], ...] = ()  # reason, and its number of active exclusions
+    # of each reason: how many people, and the first and last moment of its decisions
+    excluded: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    hourly: Decimal | None = None  # what an hour pays; None: nobody said so
     # who was asked, and who doesn't share; {} if nobody was asked
     sharing: Mapping[str, int] = field(default_factory=dict)
     changes: tuple[dict[str, Any], ...] = ()  # what was changed after the launch

@@ -48,18 +48,24 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
 def list_files(study: Study, report: Report) -> dict[str, bytes]:
     """Return every file of the folder, by its path; none names a rater."""
     document = read_document(study, report)
-    files = {
-        **list_latex_files(document.keep("main"), "report"),
-        **list_latex_files(document.keep("further"), "further"),
-    }
-    head = _write_head(study, report)
-    files = {
-        name: f"{head}\n\n{text}" if name in ("report.tex", "further.tex") else text
-        for name, text in files.items()
-    }
-    cited = {key for block in document.blocks if isinstance(block, Sentence) for key in block.cites}
-    files |= {"references.bib": write_references(cited), "preview.tex": write_whole_file(_PREVIEW)}
+    files = write_paper(document, _write_head(study, report))
     return {name: text.encode() for name, text in files.items()} | _read_charts(document, report)
+
+
+def write_paper(document: Document, head: str = "") -> dict[str, str]:
+    """Return the LaTeX of a report, its references, and a file that shows both alone.
+
+    `head`: lines that LaTeX skips, above the report and above the further analyses.
+    """
+    files: dict[str, str] = {}
+    for name, place in (("report", "main"), ("further", "further")):
+        parts = list_latex_files(document.keep(place), name)  # type: ignore[arg-type]
+        parts[f"{name}.tex"] = f"{head}\n\n{parts[f'{name}.tex']}".lstrip()
+        files |= parts
+    cited = {key for block in document.blocks if isinstance(block, Sentence) for key in block.cites}
+    return files | {
+        "references.bib": write_references(cited), "preview.tex": write_whole_file(_PREVIEW),
+    }  # fmt: skip
 
 
 def _write_head(study: Study, report: Report) -> str:

@@ -52,6 +52,11 @@ class Newest:
         return not self.is_current and (self.report is not None or not self.has_few_answers)
 
     @property
+    def is_due(self) -> bool:
+        """Return whether newer results come by themselves, so that the page looks for them."""
+        return self.is_behind and not self.has_few_answers
+
+    @property
     def has_failed(self) -> bool:
         """Return whether the last attempt to compute them stopped."""
         return not self.is_current and self.job is not None and self.job.has_stopped

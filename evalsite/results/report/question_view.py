@@ -127,7 +127,8 @@ def _is_sentence(block: Block) -> bool:
 
 def list_tables(source: Source, key: str) -> list[Table]:
     """List the tables of a question as files have them, with every figure in its own column."""
-    criteria = [one] if (one := source.find_criterion(key)) else source.list_options(key)
+    question = source.find_criterion(key)
+    criteria = [question] if question else source.list_options(key)
     tables: list[Table] = []
     for criterion in criteria:
         if criterion.systems:

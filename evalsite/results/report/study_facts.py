@@ -1,5 +1,9 @@
 """What was evaluated and how the ratings came about: facts of a stored report and its study."""
 
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
 from django.db.models import Value
 
 import evalsite
@@ -11,6 +15,7 @@ from evalsite.results.report.facts import Asked, Facts
 from evalsite.results.report.source import Source
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import EXAMPLES
+from evalsite.studies.summary_lines import minutes_per_set
 from evalsite.studies.version_cache import read_instrument
 from evalsite.studies.versions import shown_content
 
@@ -58,6 +63,8 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
         has_sheet=asked.is_sheet(content["options"]),
         offers_sheet="sheet" in asked.layout.screens,
         exclusions=_list_reasons(study, report),
+        excluded=report.content.get("excluded", {}),
+        hourly=_find_hourly(study, content["settings"]),
         sharing=report.content.get("sharing", {}),
         changes=tuple(report.content.get("changes", ())),
         import_notes=_list_import_notes(study, report) if has_notes else (),
@@ -112,6 +119,14 @@ def _describe_scale(criterion: Criterion) -> str:
     which = "the marked turns" if criterion.turns.marked_by else "each turn"
     roles = " or ".join(f"“{role}”" for role in criterion.turns.roles)
     return f"{words}; asked of {which} of the role {roles}"
+
+
+def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
+    """Return the pay for an hour, by the minutes that a set was said or is estimated to take."""
+    if settings.get("pay_per_set") is None:
+        return None
+    minutes = settings.get("minutes_per_set") or minutes_per_set(study)
+    return Decimal(settings["pay_per_set"]) * 60 / minutes
 
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:

@@ -10,19 +10,22 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
 from evalsite.jobs.live_page import keep_watching
+from evalsite.participants.names import name_people
 from evalsite.quality.frozen_plans import is_hidden
+from evalsite.results.comments.furthest import list_furthest
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
 from evalsite.results.document.summary_svg import draw_decision, write_paper
 from evalsite.results.document.text import write_markdown_table, write_table_csv
 from evalsite.results.hidden.views import show_hidden
-from evalsite.results.navigation import find_page_url, find_question_url
+from evalsite.results.navigation import find_question_url
 from evalsite.results.report.computation import start_analysis
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.findings import find_headline, make_paper
@@ -74,14 +77,15 @@ def show_summary(request: HttpRequest, study: Study) -> HttpResponseBase:
         "newest": newest,
         "report": newest.report,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
-        # results are on their way
-        "is_live": newest.is_behind and not newest.has_few_answers,
         "title": _head_empty(newest),
     }
     if newest.report is not None:
         is_everyone = request.GET.get("people") == "everyone"
-        source = make_source(study, newest.report, is_everyone=is_everyone)
+        source = make_source(study, newest.report, is_everyone=is_everyone, has_notes=False)
         context |= describe_summary(study, source, newest)
+        first = source.criteria[0].key if source.criteria else ""
+        context["remarks"] = list_furthest(study, first, is_everyone=source.is_everyone)
+        context["people_names"] = name_people(request, study) if context["remarks"] else {}
     response = TemplateResponse(request, "results/summary.html", context)
     return keep_watching(response, newest.job)
 
@@ -180,7 +184,7 @@ def _list_limits(study: Study, limits: list[Sentence]) -> Iterator[dict[str, Any
             "is_fine": limit.kind == "note",
             "lead": lead.removesuffix("."),
             "rest": rest[:1].upper() + rest[1:],
-            "url": find_page_url(study, page) if page else "",
+            "url": reverse(f"admin:{page}", args=[study.pk]) if page else "",
             "label": label,
         }
 

@@ -27,6 +27,17 @@ def test_without_comments_the_report_has_no_section_of_them() -> None:
     assert not show({"questions": {}, "systems": {}, "people": 0}).blocks
 
 
+def test_notes_skips_and_problem_reports_are_counted_without_a_comment_too() -> None:
+    none = {"questions": {}, "systems": {}, "people": 0}
+
+    document = show(none | {"notes": 4, "skipped": 0, "reported": 1})
+
+    assert document.codes == ["notes"]
+    assert [(one.name, one.value) for one in document.figures] == [
+        ("notes", 4), ("problem_reports", 1),
+    ]  # fmt: skip
+
+
 def make_share(reason: str, named: int, answers: int, **known: Any) -> dict[str, Any]:
     return make_figure(
         "reason", named / answers, n={"named": named, "answers": answers},

@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from evalsite.results.document.blocks import Document, Sentence, Table
 from evalsite.results.document.html import render_html, render_page
 from evalsite.results.document.latex import list_latex_files
 from evalsite.results.document.text import render_text
+from evalsite.results.report.files import read_document
 from evalsite.results.report.sections import make_document
 from evalsite.results.report.source import Source
-from tests.support.reported import HOSTILE
+from tests.support.protocols import each_protocol
+from tests.support.reported import HOSTILE, keep_report, make_reported_study
 from tests.support.reports import make_content, make_facts, make_pair, make_points, make_source
 
 
@@ -75,8 +78,25 @@ def test_page_text_and_latex_say_the_same_sentences(name: str) -> None:
         assert [one for one in sentences if list_words(one) not in words] == []
 
 
-def test_report_of_five_criteria_is_short() -> None:
-    document = make_document(make_five_questions()).keep("main")
+def count_words(document: Document) -> int:
+    return len(unescape(re.sub(r"<[^>]+>", " ", render_html(document.keep("main")))).split())
 
-    assert len(unescape(re.sub(r"<[^>]+>", " ", render_html(document))).split()) <= 1500
-    assert len([block for block in document.blocks if isinstance(block, Table)]) <= 25
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_report_is_short(name: str) -> None:
+    document = make_document(SOURCES[name]())
+
+    assert count_words(document) <= (1500 if name == "five questions" else 1000)
+    assert sum(isinstance(block, Table) for block in document.keep("main").blocks) <= 25
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+@pytest.mark.parametrize("protocol", each_protocol("rrgen"))
+def test_the_report_of_a_demo_study_is_short(protocol: str, settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    study = make_reported_study(protocol)
+
+    document = read_document(study, keep_report(study))
+
+    assert count_words(document) <= 1500

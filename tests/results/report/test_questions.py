@@ -92,6 +92,20 @@ def test_the_distribution_is_given_for_points_and_not_for_many_values() -> None:
     assert without.columns[-1].label == "SD"
 
 
+@pytest.mark.parametrize(
+    ("systems", "words"),
+    [((0, 1, 2), "No intervals: only one input."), ((1,), "No interval of b: only one input."),
+     ((), "all answers.")],
+)  # fmt: skip
+def test_a_mean_without_an_interval_says_why(systems: tuple[int, ...], words: str) -> None:
+    criterion = make_points()
+    for place in systems:
+        open_ends = {"low": None, "high": None, "details": {"interval": "one_input"}}
+        criterion["systems"][place]["headline"] |= open_ends
+
+    assert tabulate_systems(Criterion(criterion)).caption.endswith(words)
+
+
 def test_an_interval_that_excludes_0_is_told_where_correction_leaves_nothing() -> None:
     document = show(make_points(make_pair("a", "b", "not_enough"), means=(3.9, 3.5, 3.4)))
 

@@ -16,15 +16,26 @@ from evalsite.results.document.blocks import (
 )
 from evalsite.results.document.figures import make_figure, read_figure, write_figure
 from evalsite.results.report.sections.words import MOST_NAMED
-from evalsite.results.report.source import Criterion, Source
+from evalsite.results.report.source import Criterion, Source, Stored
+
+# figures of whole items by their codes: where they are stored, and what is counted
+_ON_ITEMS = {"notes": "notes", "skips": "skipped", "problem_reports": "reported"}
+_NOUNS = {"notes": "note", "skips": "skip", "problem_reports": "problem report"}
 
 
 def make_comments(source: Source) -> Iterator[Block]:
     """Yield how many comments there are on each question and on each system's outputs."""
     counts = source.kept.get("comments")
-    if not counts or not counts["questions"]:
-        return
+    sentences = [*_count_comments(source, counts), *_count_notes(counts)] if counts else []
+    if sentences:
+        yield Heading("What people wrote", 2, "comments")
+        yield from sentences
+
+
+def _count_comments(source: Source, counts: Stored) -> Iterator[Sentence]:
     people, questions = counts["people"], counts["questions"]
+    if not questions:
+        return
     figures = [make_figure("people_commenting", people)]
     noun = ("person", "people") if source.kept["data"]["raters_known"] else ("rater", "raters")
     parts = []
@@ -34,10 +45,7 @@ def make_comments(source: Source) -> Iterator[Block]:
         parts.append(f"{number:,} on {isolate(criterion.label if criterion else key)}")
     total = sum(questions.values())
     text = f"{count_of(total, 'comment')} on questions by {count_of(people, *noun)}"
-    yield Heading("What people wrote", 2, "comments")
-    yield Sentence(
-        "comments", f"{text}: {_list_parts(parts)}.", figures=tuple(figures),
-    )  # fmt: skip
+    yield Sentence("comments", f"{text}: {_list_parts(parts)}.", figures=tuple(figures))
     if systems := counts["systems"]:
         parts = [f"{number:,} are on {isolate(name)}" for name, number in systems.items()]
         yield Sentence(
@@ -48,6 +56,16 @@ def make_comments(source: Source) -> Iterator[Block]:
                 for name, number in systems.items()
             ),
         )
+
+
+def _count_notes(counts: Stored) -> Iterator[Sentence]:
+    """Yield how many notes on items, skips and reports of problems there are."""
+    numbers = {code: counts.get(name, 0) for code, name in _ON_ITEMS.items()}
+    found = {code: number for code, number in numbers.items() if number}
+    if found:
+        parts = [count_of(number, _NOUNS[code]) for code, number in found.items()]
+        figures = tuple(make_figure(code, number) for code, number in found.items())
+        yield Sentence("notes", f"Items have {list_of(parts)}.", figures=figures)
 
 
 def _list_parts(parts: list[str]) -> str:

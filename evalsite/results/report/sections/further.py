@@ -114,14 +114,14 @@ def tabulate(name: str, caption: str, first: str, rows: Rows, **known: Any) -> I
     figures whose code has none; `write`: what a cell says, if not value and interval.
     """
     unit, write = known.get("unit"), known.get("write")
-    codes = list(dict.fromkeys(one["name"] for _, _, figures in rows for one in figures))
+    codes = list(dict.fromkeys(entry["name"] for _, _, figures in rows for entry in figures))
     for number, start in enumerate(range(0, len(codes), _MOST_BESIDE), start=1):
         shown = codes[start : start + _MOST_BESIDE]
         columns = [Column(first, is_number=False)]
         columns += [Column(name_code(code) + known.get("ending", "")) for code in shown]
         lines: list[list[Entry]] = []
         for label, group, figures in rows:
-            cells = {one["name"]: one for one in figures}
+            cells = {entry["name"]: entry for entry in figures}
             line: list[Entry] = [label]
             for code in shown:
                 figure = read_own(cells[code], group, unit) if code in cells else None
@@ -143,7 +143,7 @@ def list_figures(
 
     `labels`: of the questions by key, where figures are of some of them.
     """
-    read = [read_own(one, group) for one in figures]
+    read = [read_own(entry, group) for entry in figures]
     has_p = any(figure.p is not None for figure in read)
     columns = [Column("Figure", is_number=False), Column("Value (95% CI)")]
     columns += [Column("p")] if has_p else []
@@ -193,7 +193,7 @@ def _list_averages(_: Source, criterion: Criterion) -> Iterator[Block]:
     for system in criterion.systems:
         shown = _MODEL_MEANS if criterion.is_by_model else ()
         figures = [*system["others"], *system.get("averages", ())]
-        figures = [one for one in figures if one["name"] not in shown]
+        figures = [figure for figure in figures if figure["name"] not in shown]
         if criterion.find_estimate(system) is not system["headline"]:
             figures = [system["headline"], *figures]
         rows.append((isolate(str(system["system"])), criterion.group(system), figures))
@@ -209,14 +209,14 @@ def _count_answers(_: Source, criterion: Criterion) -> Iterator[Block]:
     answers, histogram = criterion.stored["answers"], criterion.stored.get("histogram")
     if answers and len(answers) <= _MOST_POINTS:
         heads = [
-            " ".join(dict.fromkeys((str(one["value"]), str(one["label"])))).strip()
-            for one in answers
+            " ".join(dict.fromkeys((str(entry["value"]), str(entry["label"])))).strip()
+            for entry in answers
         ]
         counts = {
-            str(one["system"]): [
-                int((one["counts"] or {}).get(str(point["value"]), 0)) for point in answers
+            str(system["system"]): [
+                int((system["counts"] or {}).get(str(point["value"]), 0)) for point in answers
             ]
-            for one in criterion.systems
+            for system in criterion.systems
         }
     elif histogram:
         heads = [f"{low:g} to {high:g}".replace("-", "−")
@@ -272,11 +272,11 @@ def _count_outcomes(criterion: Criterion) -> Iterator[Table]:
 
 def _find_expected(criterion: Criterion, pair: Pair) -> dict[str, float] | None:
     """Return what the model of strengths expects of a pair, as seen from its first system."""
-    for one in (criterion.stored.get("fit") or {"pairs": ()})["pairs"]:
-        if (one["system_1"], one["system_2"]) == (pair.first, pair.second):
-            return dict(one["expected"])
-        if (one["system_2"], one["system_1"]) == (pair.first, pair.second):
-            expected = one["expected"]
+    for entry in (criterion.stored.get("fit") or {"pairs": ()})["pairs"]:
+        if (entry["system_1"], entry["system_2"]) == (pair.first, pair.second):
+            return dict(entry["expected"])
+        if (entry["system_2"], entry["system_1"]) == (pair.first, pair.second):
+            expected = entry["expected"]
             return expected | {"wins": expected["losses"], "losses": expected["wins"]}
     return None
 
@@ -285,11 +285,12 @@ def _list_order(_: Source, criterion: Criterion) -> Iterator[Block]:
     """Yield strengths by the order on a page, of magnitudes; ranks of systems."""
     if order := criterion.stored.get("order"):
         rows = [
-            (isolate(str(one["system"])), criterion.group(one), [one["strength"]]) for one in order
+            (isolate(str(entry["system"])), criterion.group(entry), [entry["strength"]])
+            for entry in order
         ]
         caption = f"{criterion.label}: order on a page"
         yield from tabulate(f"{criterion.key}-order", caption, "System", rows)
-    ranked = [one for one in criterion.systems if one["rank"]]
+    ranked = [entry for entry in criterion.systems if entry["rank"]]
     if not ranked:
         return
     lines: list[list[Entry]] = []
@@ -373,13 +374,13 @@ def _list_variances(_: Source, criterion: Criterion) -> Iterator[Block]:
 
 
 def _list_order_tests(_: Source, criterion: Criterion) -> Iterator[Block]:
-    if tests := [one for one in criterion.stored["tests"] if one["name"] in _OF_ORDER]:
+    if tests := [test for test in criterion.stored["tests"] if test["name"] in _OF_ORDER]:
         caption = f"{criterion.label}: the first output and the second"
         yield list_figures(f"{criterion.key}-places", caption, tests, criterion=criterion.key)
 
 
 def _list_tests(_: Source, criterion: Criterion) -> Iterator[Block]:
-    if tests := [one for one in criterion.stored["tests"] if one["name"] not in _OF_ORDER]:
+    if tests := [test for test in criterion.stored["tests"] if test["name"] not in _OF_ORDER]:
         caption = f"{criterion.label}: tests of all systems"
         yield list_figures(f"{criterion.key}-tests", caption, tests, criterion=criterion.key)
 
@@ -471,7 +472,7 @@ def _compare_both(
         columns = [Column("System", is_number=False), Column("Here"), Column(who.capitalize())]
         caption = f"{criterion.label}: means {who}"
         yield Table(f"{criterion.key}-{name}-systems", caption, columns, rows, place="further")
-    alphas = [one.alpha for one in (criterion, other)]
+    alphas = [entry.alpha for entry in (criterion, other)]
     if all(alphas):
         figures: list[Entry] = [alphas[0] or "", _group_apart(alphas[1], name)]
         columns = [Column("", is_number=False), Column("Here"), Column(who.capitalize())]
@@ -541,7 +542,9 @@ def _say_averages(_: Source, criterion: Criterion) -> Iterator[Sentence]:
             yield _say("strengths", f"Strengths by Davidson’s model: {', '.join(parts)}.", *known)
             return
     by_code: dict[str, list[float]] = {}
-    known_systems = [one for one in criterion.systems if criterion.mean(one).value is not None]
+    known_systems = [
+        entry for entry in criterion.systems if criterion.mean(entry).value is not None
+    ]
     for system in known_systems:
         for stored in (*system["others"], *system.get("averages", ()), system["headline"]):
             if stored["name"] in _AVERAGES and stored["value"] is not None:
@@ -588,7 +591,10 @@ def _say_tests(_: Source, criterion: Criterion) -> Iterator[Sentence]:
     """Say whether a test without the model, or with errors of its own, comes out otherwise."""
     differing, tested = [], 0
     for pair in criterion.pairs:
-        p, checks = pair.difference.p, [read_own(one, pair.group) for one in pair.stored["checks"]]
+        p, checks = (
+            pair.difference.p,
+            [read_own(entry, pair.group) for entry in pair.stored["checks"]],
+        )
         known = [figure for figure in checks if figure.p is not None]
         tested += bool(known) and p is not None
         if p is not None and any((figure.p < _ALPHA) != (p < _ALPHA) for figure in known):  # type: ignore[operator]
@@ -601,15 +607,15 @@ def _say_tests(_: Source, criterion: Criterion) -> Iterator[Sentence]:
     elif tested:
         pairs = count_of(tested, "pair")
         yield _say("tests_agree", f"Other tests are on the same side of .05 for {pairs}.")
-    own = [pair for pair in criterion.pairs if pair.stored.get("own")]
-    other = [pair for pair in own if _is_own_clear(pair) != pair.is_clear]
+    with_own = [pair for pair in criterion.pairs if pair.stored.get("own")]
+    other = [pair for pair in with_own if _is_own_clear(pair) != pair.is_clear]
     if other:
         named = list_of([_name_sides(pair) for pair in other[:MOST_NAMED]])
         figures = [find_own(pair) for pair in other[:MOST_NAMED]]
         yield _say("own_errors_differ", f"With an error of its own, {named} differs.", *figures)
-    elif own:
+    elif with_own:
         yield _say("own_errors_agree", "A separate error for each pair changes no finding.")
-    if not (tested or own):
+    if not (tested or with_own):
         yield _say("other_sizes", "Other tests, and other sizes of the differences.")
 
 

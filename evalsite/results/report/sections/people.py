@@ -199,10 +199,10 @@ def _tabulate_flags(raters: Stored, link: Link) -> Iterator[Table]:
 def _tabulate_ignored(key: str, caption: str, listed: Sequence[Stored], link: Link) -> Table:
     first = "Item" if key == "items" else "Person"
     rows: list[list[Entry]] = []
-    for one in listed:
-        name = str(one["item"] if key == "items" else one["participant"])
-        figure = read_own(one["share"], {first.lower(): name})
-        left_out = ", left out" if one.get("is_dropped") else ""
+    for entry in listed:
+        name = str(entry["item"] if key == "items" else entry["participant"])
+        figure = read_own(entry["share"], {first.lower(): name})
+        left_out = ", left out" if entry.get("is_dropped") else ""
         rows.append([_name(name, link), figure, _count_ignored(figure, left_out)])
     columns = [Column(first, is_number=False), Column("Ignored (95% CI)"), Column("Times")]
     return Table(f"ignored-{key}", caption, columns, rows, place="page")
@@ -213,17 +213,21 @@ def _count_ignored(figure: Figure, ending: str) -> str:
 
 
 def _tabulate_contradictions(source: Source, listed: Sequence[Stored], link: Link) -> Table:
-    scored = [one for one in source.criteria if one.key in listed[0]["scores"]]
+    scored = [
+        other_criterion
+        for other_criterion in source.criteria
+        if other_criterion.key in listed[0]["scores"]
+    ]
     heads = ("Person", "Item", "System", "Why")
     columns = [Column(head, is_number=False) for head in heads]
     columns += [Column(criterion.label) for criterion in scored]
     rows: list[list[Entry]] = [
         [
-            _name(str(one.get("participant", "")), link), isolate(str(one["item"])),
-            isolate(str(one["system"])), _WHY.get(str(one["why"]), str(one["why"])),
-            *(f"{one['scores'][criterion.key]:g}" for criterion in scored),
+            _name(str(entry.get("participant", "")), link), isolate(str(entry["item"])),
+            isolate(str(entry["system"])), _WHY.get(str(entry["why"]), str(entry["why"])),
+            *(f"{entry['scores'][criterion.key]:g}" for criterion in scored),
         ]
-        for one in listed
+        for entry in listed
     ]  # fmt: skip
     caption = "Decisions against their scores, to look at again"
     return Table("contradictions", caption, columns, rows, place="page")

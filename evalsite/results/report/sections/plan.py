@@ -1,6 +1,7 @@
 """The plan's rules, what was excluded, and what departs from the plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from evalsite.lib.words import count_of
@@ -23,7 +24,8 @@ def make_plan(source: Source) -> Iterator[Block]:
     yield from tabulate_plan(plan, criteria=len(source.criteria))
     if facts.exclusions:
         phrases = [
-            f"“{isolate(reason)}” ({count_of(number, 'decision')})"
+            f"“{isolate(reason)}” ({count_of(number, 'decision')}"
+            f"{_describe_decisions(facts.excluded.get(reason))})"
             for reason, number in facts.exclusions
         ]
         yield Sentence(
@@ -65,6 +67,15 @@ def list_deviations(plan: Mapping[str, Any]) -> Iterator[Block]:
         yield Table("deviations", count_of(len(listed), "deviation"), columns, listed)
     elif plan.get("frozen_at"):
         yield Sentence("deviations_none", "There are no deviations from the plan.")
+
+
+def _describe_decisions(decided: Mapping[str, Any] | None) -> str:
+    """Return ", 2 people, 4 March 2026"; "" of a report that doesn't know."""
+    if decided is None:
+        return ""
+    moments = (datetime.fromisoformat(decided[end]).astimezone(UTC) for end in ("first", "last"))
+    days = dict.fromkeys(f"{at.day} {at:%B %Y}" for at in moments)
+    return f", {count_of(decided['people'], 'person', 'people')}, {' to '.join(days)}"
 
 
 def _list_thresholds(rows: Sequence[tuple[str, str]]) -> Iterator[Table]:

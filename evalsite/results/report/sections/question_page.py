@@ -94,8 +94,10 @@ def head_question(criterion: Criterion) -> str:
 def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     if len(criterion.systems) > 1:
         # of several systems without a clear difference, the headline says all
-        said = {"finding_none"} if len(criterion.systems) > 2 else set()
-        yield from (one for one in write_findings(criterion) if one.code not in said)
+        in_headline = {"finding_none"} if len(criterion.systems) > 2 else set()
+        yield from (
+            finding for finding in write_findings(criterion) if finding.code not in in_headline
+        )
     if criterion.family.compares:
         yield from _show_chosen(criterion)
     else:
@@ -148,7 +150,7 @@ def _find_average(criterion: Criterion) -> float | None:
 def lay_out_systems(criterion: Criterion) -> Table:
     """Return n, mean, SD, distance from the average, answers and tier of each system."""
     systems = criterion.systems
-    distances = {str(one["system"]): criterion.distance(one) for one in systems}
+    distances = {str(entry["system"]): criterion.distance(entry) for entry in systems}
     has_sd = any(criterion.sd(system) for system in systems)
     has_distance = any(distances.values()) and len(systems) > 1
     has_parts = 2 < len(criterion.stored["answers"]) <= _MOST_POINTS
@@ -327,7 +329,7 @@ def lay_out_agreement(criterion: Criterion) -> Table | None:
 def _head_choice(source: Source, options: Sequence[Criterion]) -> str:
     label = options[0].label.partition(": ")[0]
     if len(options[0].systems) == 1:
-        best = max(options, key=lambda one: one.mean(one.systems[0]).value or 0)
+        best = max(options, key=lambda entry: entry.mean(entry.systems[0]).value or 0)
         share = write_value(best.mean(best.systems[0]))
         return f"{start_sentence(label)}: {share} chose {_name_option(best)}"
     clear = sum(bool(option.clear_pairs) for option in options)
@@ -370,12 +372,12 @@ def _show_choice(source: Source, options: Sequence[Criterion]) -> Iterator[Block
     tables = [lay_out_pairs(option, list_shown_pairs(option)) for option in options if option.pairs]
     if tables:
         clear = [_name_option(option) for option in options if option.clear_pairs]
-        found = f"Systems differ on {list_of(clear[:MOST_NAMED])}." if clear else (
+        text = f"Systems differ on {list_of(clear[:MOST_NAMED])}." if clear else (
             "No clear difference on any option."
         )  # fmt: skip
         yield Heading("Further analyses", 2, "further", place="page")
         yield Heading("Comparisons", 3, place="further")
-        yield Sentence("comparisons_of_options", found, place="further")
-        for option, table in zip((one for one in options if one.pairs), tables, strict=True):
+        yield Sentence("comparisons_of_options", text, place="further")
+        for option, table in zip((entry for entry in options if entry.pairs), tables, strict=True):
             caption = f"{_name_option(option)}. {table.caption}"
             yield replace(table, caption=caption, place="further")

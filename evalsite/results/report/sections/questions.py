@@ -26,11 +26,13 @@ from evalsite.results.document.figures import (
     write_p,
     write_value,
 )
+from evalsite.results.document.methods import explain_none
 from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import describe_finding, place_mean
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
     find_higher,
+    list_names,
     say_p,
     write_amount,
 )
@@ -140,9 +142,9 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
             caption = f"{criterion.label}: answers of each pair"
             yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
         return
-    known = [figure for one in criterion.systems if (figure := place_mean(criterion, one))]
+    known = [figure for system in criterion.systems if (figure := place_mean(criterion, system))]
     if known:
-        caption = f"{criterion.label}: mean and interval, as in the table of systems by question"
+        caption = f"{criterion.label}: means, and intervals as in the table of systems"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
 
 
@@ -194,7 +196,7 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     """Return n, mean with its own interval, SD and the distribution of answers of each system."""
     systems = criterion.systems
     has_sd = any(criterion.sd(system) for system in systems) and not criterion.family.compares
-    answers = [str(one["value"]) for one in criterion.stored["answers"]]
+    answers = [str(entry["value"]) for entry in criterion.stored["answers"]]
     counted = not criterion.family.compares and 2 < len(answers) <= _MOST_POINTS
     columns = [Column("System", is_number=False), Column("n"), Column("Mean (95% CI)")]
     columns += [Column("SD")] if has_sd else []
@@ -214,8 +216,23 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
         means = means.replace("Means", "Shares of yes")
     elif criterion.family.is_log:
         means = means.replace("Means", "Geometric means")
-    caption = f"{criterion.label}: systems. {means}."
+    caption = f"{criterion.label}: systems. {means}.{_explain_missing_intervals(criterion)}"
     return Table(f"{criterion.key}-systems", caption, columns, rows, place=place)
+
+
+def _explain_missing_intervals(criterion: Criterion) -> str:
+    """Return why means stand without an interval; "" if each has one."""
+    names: dict[str, list[str]] = {}
+    for system in criterion.systems:
+        mean = criterion.mean(system)
+        if mean.value is not None and mean.low is None and mean.high is None:
+            why = explain_none(str(mean.details.get("interval", ""))) or "it can’t be computed"
+            names.setdefault(why, []).append(str(system["system"]))
+    return "".join(
+        f" No interval{'s' if len(named) == len(criterion.systems) else f' of {list_names(named)}'}"
+        f": {why}."
+        for why, named in names.items()
+    )
 
 
 def write_distribution(figures: Sequence[Figure]) -> Cell:
@@ -299,7 +316,7 @@ def explain_correction(criterion: Criterion) -> str:
     across = " of all questions" if criterion.is_across else ""
     baseline = criterion.stored.get("baseline")
     beside = f", those with {isolate(str(baseline))}" if baseline else ""
-    return f"p values are corrected for {count_of(number, 'comparison')}{across}{beside} (Holm)."
+    return f"p is corrected for {count_of(number, 'comparison')}{across}{beside} (Holm)."
 
 
 # --- agreement ----------------------------------------------------------------------------------

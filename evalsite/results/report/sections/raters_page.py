@@ -50,19 +50,23 @@ def head_agreement(source: Source) -> str:
 
 def tabulate_agreements(source: Source, link: Callable[[str], str]) -> Table | None:
     """Return the coefficients of agreement of every question. `link`: of a question, by its key."""
-    found = {one.key: dict(_name_figures(one)) for one in source.criteria}
-    shown = [name for name in _COLUMNS if any(name in figures for figures in found.values())]
+    figures_by_key = {
+        criterion.key: dict(_name_figures(criterion)) for criterion in source.criteria
+    }
+    shown = [
+        name for name in _COLUMNS if any(name in figures for figures in figures_by_key.values())
+    ]
     if not shown:
         return None
     columns = [Column("Question", is_number=False), *(Column(_COLUMNS[name]) for name in shown)]
     rows: list[list[Entry]] = [
         [
-            Cell(isolate(one.label), link=link(one.key), below=one.role),
-            *(found[one.key].get(name, "") for name in shown),
+            Cell(isolate(criterion.label), link=link(criterion.key), below=criterion.role),
+            *(figures_by_key[criterion.key].get(name, "") for name in shown),
         ]
-        for one in source.criteria
+        for criterion in source.criteria
     ]
-    numbers = {number for one in source.criteria if (number := count_averaged(one))}
+    numbers = {number for criterion in source.criteria if (number := count_averaged(criterion))}
     mean = f" The reliability is that of the mean of {min(numbers):.2g} answers." if (
         len(numbers) == 1
     ) else ""  # fmt: skip
@@ -117,7 +121,9 @@ def _fold(title: str, code: str, text: str) -> Iterator[Block]:
 
 def _list_pairs(source: Source) -> Iterator[Block]:
     """Yield weighted κ of every two people; of many, of those with most flags."""
-    known = [one for one in source.criteria if one.stored["kappas"]]
+    known = [
+        other_criterion for other_criterion in source.criteria if other_criterion.stored["kappas"]
+    ]
     if not known:
         return
     flags = {row["participant"]: len(row["flags"]) for row in source.kept["raters"]["rows"]}
@@ -172,9 +178,9 @@ def _explain_low(source: Source) -> Iterator[Block]:
         return
     value, criterion = min(known, key=lambda pair: pair[0])
     blocks = list_further(source, criterion)
-    said = next(block for block in blocks if isinstance(block, Sentence))
+    sentence = next(block for block in blocks if isinstance(block, Sentence))
     table = next(block for block in blocks if isinstance(block, Table))
-    text = f"{criterion.label}, α {write_coefficient(value)}: {_lower_first(said.text)}"
+    text = f"{criterion.label}, α {write_coefficient(value)}: {_lower_first(sentence.text)}"
     yield from _fold("Low agreement", "low_alpha", text)
     yield replace(table, place="page")
 
@@ -183,8 +189,8 @@ def _list_repeats(source: Source) -> Iterator[Block]:
     figures = source.kept["together"].get("repeats")
     if not figures:
         return
-    read = [read_own(one, {}) for one in figures]
-    exact = next((one for one in read if one.name in ("exact", "same_outcome")), None)
+    read = [read_own(figure, {}) for figure in figures]
+    exact = next((entry for entry in read if entry.name in ("exact", "same_outcome")), None)
     text = "How alike people answered the second time."
     if exact is not None:
         text = f"The same answer both times: {write_figure(exact)}."
@@ -196,12 +202,14 @@ def _list_repeats(source: Source) -> Iterator[Block]:
 def _list_everyone(source: Source) -> Iterator[Block]:
     """Yield agreement with everyone included, if anybody is excluded."""
     pairs = [
-        (one, other) for one in source.criteria if (other := source.other_criteria.get(one.key))
+        (criterion, other)
+        for criterion in source.criteria
+        if (other := source.other_criteria.get(criterion.key))
     ]
     rows: list[list[Entry]] = [
-        [isolate(one.label), one.alpha, _set_apart(other)]
-        for one, other in pairs
-        if one.alpha is not None and other.alpha is not None
+        [isolate(pair.label), pair.alpha, _set_apart(other)]
+        for pair, other in pairs
+        if pair.alpha is not None and other.alpha is not None
     ]
     if not rows:
         return
@@ -228,11 +236,11 @@ def list_rates_higher(source: Source) -> dict[str, float]:
     """Return by how much each person rates higher than the others on the first question with
     scores, by pseudonym."""
     raters: Sequence[Mapping[str, object]] = source.kept["raters"]["columns"]
-    key = next((str(one["key"]) for one in raters if one.get("name") == "offset"), "")
-    found: dict[str, float] = {}
+    key = next((str(entry["key"]) for entry in raters if entry.get("name") == "offset"), "")
+    higher: dict[str, float] = {}
     for content in (source.everything, source.kept):
         for row in content["raters"]["rows"] if content else ():
             figure = row["figures"].get(key)
             if figure and figure["value"] is not None:
-                found[str(row["participant"])] = figure["value"]
-    return found
+                higher[str(row["participant"])] = figure["value"]
+    return higher

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from evalsite.lib.money import format_money
 from evalsite.lib.words import count_of
 from evalsite.results.document.blocks import Block, Cell, Column, Entry, Heading, Table
 from evalsite.results.document.figures import make_figure
@@ -77,6 +78,10 @@ def _describe_people(source: Source) -> Cell:
     if kept_back := sharing.get("not_sharing"):
         parts.append(f"{count_of(kept_back, *noun)} don’t share their answers")
         figures.append(make_figure("people_not_sharing", kept_back))
+    facts = source.facts
+    if facts.hourly is not None and facts.is_collected_here:
+        parts.append(f"{format_money(facts.hourly, facts.settings['currency'])} an hour")
+        figures.append(make_figure("pay_per_hour", round(float(facts.hourly), 2)))
     return Cell("; ".join(parts), tuple(figures))
 
 

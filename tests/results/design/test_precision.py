@@ -1,4 +1,4 @@
-"""Precision and power: what the study at hand detects, now and with further answers."""
+"""Precision: what the study at hand detects, now, with further answers, and made larger."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,12 +9,13 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
+from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlan
-from evalsite.results.models import Report
+from evalsite.results.models import Report, SizePlan
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import Work, describe_settings
 from evalsite.studies.models import Study
-from tests.site.test_staff_pages import member, url
+from tests.site.test_staff_pages import url
 from tests.support.factories import make_study, make_user, open_to_everyone
 from tests.support.planned import add_person, make_planned_study
 from tests.support.reports import keep_report
@@ -35,9 +36,9 @@ def make_live(*, people: int = 4, **fields: Any) -> Study:
 
 
 def compute(client: Any, study: Study) -> Job:
-    """The analysis that the button of the page starts, when it is done."""
-    answer = client.post(url("study-results-compute", study), {"back": "power"})
-    assert answer["Location"] == url("study-planner", study)
+    """The analysis that the page starts, when it is done."""
+    Job.objects.filter(study_id=study.pk).delete()
+    client.get(url("results-design", study))
     return run_job(Job.objects.get(kind="analysis", state="waiting"))
 
 
@@ -60,9 +61,17 @@ def keep_projection(study: Study, *, options: Any = (), **known: Any) -> Report:
     return report
 
 
-def headline(client: Any, study: Study) -> str:
-    text = client.get(url("study-planner", study)).text
-    return " ".join(text.partition("<h1>")[2].partition("</h1>")[0].split())
+def read(client: Any, study: Study, question: str = "") -> Any:
+    """Return what the page knows; it shows precision from ten answers on."""
+    return client.get(f"{url('results-design', study)}?question={question}").context
+
+
+def make_answered(**fields: Any) -> Study:
+    """A hidden study whose twelve answers come from three people."""
+    study = make_planned_study(items=4, **fields)
+    for _ in range(3):
+        add_person(study)
+    return study
 
 
 PLANNED = {"key": "planned", "detectable": 1.25}
@@ -71,27 +80,47 @@ PLANNED = {"key": "planned", "detectable": 1.25}
 @pytest.mark.slow
 def test_an_analysis_projects_the_answers_that_are_still_to_come(staff_client):
     study = make_live(pay_per_set=Decimal("1.50"))
-    assert headline(staff_client, study) == "Not computed yet"
 
     job = compute(staff_client, study)
 
-    found = job.result["ahead"]["criteria"]["informativeness"]
-    options = {one["key"]: one for one in found["options"]}
+    projected = job.result["ahead"]["criteria"]["informativeness"]
+    options = {one["key"]: one for one in projected["options"]}
     edge = count_edge(study)
     assert 0 < edge.done < edge.target == 24
     assert options["planned"]["answers"] == edge.target - edge.done
     assert list(options) == ["planned", "hundred", "one_more", "inputs"]
     assert options["hundred"]["answers"] == options["hundred"]["sets"] * 4 == 100
     assert options["one_more"]["answers"] == 6
-    sizes = [found["now"]["detectable"], *(one["detectable"] for one in found["options"])]
+    sizes = [projected["now"]["detectable"], *(one["detectable"] for one in projected["options"])]
     assert max(sizes[1:]) < sizes[0]
     assert options["hundred"]["detectable"] < options["planned"]["detectable"]
-    page = staff_client.get(url("study-planner", study)).text
-    assert f"With all 24 answers, this study can detect a ratio of {sizes[1]:.2f}" in page
-    assert "25 sets" in page
-    assert "100 answers, £37.50 on top" in page
-    # 6 sets of 4 are 24 answers
-    assert "£9.00 in total" in page
+    context = read(staff_client, study)
+    assert (
+        f"With all 24 answers, this study can detect a ratio of {sizes[1]:.2f}"
+        in (context["reach"])
+    )
+    rows = {row["label"]: row for row in context["options"]}
+    # 25 sets at 1.50; 6 sets of 4 are 24 answers
+    assert rows["Add 25 sets"]["cost"] == "£37.50 on top"
+    assert rows["Collect all 24, as planned"]["cost"] == "£9.00 in total"
+
+
+@pytest.mark.slow
+def test_a_study_that_is_over_says_what_a_larger_one_would_detect(staff_client):
+    study = make_live(pay_per_set=Decimal("1.50"))
+    Study.objects.filter(pk=study.pk).update(state="closed")
+    study.refresh_from_db()
+
+    job = compute(staff_client, study)
+
+    projected = job.result["ahead"]["criteria"]["informativeness"]
+    options = {one["key"]: one for one in projected["options"]}
+    assert options["twice_inputs"]["detectable"] < options["inputs"]["detectable"]
+    assert options["twice_answers"]["detectable"] < options["one_more"]["detectable"]
+    rows = {row["label"]: row for row in read(staff_client, study)["options"]}
+    assert "Add 25 sets" not in rows
+    # of the 24 answers, and as many again
+    assert rows["Twice the inputs"]["cost"] == "£18.00"
 
 
 @pytest.mark.torture
@@ -102,57 +131,40 @@ def test_the_fewest_sets_that_meet_the_plan_are_looked_for(staff_client):
     planned, hundred, *_ = (one["detectable"] for one in first["options"])
 
     AnalysisPlan.objects.filter(pk=plan.pk).update(smallest=(planned + hundred) / 2)
-    found = compute(staff_client, study).result["ahead"]["criteria"]["informativeness"]
+    projected = compute(staff_client, study).result["ahead"]["criteria"]["informativeness"]
 
-    options = {one["key"]: one for one in found["options"]}
+    options = {one["key"]: one for one in projected["options"]}
     assert options["fewest"]["detectable"] <= (planned + hundred) / 2 < planned
     assert 0 < options["fewest"]["sets"] < options["hundred"]["sets"]
-    page = staff_client.get(url("study-planner", study)).text
-    assert f"{options['fewest']['sets']} more set" in page
-    assert "would reach it" in page
-
-
-def test_no_computation_comes_before_the_launch(staff_client):
-    study = make_study(items=2)
-
-    assert headline(staff_client, study) == "Precision and power"
-    assert "Plan another study" not in staff_client.get(url("study-planner", study)).text
+    (row,) = read(staff_client, study)["precision"]
+    assert row["takes"].startswith(f"{options['fewest']['sets']} more set")
 
 
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"options": [PLANNED]}, "With all 15 answers, this study can detect a ratio of 1.25"),
-        ({}, "This study can now detect a ratio of 1.40"),
-        ({"smallest": 1.5}, "Your plan’s ratio of 1.50 is reached"),
-        (
-            {"smallest": 1.2, "options": [PLANNED]},
-            "With all 15 answers, this study can detect a ratio of 1.25",
-        ),
+        ({"options": [PLANNED]}, "With all 20 answers, this study can detect a ratio of 1.25."),
+        ({}, "This study can now detect a ratio of 1.40."),
+        ({"smallest": 1.5}, "Your plan’s ratio of 1.50 is reached."),
         # as large when rounded
         (
             {"smallest": 1.2, "options": [PLANNED | {"detectable": 1.2004}]},
-            "With all 15 answers, this study can detect a ratio of 1.200",
+            "With all 20 answers, this study can detect a ratio of 1.200.",
         ),
-        ({"now": None}, "Too few answers to tell: 3 of 15"),
-        (
-            {"now": {"detectable": None, "alone": None, "half": 9.0}},
-            "Too few answers to tell: 3 of 15",
-        ),
+        ({"now": None}, ""),
+        ({"now": {"detectable": None, "alone": None, "half": 9.0}}, ""),
     ],
 )
-def test_the_headline_says_what_can_be_detected(staff_client, known, words):
-    study = make_planned_study()
-    add_person(study)
+def test_a_sentence_says_what_can_be_detected(staff_client, known, words):
+    study = make_answered()
 
     keep_projection(study, **known)
 
-    assert headline(staff_client, study) == words
+    assert read(staff_client, study)["reach"] == words
 
 
-def test_of_several_criteria_the_headline_names_its_own(staff_client):
-    study = make_planned_study()
-    add_person(study)
+def test_of_several_questions_the_first_is_shown_until_another_is_chosen(staff_client):
+    study = make_answered()
     report = keep_projection(study)
     job = Job.objects.get(study_id=study.pk, kind="analysis")
     (first,) = report.content["kept"]["criteria"]
@@ -164,92 +176,63 @@ def test_of_several_criteria_the_headline_names_its_own(staff_client):
     }
     report.content["kept"]["criteria"].append(second)
     report.save()
-    found = job.result["ahead"]["criteria"]["informativeness"]
-    job.result["ahead"]["criteria"]["clarity"] = found | {
+    projected = job.result["ahead"]["criteria"]["informativeness"]
+    job.result["ahead"]["criteria"]["clarity"] = projected | {
         "now": {"detectable": 0.0104, "alone": 0.0096, "half": 0.2}
     }
     job.save()
 
-    address = url("study-planner", study)
-    text = staff_client.get(f"{address}?criterion=clarity").text
-
-    words = " ".join(text.partition("<h1>")[2].partition("</h1>")[0].split())
-    assert headline(staff_client, study) == (
-        f"This study can now detect a ratio of 1.40 on {first['label']}"
-    )
+    assert read(staff_client, study)["reach"] == "This study can now detect a ratio of 1.40."
     # a share of one in a hundred is a single point
-    assert words == "This study can now detect a difference of 1 percentage point on Clarity"
-    assert "1 percentage points" not in text
+    assert read(staff_client, study, "clarity")["reach"] == (
+        "This study can now detect a difference of 1 percentage point."
+    )
+    assert len(read(staff_client, study)["precision"]) == 2
 
 
-def test_a_study_that_is_over_is_offered_no_more_answers(staff_client):
-    study = make_planned_study()
-    add_person(study)
-    keep_projection(study, options=[PLANNED])
-    Study.objects.filter(pk=study.pk).update(state="closed")
+def test_a_width_that_is_more_than_planned_is_marked_and_named_in_the_headline(staff_client):
+    study = make_answered()
+    keep_projection(study)
+    content = {"criterion": "informativeness", "width": 0.2, "words": "12 inputs"}
+    SizePlan.objects.create(study=study, content=content, kept_at=now())
 
-    assert "What more answers would buy" not in staff_client.get(url("study-planner", study)).text
-    assert headline(staff_client, study) == "This study can now detect a ratio of 1.40"
+    response = staff_client.get(url("results-design", study))
+
+    (row,) = response.context["precision"]
+    # e to the 0.1 and to the 0.2: half of the whole width
+    assert (row["planned"], row["reached"], row["is_wider"]) == ("× 1.11", "× 1.22", True)
+    assert "<mark>× 1.22</mark>" in response.text
+    assert response.context["wider"]
 
 
-def test_where_no_difference_is_large_enough_the_page_says_so(staff_client):
-    study = make_planned_study()
-    add_person(study)
+def test_where_no_difference_is_large_enough_the_table_says_so(staff_client):
+    study = make_answered()
     none = {"detectable": None, "alone": None, "half": 9.0}
     keep_projection(study, now=none, options=[{"key": "planned", **none}])
 
-    page = staff_client.get(url("study-planner", study)).text
-
-    assert "Even the largest ratio that there can be would often be missed." in page
-    assert "–" not in page.partition("<h1>")[2].partition("Plan another study")[0]
+    assert [row["detects"] for row in read(staff_client, study)["options"]] == ["none", "none"]
 
 
-def test_without_answers_there_is_nothing_to_compute(staff_client):
-    study = make_planned_study()
-
-    page = staff_client.get(url("study-planner", study)).text
-
-    assert headline(staff_client, study) == "Too few answers to tell: 0 of 15"
-    assert "Compute" not in page
-
-
-def test_figures_of_other_data_or_settings_are_out_of_date(staff_client):
-    study = make_planned_study()
-    add_person(study)
+def test_figures_of_other_settings_are_out_of_date(staff_client):
+    study = make_answered()
     keep_projection(study, options=[PLANNED])
-    page = url("study-planner", study)
-    assert "have changed since" not in staff_client.get(page).text
+    assert read(staff_client, study)["notes"]["is_current"]
 
     Study.objects.filter(pk=study.pk).update(set_size=7)
 
-    assert "have changed since" in staff_client.get(page).text
-    assert "Compute again" in staff_client.get(page).text
-    assert headline(staff_client, study) == "This study can now detect a ratio of 1.40"
+    assert not read(staff_client, study)["notes"]["is_current"]
 
 
 def test_hidden_systems_stay_hidden(staff_client):
-    study = make_planned_study()
-    add_person(study)
+    study = make_answered()
     keep_projection(study, options=[PLANNED], smallest=1.1)
 
-    page = staff_client.get(url("study-planner", study)).text
+    page = staff_client.get(url("results-design", study)).text
 
-    assert "Systems are hidden" in page
-    assert "a deviation from the plan" in page
-    assert not any(name in page for name in ("alpha", "neural", "template"))
+    assert "the report lists that as a deviation" in page
+    assert not any(name in page for name in ("alpha", "beta"))
     # how far intervals will reach is of the same projection: exp(0.1)
     assert "× 1.11" in staff_client.get(url("study-results", study)).text
-
-
-def test_a_viewer_reads_it_without_a_button():
-    study = make_planned_study()
-    add_person(study)
-    client = member(study, "viewer")
-
-    page = client.get(url("study-planner", study)).text
-
-    assert "Not computed yet" in page
-    assert "Compute results" not in page
 
 
 @pytest.mark.parametrize(
@@ -261,23 +244,21 @@ def test_a_viewer_reads_it_without_a_button():
     ],
 )
 def test_what_cannot_be_projected_says_why(staff_client, why, words):
-    study = make_planned_study()
-    add_person(study)
+    study = make_answered()
     keep_projection(study, why=why)
 
-    page = staff_client.get(url("study-planner", study)).text
+    page = staff_client.get(url("results-design", study)).text
 
     assert words in page
     assert "What more answers would buy" not in page
 
 
 def test_the_page_asks_little_of_the_database(staff_client, django_assert_max_num_queries):
-    study = make_planned_study()
-    add_person(study)
+    study = make_answered()
     keep_projection(study, options=[PLANNED], smallest=1.1)
 
-    with django_assert_max_num_queries(14):
-        staff_client.get(url("study-planner", study))
+    with django_assert_max_num_queries(15):
+        staff_client.get(url("results-design", study))
 
 
 @pytest.mark.parametrize("groups", ["free", "together", "once"])
