@@ -437,7 +437,7 @@ def find_corrected_preferences(*, people: pd.DataFrame, judge: pd.DataFrame) -> 
     `people`: rater, item, first, second, value; `judge`: item, first, second, value (two orders are
     averaged); a value is 1 if the second is preferred, -1 the first, 0 a tie, or a grade.
     """
-    people, judge = _turn(people), _turn(judge)
+    people, judge = turn_pairs(people), turn_pairs(judge)
     keys = ["item", "first", "second"]
     met = sorted(set(zip(people["first"], people["second"], strict=True)))
     labels = judge.groupby(keys)["value"].mean()
@@ -770,7 +770,7 @@ def _add_further(
     return replace(figure, group=residual.group)
 
 
-def _turn(rows: pd.DataFrame) -> pd.DataFrame:
+def turn_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs with the systems in alphabetical order, values turned with them."""
     is_turned = rows["first"] > rows["second"]
     turned = rows.assign(

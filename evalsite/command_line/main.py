@@ -31,6 +31,7 @@ COMMANDS = {
     "rate": ("rate", "let a few people rate a file, each by a link, and write the results"),
     "report": ("report", "print the results of ratings in a file"),
     "gate": ("gate", "decide whether a system is worse than another by more than a margin"),
+    "judge": ("judge", "write what a study found of a judge, or say whether it still holds"),
     "verify": ("verify", "check that a bundle holds what it says"),
     "page": ("page", "write the public page of a study from its bundle, for any web host"),
     "repeat": ("repeat", "make a draft from a bundle, with the same items, texts, design and seed"),

@@ -397,7 +397,8 @@ def list_downloads(
 
 def list_files_of(study: Study) -> dict[str, tuple[Column, ...]]:
     """List the data files of this study, with the columns that its settings add."""
-    return list_files(study.config, asks_to_share=study.asks_to_share)
+    files = list_files(study.config, asks_to_share=study.asks_to_share)
+    return files | ({"judge_labels": JUDGE_LABELS} if study.judge_files.exists() else {})
 
 
 def list_downloads_of(study: Study) -> dict[str, tuple[Column, ...]]:

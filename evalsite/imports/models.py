@@ -208,8 +208,8 @@ class Judge(models.Model):
 class JudgeLabel(models.Model):
     """What a judge said of an output on one question, or of two outputs of one input.
 
-    Inputs and systems are names: a label of an input that nobody rated needs no item. Of a pair
-    both systems, in alphabetical order; what isn't known is an empty text or 0.
+    Inputs and systems are names: a label of an input that nobody rated needs no item. A pair has
+    both systems, in alphabetical order when they came; what isn't known is an empty text or 0.
     """
 
     file = models.ForeignKey(JudgeFile, on_delete=models.CASCADE, related_name="labels")
@@ -233,10 +233,6 @@ class JudgeLabel(models.Model):
                 name="labels_have_a_value_or_an_option",
             ),
             models.CheckConstraint(condition=Q(order__lte=2), name="labels_have_a_known_order"),
-            models.CheckConstraint(
-                condition=Q(other_system="") | Q(other_system__gt=models.F("system")),
-                name="labels_of_pairs_have_systems_in_order",
-            ),
             models.UniqueConstraint(
                 fields=[
                     "judge", "criterion", "item_key", "system", "other_system", "order", "run",

@@ -17,6 +17,7 @@ from evalsite.imports import (  # noqa: F401 (pages that register themselves)
     views,
 )
 from evalsite.imports.batches import views as batch_views  # noqa: F401 (as above)
+from evalsite.imports.judges import views as judge_views  # noqa: F401 (as above)
 from evalsite.imports.metrics import views as metrics_views  # noqa: F401 (as above)
 from evalsite.imports.ratings import views as ratings_views  # noqa: F401 (as above)
 from evalsite.jobs.models import Job

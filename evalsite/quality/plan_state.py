@@ -40,7 +40,7 @@ def count_answers_at(plan: AnalysisPlan) -> dict[str, int]:
     if not plan.moments:
         return {}
     return count_together(
-        **{name: _find_answers(plan.study, before=at) for name, at in plan.moments.items()}
+        None, **{name: _find_answers(plan.study, before=at) for name, at in plan.moments.items()}
     )
 
 

@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
-from evalsite.imports.models import MetricScore
+from evalsite.imports.models import Judge, MetricScore
 from evalsite.lib.rating_columns import name_option
 from evalsite.participants.models import Participant
 from evalsite.quality.frozen_plans import list_hidden
@@ -60,7 +60,9 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
                 enter("Items", "results-items", counts.get("records", edge.records)),
                 enter("Raters", "results-raters", counts["raters"]),
                 enter("Design", "results-design"),
-                enter("Judges & metrics", "metrics-list", counts["metrics"]),
+                enter(
+                    "Judges & metrics", "results-judges", counts["metrics"] + counts["judge_count"]
+                ),
             ],
         ),
         Group(heading="Take away", entries=[enter("Files", "study-export")]),
@@ -118,6 +120,7 @@ def _count_evidence(study: Study) -> dict[str, Any]:
         is_hidden=Exists(list_hidden().filter(pk=OuterRef("pk"))),
         raters=count_for(Participant.objects.filter(Exists(answers))),
         metrics=Coalesce(Subquery(metrics.values("number")), 0),
+        judge_count=count_for(Judge.objects.all()),
         with_note=count_for(find_notes(study, is_everyone=False)),
         written=count_for(find_texts(study, is_everyone=False)),
         **records,

@@ -8,6 +8,7 @@ from evalsite.results.exclusions.rule_views import show_rules  # noqa: F401 (a p
 from evalsite.results.exclusions.views import show_exclusions  # noqa: F401 (a page by itself)
 from evalsite.results.files_page import show_files  # noqa: F401 (a page by itself)
 from evalsite.results.items.views import show_items  # noqa: F401 (a page by itself)
+from evalsite.results.judges.views import show_judges  # noqa: F401 (a page by itself)
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
 from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)

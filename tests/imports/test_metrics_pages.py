@@ -158,10 +158,10 @@ def test_the_later_of_two_jobs_brings_nothing_new(
 
 
 def test_an_empty_page_says_what_a_file_looks_like(staff_client: Client, study: Study) -> None:
-    page = staff_client.get(address("metrics-list", study)).content.decode()
+    page = staff_client.get(address("results-judges", study)).content.decode()
     template = staff_client.get(address("metrics-template", study))
 
-    assert "None yet." in page
+    assert "No judge or metric yet" in page
     assert address("metrics-template", study) in page
     lines = template.content.decode().splitlines()
     assert lines[:2] == ["item,system,metric,value", "item-001,baseline,,"]
@@ -216,10 +216,10 @@ def test_a_file_that_waits_is_listed_until_it_is_cancelled(
     staff_client: Client, study: Study
 ) -> None:
     waiting = upload(staff_client, study, LONG)
-    before = staff_client.get(address("metrics-list", study)).content.decode()
+    before = staff_client.get(address("results-judges", study)).content.decode()
 
     staff_client.post(address("upload-cancel", study, waiting.pk))
-    after = staff_client.get(address("metrics-list", study)).content.decode()
+    after = staff_client.get(address("results-judges", study)).content.decode()
 
     assert ["waits for you to import it" in page for page in (before, after)] == [True, False]
     assert not Upload.objects.exists()
@@ -242,7 +242,7 @@ def test_a_viewer_sees_and_changes_nothing(client: Client, study: Study) -> None
     Membership.objects.create(study=study, user=make_user("vera"), role=Membership.Role.VIEWER)
     client.force_login(User.objects.get(username="vera"))
 
-    page = client.get(address("metrics-list", study))
+    page = client.get(address("results-judges", study))
 
     assert page.status_code == 200
     assert "An editor of the study can upload a file." in page.content.decode()
@@ -257,7 +257,7 @@ def test_a_viewer_sees_and_changes_nothing(client: Client, study: Study) -> None
 def test_a_stranger_finds_no_page(client: Client, study: Study) -> None:
     client.force_login(make_user("stan"))
 
-    assert client.get(address("metrics-list", study)).status_code == 404
+    assert client.get(address("results-judges", study)).status_code == 404
 
 
 @pytest.mark.slow
@@ -278,7 +278,7 @@ def test_the_page_asks_as_often_for_many_files_as_for_few(
             for number, file in enumerate(files)
         )
         with django_assert_max_num_queries(17):
-            staff_client.get(address("metrics-list", study))
+            staff_client.get(address("results-judges", study))
 
 
 def test_the_command_stores_or_only_looks(

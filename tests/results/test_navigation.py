@@ -13,7 +13,7 @@ from tests.support.instruments import make_built_study
 from tests.support.planned import add_person, make_planned_study
 from tests.support.stored_reports import LIKERT, ask, make_instrument
 
-PAGES = ("study-results", "results-design", "results-raters", "results-items", "metrics-list")
+PAGES = ("study-results", "results-design", "results-raters", "results-items", "results-judges")
 
 
 def list_labels(client: Client, study: Study, name: str = "study-results") -> dict[str, list[str]]:

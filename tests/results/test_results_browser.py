@@ -8,6 +8,8 @@ from tests.support.browsing import find_faults_in_turn
 from tests.support.factories import make_study, make_user
 from tests.support.reports import keep_report, make_content, make_pair, make_points
 
+KEY = "informativeness"  # of the study that the factory makes
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -16,11 +18,13 @@ def test_summary_and_criterion_are_accessible_and_a_closed_section_opens_by_keyb
 ):
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
-    criterion = make_points(make_pair("a", "b", "higher"), make_pair("b", "c", "not_enough"))
-    everything = make_content(criteria=[make_points(make_pair("a", "b", "not_enough"))])
+    criterion = make_points(
+        make_pair("a", "b", "higher"), make_pair("b", "c", "not_enough"), key=KEY
+    )
+    everything = make_content(criteria=[make_points(make_pair("a", "b", "not_enough"), key=KEY)])
     study = make_study(items=2, by=user)
     keep_report(study, criteria=[criterion], everything=everything)
-    question = reverse("admin:results-question", args=[study.pk, "fluency"])
+    question = reverse("admin:results-question", args=[study.pk, KEY])
     addresses = [
         reverse("admin:study-results", args=[study.pk]), question, f"{question}?people=everyone",
         reverse("admin:results-raters", args=[study.pk]),
@@ -49,10 +53,10 @@ def test_words_of_a_table_stay_whole_on_a_phone(page, live_server):
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
     study = make_study(items=2, by=user)
-    keep_report(study, criteria=[make_points(make_pair("baseline", "tuned", "higher"))])
+    keep_report(study, criteria=[make_points(make_pair("baseline", "tuned", "higher"), key=KEY)])
     page.set_viewport_size({"width": 360, "height": 740})
 
-    page.goto(f"{live_server}{reverse('admin:results-question', args=[study.pk, 'fluency'])}")
+    page.goto(f"{live_server}{reverse('admin:results-question', args=[study.pk, KEY])}")
 
     heights = page.eval_on_selector_all(
         ".document tbody th", "cells => cells.map((cell) => cell.getBoundingClientRect().height)"

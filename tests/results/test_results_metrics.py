@@ -145,7 +145,7 @@ def test_without_scores_nothing_is_said_of_metrics(study: Study, staff_client: C
 
     assert document.find_table("informativeness-metrics") is None
     page = staff_client.get(reverse("admin:study-results", args=[study.pk])).text
-    assert reverse("admin:metrics-list", args=[study.pk]) in page
+    assert reverse("admin:results-judges", args=[study.pk]) in page
 
 
 @pytest.mark.slow

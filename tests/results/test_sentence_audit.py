@@ -824,7 +824,7 @@ ON_SITES = {
     "comments", "comments_by_system", "comparisons_of_options", "computed", "copied",
     "counts", "data_hash", "deviations_none", "exclusions", "exclusions_none",
     "finding_of_everybody", "fine", "imports", "instrument_changed", "looked", "low_alpha",
-    "method", "metrics", "no_plan", "no_rule", "order", "own_examples", "plan_frozen",
+    "method", "metrics", "no_plan", "notes", "no_rule", "order", "own_examples", "plan_frozen",
     "planned", "preference", "raters_met", "reasons", "simulated", "unfinished",
     "verdict_changes", "verify",
 }  # fmt: skip

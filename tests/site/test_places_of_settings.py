@@ -46,7 +46,7 @@ WHERE = {
     ("New study", "Encoding, separator, decimal mark"): ["separator", "decimal"],
     ("Items", "Names of systems"): ["system-"],
     ("Items", "Undo an import, files as uploaded"): ["url batch-undo-confirm"],
-    ("Items", "Metrics"): ["url metrics-list"],
+    ("Items", "Metrics"): ["url results-judges"],
     ("Items", "Protocol's own options (standard of magnitude, sheet or page, pairs)"): [
         "option-standard_score", "option-screen"
     ],

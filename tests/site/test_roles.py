@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import RatingsFile
+from evalsite.imports.models import Judge
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
@@ -46,7 +47,8 @@ READ = {
         "study-exclusions", "study-results", "setup-plan", "study-flag-limits",
         "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
-        "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
+        "results-judges", "judge-differences", "judge-certificate",
+        "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
         "export-public", "export-instrument", "files-all", "report-file",
         "results-question", "results-question-table", "results-raters", "study-document",
@@ -67,7 +69,7 @@ READ = {
         "background-question", "check-question", "study-example",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-new", "upload-preview", "upload-faults", "ratings-undo-confirm",
-        "metrics-undo-confirm",
+        "metrics-undo-confirm", "judges-undo-confirm", "judge-about",
     ],
     OWNERS: [
         "study-close-confirm", "study-rules", "output-correct", "system-rename",
@@ -101,6 +103,7 @@ POST = {
         "study-planner", "study-plan-keep",
         "upload-new", "upload-preview", "upload-correct", "upload-cancel", "upload-import",
         "batch-undo", "ratings-undo", "metrics-undo", "metrics-take",
+        "judges-undo", "judge-about",
         "systems-rename", "options-change", "job-restart", "study-instrument", "team-note",
     ],
     OWNERS: [
@@ -126,7 +129,7 @@ ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
     "exclusion_id", "member_id", "invitation_id", "person_id",
-    "approval_id", "note_id", "comment_id", "system_id",
+    "approval_id", "note_id", "comment_id", "system_id", "judge_id",
 }  # fmt: skip
 KINDS = (
     OWNERS,
@@ -180,6 +183,7 @@ def find_parts(study: Study) -> dict[str, Any]:
         "comment_id": PilotComment.objects.create(
             study=study, participant=person, kind="text", subject="consent", text="Why?"
         ).pk,
+        "judge_id": Judge.objects.create(study=study, name="judge-a").pk,
         "platform": "prolific",
         "time": 1,
         "person_id": invite(study, "Ana Costa", by=jane)[0].pk,
@@ -359,7 +363,8 @@ def test_ids_of_other_studies_are_found_by_nobody(study):
     assert isinstance(parts["invitation_id"], UUID)
     # to take away what isn't there changes nothing, and says so
     gone = {
-        ("post", name) for name in ("member-remove", "batch-undo", "ratings-undo", "metrics-undo")
+        ("post", name)
+        for name in ("member-remove", "batch-undo", "ratings-undo", "metrics-undo", "judges-undo")
     }
     assert {given.pop(key) for key in gone} == {302}
     assert {key: one for key, one in given.items() if one not in (404, 405)} == {}

@@ -223,8 +223,9 @@ def make_report(
                 }
             if "judge_labels" in files:
                 result["judges"] = report_judges(
-                    part, asked[key], files["judge_labels"], files.get("output_words")
-                )
+                    part, asked[key], files["judge_labels"], files.get("output_words"),
+                    result["model"],
+                )  # fmt: skip
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]

@@ -69,7 +69,8 @@ def read_notes(annotations: pd.DataFrame | None) -> pd.DataFrame:
     """Return what people did with items besides rating them: notes, skips, reports of problems."""
     columns = ["kind", "status", "outcome", "note", "excluded"]
     if annotations is None:
-        return pd.DataFrame(columns=["has_note", "outcome", "is_excluded"])
+        flags = {name: pd.Series(dtype=bool) for name in ("has_note", "is_excluded")}
+        return pd.DataFrame({"outcome": pd.Series(dtype=str), **flags})
     frame = annotations.reindex(columns=columns, fill_value="")
     frame = frame[(frame.kind == "main") & ~frame.status.isin(_GONE)]
     return pd.DataFrame({

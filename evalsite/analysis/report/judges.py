@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,12 @@ from evalsite.analysis.judges import (
     find_length,
     find_rates,
     list_points,
+    plan_width,
     read_beside,
+    turn_pairs,
 )
 from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.report.answer_parts import split_parts
 from evalsite.analysis.table import Table, read_texts
 from evalsite.lib.rating_columns import name_option
 
@@ -36,6 +40,8 @@ EPSILONS = (0.2, 0.15, 0.1)
 _TEXTS = ("item", "system", "system_1", "system_2", "criterion", "judge", "preferred", "order",
           "run", "prompt_version", "reason")  # fmt: skip
 _BOTH = ("both_good", "both_bad", "tie")
+# designs that a planner compares
+_PEOPLE, _INPUTS, _ANSWERS = (3, 5, 8, 10, 15, 20, 30), (20, 40, 60, 100, 150, 200, 300), (1, 3, 5)
 _LISTED = 200  # outputs on which judge and people differ most
 
 
@@ -72,10 +78,12 @@ def report_judges(
     criterion: Mapping[str, Any],
     labels: pd.DataFrame | None,
     words: pd.DataFrame | None,
+    model: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """Return for each judge with labels of this criterion what they are worth beside people.
 
-    `words`: item, system and the number of words of each output, if known.
+    `words`: item, system and the number of words of each output, if known. `model`: the facts of
+    the mixed model of people's answers.
     """
     if labels is None or not table.raters_known:
         return []
@@ -84,7 +92,9 @@ def report_judges(
     for (judge, version), labelled in rows.groupby(["judge", "prompt_version"], sort=True):
         part = _Part.make(table, criterion, labelled, words)
         if part is not None:
-            judges.append({"judge": str(judge), "prompt_version": str(version), **part.describe()})
+            judges.append(
+                {"judge": str(judge), "prompt_version": str(version), **part.describe(model)}
+            )
     return judges
 
 
@@ -137,6 +147,7 @@ class _Part:
                 "order": pd.to_numeric(labels.order, errors="coerce"), "run": labels.run,
                 "reason": labels.reason,
             })  # fmt: skip
+            people, each = turn_pairs(people), turn_pairs(each)
         elif family.name in ("points", "magnitude", "decision"):
             measured = pd.Series(get_numbers(family).measure(table), index=rows.index)
             people = pd.DataFrame({
@@ -161,7 +172,7 @@ class _Part:
             return None
         return cls(people, each, criterion, words)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, model: Mapping[str, Any]) -> dict[str, Any]:
         systems = {*self.people.filter(["system", "first", "second"]).to_numpy().ravel()}
         sides = [name for name in ("system", "first", "second") if name in self.each]
         known = self.each[sides].isin(systems).all(axis=1)
@@ -169,7 +180,7 @@ class _Part:
         self.judge = self.judge[self.judge[sides].isin(systems).all(axis=1)]
         outputs = self.people.merge(self.judge[self.keys], on=self.keys)
         people = int(self.people.rater.nunique())
-        corrected = self._correct()
+        corrected = self.correct()
         return {
             "people": people,
             "labels": len(self.each),
@@ -184,6 +195,7 @@ class _Part:
             "orders": self._describe_orders(),
             "runs": self._describe_runs(),
             "corrected": self._describe_corrected(corrected),
+            "planner": self._plan(corrected, model),
             "differences": list(self._list_differences()),
         }
 
@@ -322,7 +334,7 @@ class _Part:
             "spread": Figure(name="spread_of_runs", method="sd_of_runs", value=spread, n=n),
         }
 
-    def _correct(self) -> Corrected:
+    def correct(self) -> Corrected:
         made = find_corrected_preferences if self.compares else find_corrected
         return made(people=self.people, judge=self.judge)
 
@@ -339,6 +351,30 @@ class _Part:
             "people": result.people,
             "pairs": result.pairs,
         }
+
+    def _plan(self, result: Corrected, model: Mapping[str, Any]) -> list[list[float]]:
+        """Return half-widths of the 95% interval of a difference: people, inputs, answers to each
+        output, and the half-width without a judge and with as many labels as there are now."""
+        variances = model.get("variances")
+        if variances is None or result.reason or result.r is None or not result.further:
+            return []
+        of_input = variances.get("group:system", variances.get("input:system", 0.0))
+        residual = model["residual"] * (1 if self.compares else 2)
+        parts = 2 * variances.get("rater:system", 0.0), 2 * of_input, residual
+        return [
+            [
+                people, inputs, answers,
+                *(
+                    plan_width(
+                        people=people, inputs=inputs, answers_per_input=answers, others=others,
+                        variances=parts, r=result.r,
+                    )["half_width"]
+                    for others in (0, result.further)
+                ),
+            ]
+            for people, inputs, answers in product(_PEOPLE, _INPUTS, _ANSWERS)
+            if answers <= people
+        ]  # fmt: skip
 
     def _list_differences(self) -> Iterator[dict[str, Any]]:
         """Yield the outputs on which the judge and people differ, the furthest apart first."""
@@ -362,3 +398,31 @@ class _Part:
                 "is_kinder": bool(sign * (row["value"] - row["mean"]) > 0),
                 "reason": str(reasons.get(key, "")),
             }
+
+
+def describe_audit(
+    table: Table, criterion: Mapping[str, Any], key: str, labels: pd.DataFrame
+) -> dict[str, Any]:
+    """Return how a judge goes with people on fresh items: `r`, `inputs`, `people` and `answers` to
+    each output.
+
+    With several systems r is that of differences; with one system, that of outputs.
+    """
+    split, criteria = split_parts(table, [criterion])
+    asked = next((part for part in criteria if str(part["key"]) == key), criterion)
+    known = labels[labels.criterion.isin(["", str(criterion["key"])])]
+    part = _Part.make(split.of(key), asked, known, None)
+    if part is None:
+        return {"r": None, "inputs": 0, "people": 0, "answers": 0.0}
+    part.each = part.each[part.each["item"].isin(set(part.people["item"]))]
+    part.judge = part.judge[part.judge["item"].isin(set(part.people["item"]))]
+    result = part.correct()
+    inputs, answers, r = result.labelled, result.answers, result.r
+    if not part.compares and part.people["system"].nunique() == 1:
+        mean = part.people.groupby(part.keys)["value"].agg(["mean", "size"])
+        both = part.judge.set_index(part.keys).join(mean, how="inner")
+        inputs, answers = len(both), float(both["size"].mean()) if len(both) else 0.0
+        varies = len(both) > 1 and both["value"].nunique() > 1 and both["mean"].nunique() > 1
+        r = float(both["value"].corr(both["mean"])) if varies else None
+    people = int(part.people["rater"].nunique())
+    return {"r": r, "inputs": inputs, "people": people, "answers": answers}

@@ -25,7 +25,7 @@ from evalsite.exports.bundle.neutral_words import Replacer
 from evalsite.exports.bundle.read import Bundle, read_about
 from evalsite.exports.bundle.verify import run_child, verify_bundle
 from evalsite.exports.bundle.write import COPY, Packed, measure, write_bundle
-from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import open_zip, read_json
 from evalsite.participants.models import Answer, Consent, Participant
@@ -56,6 +56,9 @@ _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     RatingsFile: ("file_name", "import_notes"),
     MetricFile: ("file_name", "import_notes"),
     MetricScore: ("metric",),
+    JudgeFile: ("file_name", "import_notes"),
+    Judge: ("name", "version", "prompt", "settings"),
+    JudgeLabel: ("system", "other_system", "reason"),
     Item: ("extra", "gold"),
     Answer: ("value",),
     Exclusion: ("reason",),

@@ -79,8 +79,9 @@ PLAN, EXCLUSIONS = "design/plan.csv", "data/exclusions.csv"
 ITEM_ROWS, PEOPLE_ROWS = "records/items.jsonl", "records/participants.jsonl"
 ANNOTATION_ROWS, EXCLUSION_ROWS = "records/annotations.jsonl", "records/exclusions.jsonl"
 METRIC_ROWS = "records/metrics.jsonl"
-# only where something was changed after the launch
+# only where something was changed after the launch, and where judges have labelled
 CHANGE_ROWS = "records/changes.jsonl"
+JUDGE_ROWS = "records/judge_labels.jsonl"
 # what a bundle without data holds of data/ and records/
 WITHOUT_DATA = frozenset(["items"])
 # how the names of answers to questions on the instructions begin; all others are entry answers

@@ -37,7 +37,7 @@ from evalsite.exports.bundle.format import (
     name_data,
     write_checksums,
 )
-from evalsite.exports.bundle.tables import LISTS
+from evalsite.exports.bundle.tables import LISTS, LISTS_IF_ANY
 from evalsite.instruments.bundle_format_2 import read_criteria, read_stored
 from evalsite.instruments.checks import check_instrument
 from evalsite.instruments.installed import find_folder
@@ -363,7 +363,7 @@ def _check_about(about: Plain) -> None:
     study = about["study"]
     _check_study(study)
     for name, rows in LISTS.items():
-        for row in study[name]:
+        for row in study.get(name, []) if name in LISTS_IF_ANY else study[name]:
             rows.read(row)
     numbers = [version["number"] for version in study["versions"]]
     is_draft = study["launched_at"] is None

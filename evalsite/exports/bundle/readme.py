@@ -35,6 +35,7 @@ _PURPOSES = {
     "participants": "one row for each person who came, under a pseudonym",
     "items": "one row for each output with its text; it can be uploaded as a batch",
     "metrics": "one row for each score that an automatic metric gave to an output",
+    "judge_labels": "one row for each label that a judge, a model that rates, gave",
     "exclusions": "every decision to exclude a person or an answer from analysis, with its reason",
 }
 
@@ -159,7 +160,12 @@ def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
     """List what researchers confirmed when they imported files."""
     notes = [
         f"- `{file['file_name']}`: {note['text']}"
-        for file in (*study["batches"], *study["ratings_files"], *study["metric_files"])
+        for file in (
+            *study["batches"],
+            *study["ratings_files"],
+            *study["metric_files"],
+            *study.get("judge_files", ()),
+        )
         for note in file.get("import_notes", ())
         if isinstance(note, Mapping) and isinstance(note.get("text"), str)
     ]

@@ -37,7 +37,7 @@ from evalsite.exports.bundle.read import (
     check_instrument_of,
     open_bundle,
 )
-from evalsite.exports.bundle.tables import LISTS, PLACES, SYSTEMS, TABLES
+from evalsite.exports.bundle.tables import LISTS, LISTS_IF_ANY, PLACES, SYSTEMS, TABLES
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.instruments.bundle_format_2 import read_stored
 from evalsite.instruments.installed import get_protocol
@@ -213,7 +213,8 @@ class Loader:
 
     def _read_list(self, name: str) -> Iterator[Row]:
         """Return the rows of a list in study.json; versions with what is in their own files."""
-        for number, plain in enumerate(self.plain[name], start=1):
+        listed = self.plain.get(name, []) if name in LISTS_IF_ANY else self.plain[name]
+        for number, plain in enumerate(listed, start=1):
             if name == "versions":
                 plain = plain | {"content": self._read_content(plain["number"])}
             yield Row(f"{STUDY}, {name} {number}", 1, plain)

@@ -24,7 +24,7 @@ from evalsite.exports.bundle.format import (
     write_order,
 )
 from evalsite.exports.bundle.read import in_pages
-from evalsite.exports.bundle.tables import LISTS, PLAN_PARTS, select_annotations
+from evalsite.exports.bundle.tables import LISTS, LISTS_IF_ANY, PLAN_PARTS, select_annotations
 from evalsite.exports.selection import shared
 from evalsite.imports.models import MetricScore
 from evalsite.instruments.schema import Criterion
@@ -47,16 +47,17 @@ def read_study(writer: Writer) -> Plain:
     study = writer.study
     settings = {name: to_plain(getattr(study, name)) for name in STUDY_FIELDS}
     has_files = writer.contents.has_data
+    lists = {
+        name: list(writer.write(rows)) if has_files or name in ("versions", "batches") else []
+        for name, rows in LISTS.items()
+    }
     return {
         **{
             name: value
             for name, value in settings.items()
             if value or name not in STUDY_FIELDS_IF_ANY
         },
-        **{
-            name: list(writer.write(rows)) if has_files or name in ("versions", "batches") else []
-            for name, rows in LISTS.items()
-        },
+        **{name: rows for name, rows in lists.items() if rows or name not in LISTS_IF_ANY},
         "id": str(study.pk),
         "version": study.version and study.version.number,
         # in the order in which they were made: the plan is drawn again from it

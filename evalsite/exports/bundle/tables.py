@@ -19,6 +19,7 @@ from evalsite.exports.bundle.format import (
     CHANGE_ROWS,
     EXCLUSION_ROWS,
     ITEM_ROWS,
+    JUDGE_ROWS,
     METRIC_ROWS,
     ON_INSTRUCTIONS,
     PEOPLE_ROWS,
@@ -27,7 +28,7 @@ from evalsite.exports.column import WITHHELD
 from evalsite.exports.comment_rows import is_written
 from evalsite.exports.rows import is_typed
 from evalsite.exports.selection import shared
-from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore
 from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
@@ -265,6 +266,10 @@ def _select_scores(writer: "Writer") -> QuerySet[MetricScore]:
     return MetricScore.objects.filter(file__study=writer.study)
 
 
+def _select_labels(writer: "Writer") -> QuerySet[JudgeLabel]:
+    return JudgeLabel.objects.filter(file__study=writer.study)
+
+
 # --- files of study.json --------------------------------------------------------------------
 
 
@@ -393,6 +398,23 @@ TABLES: dict[str, Rows] = {
         refs={"file": {"id": "file"}, "output": {"item__key": "item", "position": "output"}},
         select=_select_scores,
     ),
+    JUDGE_ROWS: Rows(
+        model=JudgeLabel,
+        fields="criterion item_key system other_system order run value option reason",
+        refs={
+            "file": {"id": "file"},
+            "judge": {"name": "judge", "prompt_version": "prompt_version"},
+        },
+        optional={
+            "other_system": "",
+            "order": 0,
+            "run": "",
+            "value": None,
+            "option": "",
+            "reason": "",
+        },
+        select=_select_labels,
+    ),
 }
 # design/plan.csv, which numbers places from 1
 PLACES = Rows(model=Slot, fields="no pos arrangement", refs={"item": {"key": "item"}})
@@ -426,7 +448,19 @@ LISTS = {
         optional={"import_notes": []},
         order="uploaded_at id",
     ),
+    "judge_files": Rows(
+        model=JudgeFile,
+        fields="id file_name sha256 uploaded_at import_notes",
+        optional={"import_notes": []},
+        order="uploaded_at id",
+    ),
+    "judges": Rows(
+        model=Judge,
+        fields="name prompt_version version prompt prompt_sha256 settings judged_on",
+    ),
 }
+# those that are there only where there is something, so that other bundles stay as they were
+LISTS_IF_ANY = frozenset(["judge_files", "judges"])
 # lists in analysis-plan.json, where there are any
 PLAN_PARTS = {
     "rules": Rows(

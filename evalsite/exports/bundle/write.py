@@ -38,6 +38,7 @@ from evalsite.exports.bundle.format import (
     FORMAT,
     FORMAT_VERSION,
     ITEM_ROWS,
+    JUDGE_ROWS,
     LEFT_OUT_COUNTS,
     OWN_FILES,
     PLAN,
@@ -287,8 +288,9 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
                 records = list(records)
                 folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(records))
             folder.write_rows(name, records)
-    if not folder.files[CHANGE_ROWS][0]:
-        del folder.files[CHANGE_ROWS]
+    for name in (CHANGE_ROWS, JUDGE_ROWS):
+        if name in folder.files and not folder.files[name][0]:
+            del folder.files[name]
     folder.write_table(PLAN, PLAN_COLUMNS, read_places(writer))
     for name in list_files_of(study):
         if contents.has_data or name in WITHOUT_DATA:

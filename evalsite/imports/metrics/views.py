@@ -13,22 +13,19 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.imports.core import Report
-from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.importer import METRICS
 from evalsite.imports.metrics.kept_scores import NAME, list_kept_scores, write_kept_scores
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.steps import begin_check, begin_import, read_report
 from evalsite.imports.uploads import keep_upload
 from evalsite.imports.views import KINDS, UploadKind, undo_import
-from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, split_spent
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Membership, Output, Study
-from evalsite.studies.staff_pages import has_role, study_page
+from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of, name_of_file
 
 
@@ -46,8 +43,10 @@ def _describe_import(study: Study, record: MetricFile) -> str:
     return f"Imported {scores} of {outputs}. Results show them once they are computed again."
 
 
+# the page of judges and metrics, which is among those of results
+LIST = "results-judges"
 KINDS[Upload.Purpose.METRICS] = UploadKind(
-    list_name="metrics-list",
+    list_name=LIST,
     title="Judges & metrics",
     noun="scores",
     describe_new=_describe_new,
@@ -89,12 +88,8 @@ class Coverage:
         return max(self.of - self.outputs, 0)
 
 
-@study_page(
-    "results/judges/", name="metrics-list", place="Results", tab="Judges & metrics", order=78
-)
-@require_safe
-def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show every file with what it covers, those that wait, and the way to add another."""
+def describe_metrics(study: Study, *, may_edit: bool) -> dict[str, Any]:
+    """Return what a page shows of metrics: every file with what it covers, and scores to take."""
     total = _list_outputs(study).count()
     of_file: dict[Any, list[Coverage]] = {}
     of_metric: dict[str, int] = {}
@@ -102,23 +97,15 @@ def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
     for file_id, metric, number in counts.values_list("file", "metric").annotate(n=Count("pk")):
         of_file.setdefault(file_id, []).append(Coverage(metric, number, total))
         of_metric[metric] = of_metric.get(metric, 0) + number
-    may_edit = has_role(request, study, Membership.Role.EDITOR)
-    uploads = find_uploads(study) if may_edit else []
-    context = {
-        **split_spent(list_waiting(study, Upload.Purpose.METRICS, uploads, find_jobs(study))),
+    return {
         "files": [
             (file, of_file.get(file.pk, []))
             for file in MetricFile.objects.filter(study=study).select_related("uploaded_by")
         ],
         "metrics": [Coverage(name, of_metric[name], total) for name in sorted(of_metric)],
-        "form": UploadForm(None),
-        "purpose": Upload.Purpose.METRICS,
-        "to": reverse("admin:upload-new", args=[study.pk]),
-        "can_upload": may_edit,
         "has_items": total > 0,
         "kept": list_kept_scores(study) if may_edit else [],
     }
-    return TemplateResponse(request, "imports/metrics.html", context)
 
 
 class KeptScoresForm(forms.Form):
@@ -139,7 +126,7 @@ def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
     names = form.cleaned_data["score"] if form.is_valid() else []
     if not names:
         messages.info(request, "Choose at least one score. Those that are metrics already stay.")
-        return redirect("admin:metrics-list", study.pk)
+        return redirect(f"admin:{LIST}", study.pk)
     try:
         upload = keep_upload(
             study=study,
@@ -154,11 +141,11 @@ def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
         record = begin_import(upload, by=request.user) if is_ready else None
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-        return redirect("admin:metrics-list", study.pk)
+        return redirect(f"admin:{LIST}", study.pk)
     if record is None:
         return redirect("admin:upload-preview", study.pk, upload.pk)
     messages.success(request, _describe_import(study, record))
-    return redirect("admin:metrics-list", study.pk)
+    return redirect(f"admin:{LIST}", study.pk)
 
 
 def _list_outputs(study: Study) -> QuerySet[Output]:

@@ -109,22 +109,6 @@ class Report:
         facts = [(name, words) for name, words in stored["facts"]]
         return cls(**{**stored, "facts": facts, "tables": tables, "measures": measures})
 
-    def take_counts(self, other: "Report") -> None:
-        """What was counted is what the other report says; what was chosen stays."""
-        self.replay, self.strays, self.answers = other.replay, other.strays, other.answers
-        self.measures, self.tables = other.measures, other.tables
-        self.left_out = other.left_out
-
-
-def begin_report(study: Study, *, has_places: bool, groups: int | None = None) -> Report:
-    """Return what was chosen, and nothing counted yet but perhaps the groups."""
-    return Report(
-        study=str(study.pk),
-        title=study.title,
-        facts=describe_design(study, groups),
-        has_places=has_places,
-    )
-
 
 def report_design(
     study: Study, progress: Callable[[int, int], None] = lambda done, total: None
@@ -132,7 +116,12 @@ def report_design(
     """Return the design with its balance; before there are places, only what was chosen."""
     items = count_per_item(study)
     has_places = any(items.planned)
-    report = begin_report(study, has_places=has_places, groups=items.groups.total())
+    report = Report(
+        study=str(study.pk),
+        title=study.title,
+        facts=describe_design(study, items.groups.total()),
+        has_places=has_places,
+    )
     if not has_places:
         return report
     named = list(System.objects.filter(study=study).values_list("pk", "name", name_first()))

@@ -68,11 +68,12 @@ def take_fingerprint(study: Study) -> str:
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
-    answers = Annotation.objects.agreed().filter(study=study).order_by().values("status")
-    by_status = list(answers.annotate(n=Count("id"), last=Max("id")))
+    answers = Annotation.objects.agreed().filter(study=study)
     decisions = Exclusion.objects.filter(study=study)
     files = MetricFile.objects.filter(study=study).order_by("pk")
     counts = count_together(
+        by=(answers, "status"),
+        newest=(answers, Max("pk")),
         revised=Revision.objects.filter(study=study),
         decided=decisions,
         standing=decisions.active(),
@@ -90,8 +91,6 @@ def take_fingerprint(study: Study) -> str:
     return hash_content(
         {
             **counts,
-            "answers": sorted((one["status"], one["n"]) for one in by_status),
-            "newest": max((one["last"] for one in by_status), default=None),
             "options": study.config.default_options | study.options,
             # a batch may take some scores along
             "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},

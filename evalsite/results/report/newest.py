@@ -11,6 +11,7 @@ from typing import Any
 
 from evalsite.annotation.models import Annotation
 from evalsite.jobs.models import Job
+from evalsite.jobs.services import start_job
 from evalsite.lib.clock import now
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
@@ -20,6 +21,7 @@ from evalsite.results.report.computation import (
     start_analysis,
     take_fingerprint,
 )
+from evalsite.results.report.first_look import KIND
 from evalsite.results.report.sections.findings import FEW_ANSWERS
 from evalsite.studies.models import Study
 
@@ -75,7 +77,7 @@ def open_results(study: Study, reader: Any) -> Newest:
     report, job, edge = newest_report(study), newest_analysis(study), count_edge(study)
     is_current = report is not None and report.fingerprint == take_fingerprint(study)
     if not is_current and edge.done >= FEW_ANSWERS and _may_start(job):
-        job = start_analysis(study=study, by=reader)
+        job = start_job(KIND, study_id=study.pk, by=reader)
     return Newest(report=report, job=job, is_current=is_current, done=edge.done, target=edge.target)
 
 

@@ -50,6 +50,8 @@ def _tabulate_precision(
     later = f"With all {target:,}"
     caption = "Half-width of the 95% interval of a planned comparison; of several, of the widest"
     columns = [Column("Question", is_number=False), Column("Now"), Column(later)]
+    if not rings:
+        rows, columns = [row[:-1] for row in rows], columns[:-1]
     yield Table("precision", caption, columns, rows, place="page")
     yield Chart(
         "precision", "intervals", caption, marks, rings=rings, place="page",

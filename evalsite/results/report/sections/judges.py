@@ -78,7 +78,7 @@ def make_judge(judge: Judge) -> Iterator[Block]:
     """Yield what the report says of one judge."""
     yield Heading(isolate(judge.name), 3, judge.place)
     yield from _say_agreement(judge)
-    yield _tabulate_agreement(judge)
+    yield tabulate_agreement(judge)
     for criterion, stored in judge.parts:
         yield from _say_bias(judge, criterion, stored)
         yield from _say_corrected(judge, criterion, stored)
@@ -131,7 +131,7 @@ def write_difference(figure: Figure, criterion: Criterion) -> str:
 # --- agreement ------------------------------------------------------------------------------------
 
 
-def _read_agreement(judge: Judge, criterion: Criterion, stored: Stored) -> dict[str, Figure]:
+def read_agreement(judge: Judge, criterion: Criterion, stored: Stored) -> dict[str, Figure]:
     group = _group(judge, criterion)
     return {
         one["name"]: read_figure(one, one["name"], group)
@@ -151,7 +151,7 @@ def _say_agreement(judge: Judge) -> Iterator[Sentence]:
         f"people rated{more}. A judge is never counted as a person.",
     )
     criterion, stored = judge.parts[0]
-    figures = _read_agreement(judge, criterion, stored)
+    figures = read_agreement(judge, criterion, stored)
     people, beside = figures["people_agreement"], figures["judge_agreement"]
     short = figures["judge_shortfall"]
     about = f"{criterion.label}: " if len(judge.parts) > 1 else ""
@@ -179,10 +179,10 @@ def _say_agreement(judge: Judge) -> Iterator[Sentence]:
     yield Sentence("judge_agreement", text[:1].upper() + text[1:], figures=(people, beside, short))
 
 
-def _tabulate_agreement(judge: Judge) -> Table:
+def tabulate_agreement(judge: Judge) -> Table:
     rows: list[list[Entry]] = []
     for criterion, stored in judge.parts:
-        figures = _read_agreement(judge, criterion, stored)
+        figures = read_agreement(judge, criterion, stored)
         names = ("people_agreement", "judge_agreement", "judge_shortfall")
         rows.append([criterion.label, *(figures[name] for name in names)])
     columns = [Column("Question", is_number=False), Column("People with people"),
@@ -217,6 +217,28 @@ def _say_bias(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Se
                 f"{first} ({write_ci(figure)})"
             )
         yield Sentence("judge_favours", f"{criterion.label}: {text}.", figures=(figure,))
+
+
+def find_favour(judge: Judge, criterion: Criterion, stored: Stored) -> tuple[str, Figure] | None:
+    """Return the system that the judge favours most, if the interval excludes 0, and by how much.
+
+    Of ratios none is named.
+    """
+    known = [
+        _read_difference(judge, criterion, pair, "judge_favours")
+        for pair in stored["bias"].get("favours") or ()
+        if pair["value"] is not None and pair["low"] is not None
+    ]
+    clear = [
+        figure
+        for figure in known
+        if figure.unit != "ratio" and (figure.low or 0) * (figure.high or 0) > 0
+    ]
+    if not clear:
+        return None
+    largest = max(clear, key=lambda figure: abs(figure.value or 0))
+    largest = turn(largest) if (largest.value or 0) < 0 else largest
+    return dict(largest.group)["system_2"], largest
 
 
 def turn(figure: Figure) -> Figure:

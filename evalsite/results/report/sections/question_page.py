@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from evalsite.analysis.figure import Figure
-from evalsite.lib.words import list_of
+from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import (
     Block,
     Cell,
@@ -92,12 +92,12 @@ def head_question(criterion: Criterion) -> str:
 
 
 def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
-    if len(criterion.systems) > 1:
-        # of several systems without a clear difference, the headline says all
-        in_headline = {"finding_none"} if len(criterion.systems) > 2 else set()
-        yield from (
-            finding for finding in write_findings(criterion) if finding.code not in in_headline
-        )
+    findings = list(write_findings(criterion)) if len(criterion.systems) > 1 else []
+    # of several systems without a clear difference, the headline says all
+    left_out = {"finding_none"} if len(criterion.systems) > 2 else set()
+    yield from (
+        finding for finding in findings if finding.code not in left_out | {"uncorrected_only"}
+    )
     if criterion.family.compares:
         yield from _show_chosen(criterion)
     else:
@@ -109,6 +109,7 @@ def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
         yield lay_out_pairs(criterion, pairs)
         if joint := write_joint(criterion):
             yield joint
+        yield from (finding for finding in findings if finding.code == "uncorrected_only")
         yield from list_all_pairs(criterion)
     if reasons := tabulate_reasons(criterion):
         yield Heading("Reasons", 2, "reasons")
@@ -119,7 +120,7 @@ def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     further = list_further(source, criterion)
     if metrics := list(list_metrics(criterion)):
         number = len(criterion.stored["metrics"])
-        text = f"{number} beside people’s answers."
+        text = f"{count_of(number, 'metric')} beside people’s answers."
         further += [Heading("Metrics", 3, place="further"),
                     Sentence("metrics", text, place="further"), *metrics]  # fmt: skip
     if further:
@@ -355,7 +356,9 @@ def _show_choice(source: Source, options: Sequence[Criterion]) -> Iterator[Block
         known = {str(system["system"]): option.mean(system) for system in option.systems}
         rows.append([_name_option(option), *(known.get(name, "") for name in names)])
     yield Heading("Answers", 2, "systems")
-    marks: Literal["both", "intervals"] = "both" if len(names) == 2 else "intervals"
+    # of more systems, no row has room for all
+    drawn: dict[int, Literal["none", "both", "intervals"]] = {1: "intervals", 2: "both"}
+    marks = drawn.get(len(names), "none")
     caption = "Share of answers that chose each option, with 95% CI"
     key = options[0].key.partition("__")[0]
     yield Table(f"{key}-options", caption, columns, rows, marks=marks, place="page")

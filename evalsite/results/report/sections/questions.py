@@ -139,7 +139,12 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
         is_only = len(pairs) == 1
         figures = [figure for pair in pairs for figure in list_answers(pair, is_only=is_only)]
         if figures:
-            caption = f"{criterion.label}: answers of each pair"
+            of = (
+                f"{isolate(pairs[0].first)} and {isolate(pairs[0].second)}"
+                if is_only
+                else "each pair"
+            )
+            caption = f"{criterion.label}: answers to {of}"
             yield Chart(f"{criterion.key}-chosen", "stacked", caption, figures)
         return
     known = [figure for system in criterion.systems if (figure := place_mean(criterion, system))]

@@ -1,0 +1,1 @@
+"""Judges beside people: their page, and their certificates."""
