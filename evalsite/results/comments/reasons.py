@@ -20,7 +20,7 @@ def read_reasons(report: Report | None, *, is_everyone: bool) -> dict[str, Any] 
     for criterion in content["criteria"]:
         stored = criterion.get("reasons")
         if stored and stored["shares"]:
-            return _describe(stored) | _draw_chosen(Criterion(criterion))
+            return _describe(stored, criterion["pairs"]) | _draw_chosen(Criterion(criterion))
     return None
 
 
@@ -42,13 +42,16 @@ def _draw_chosen(criterion: Criterion) -> dict[str, Any]:
     }
 
 
-def _describe(stored: dict[str, Any]) -> dict[str, Any]:
+def _describe(stored: dict[str, Any], pairs: list[dict[str, Any]]) -> dict[str, Any]:
     axis = make_axis([0.0, 1.0], is_share=True)
     shares = {
         (dict(share["group"])["reason"], dict(share["group"])["system"]): share
         for share in stored["shares"]
     }
-    systems = list(dict.fromkeys(system for _reason, system in shares))
+    # in the order of the chart
+    compared = [pair[side] for pair in pairs for side in ("system_1", "system_2")]
+    known = dict.fromkeys(system for _reason, system in shares)
+    systems = list(dict.fromkeys(name for name in (*compared, *known) if name in known))
     rows = [
         {"label": label, "cells": [_write_cell(shares[key, system], axis) for system in systems]}
         for key, label in stored["labels"].items()
