@@ -2,15 +2,12 @@
 comparison shows; and what explains figures by other figures of the same criterion.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from math import sqrt
 from typing import Any
 
 from evalsite.analysis.direction import Better
 from evalsite.analysis.figure import LEVEL, REML, Figure, Reason, make_note
-from evalsite.analysis.icc import SHARES
 from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 
 ALPHA = 0.05
@@ -141,40 +138,10 @@ def _drop_test(figure: Figure) -> Figure:
 
 # --- why agreement is low, and why comparisons aren't those of the means shown -----------------
 
-# below it, Krippendorff (2004) draws no conclusions from data
-CUSTOMARY = 0.667
-# of the variance that even use of all points would have: outputs below the first and the rest
-# below the second are a narrow range
-_NARROW_OUTPUTS, _NARROW_REST = 1 / 16, 1 / 4
 # differences up to this may be due to rounding
 _APART = 0.005
 # names of a system's mean by the mixed model
 MODEL_MEANS = ("model_mean", "model_share")
-
-
-def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield why alpha is below the customary bound: offsets of raters, a narrow range, or noise."""
-    known = {figure.name: figure for figure in criterion["agreement"] if figure.value is not None}
-    first = criterion["agreement"][0]
-    if first.name not in known or first.value >= CUSTOMARY or not set(SHARES) <= set(known):
-        return
-    of_outputs, of_raters, of_rest = (float(known[key].details["variance"]) for key in SHARES)
-    facts: dict[str, Any] = {"alpha": first.value, "bound": CUSTOMARY}
-    if of_raters >= of_rest:
-        if {"ICC(C,1)", "ICC(A,1)"} <= set(known):
-            facts |= {"icc_c": known["ICC(C,1)"].value, "icc_a": known["ICC(A,1)"].value}
-        yield make_note("low_alpha_by_offset", **facts)
-        return
-    facts |= {"outputs": sqrt(of_outputs), "raters": sqrt(of_raters), "rest": sqrt(of_rest)}
-    points = [float(answer["value"]) for answer in criterion.get("answers", [])]
-    if not points:
-        yield make_note("low_alpha_by_noise", **facts)
-        return
-    step = min((high - low for low, high in pairwise(sorted(points))), default=1.0)
-    even = step**2 * (len(points) ** 2 - 1) / 12
-    is_narrow = of_outputs < _NARROW_OUTPUTS * even and of_rest < _NARROW_REST * even
-    code = "low_alpha_by_range" if is_narrow else "low_alpha_by_noise"
-    yield make_note(code, **facts, even=sqrt(even))
 
 
 def explain_weighing(
@@ -270,28 +237,6 @@ def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
         for pair in pairs
         if (over := _read(pair)) and _differ(*over)
     ]
-
-
-def list_narrower(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Return the pairs of which both tests over inputs fall on the other side of 5% than the
-    comparison, which generalises over raters too."""
-    narrower = []
-    for pair in pairs:
-        over, effect = _read(pair), pair["effect"]
-        p = effect.details.get("p")
-        if not over or p is None or "raters" not in effect.n or _differ(*over):
-            continue
-        if _differ(over[0], p):
-            narrower.append(
-                {
-                    "system_1": pair["system_1"],
-                    "system_2": pair["system_2"],
-                    "p": p,
-                    "p_ranks": over[0],
-                    "p_means": over[1],
-                }
-            )
-    return narrower
 
 
 def _read(pair: Pair) -> tuple[float, float] | None:

@@ -1,6 +1,6 @@
 """Figures of preferences: win shares, strengths, ties, and agreement on outcomes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import exp
@@ -21,7 +21,7 @@ from evalsite.analysis.equivalence import (
 )
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
-from evalsite.analysis.figure import Figure, Reason, leave_open, make_note, undefined
+from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, explain_weighing, order_pairs
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.mixed import Layout
@@ -128,13 +128,6 @@ class PreferenceNumbers(Numbers):
     def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
         # a net share is at most 1
         return keep_detectable(figure, min(most, 1.0))
-
-    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield notes on the model of strengths and on pairs that were never compared."""
-        if fit := criterion.get("fit"):
-            yield make_note("davidson")
-            if missing := fit["through_others"]:
-                yield make_note("never_compared", pairs=[list(pair) for pair in missing])
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
         """Return a row for each of the two outputs of an item, with its net wins as `value`."""
