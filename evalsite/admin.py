@@ -242,7 +242,7 @@ class EvalsiteAdminSite(AdminSite):
                     "study": study,
                     "zone": name_zone(zone),
                     "people_names": SimpleLazyObject(partial(name_people, request, study)),
-                    "frame": build_frame(request, study, page, captured),
+                    "frame": build_frame(request, study, page, captured, response.context_data),
                     **(response.context_data or {}),
                 }
                 with timezone.override(zone):
@@ -290,9 +290,16 @@ class Frame:
 
 
 def build_frame(
-    request: HttpRequest, study: Study, current: StudyView, captured: dict[str, Any]
+    request: HttpRequest,
+    study: Study,
+    current: StudyView,
+    captured: dict[str, Any],
+    context: dict[str, Any] | None,
 ) -> Frame:
-    """Return the frame of a page, with only the pages that this person may open."""
+    """Return the frame of a page, with only the pages that this person may open.
+
+    `context`: of the page, which may know what the frame would have to count.
+    """
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
     from evalsite.results.navigation import list_groups  # noqa: PLC0415
     from evalsite.results.people.work import count_tabs  # noqa: PLC0415
@@ -320,7 +327,9 @@ def build_frame(
     ]
     firsts = {find_place(page): page for page in reversed(shown)}
     setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
-    counts = count_tabs(study) if place == "People" and current is entry else {}
+    counts = {}
+    if place == "People" and current is entry:
+        counts = count_tabs(study, flagged=(context or {}).get("flagged"))
     return Frame(
         facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),

@@ -11,7 +11,7 @@ from evalsite.analysis.agreement_interval import (
 )
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
+from evalsite.analysis.kappas import fleiss, gwet, percent_agreement
 from evalsite.analysis.table import Table
 
 RELIABILITY = "reliability_of_mean"

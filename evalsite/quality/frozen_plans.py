@@ -313,11 +313,13 @@ def list_deviations(
     study: Study,
     versions: Sequence[AnalysisPlanVersion] | None = None,
     events: Iterable[PlanEvent] | None = None,
+    exclusions: Iterable[Exclusion] | None = None,
 ) -> list[Deviation]:
     """Return what departs from a frozen plan, the earliest first.
 
-    Where nothing was planned, only hidden results can have been seen early. An exclusion for a
-    reason outside the plan stays listed after it was taken back.
+    `versions`, `events`, `exclusions`: all of the study, where they are at hand. Where nothing was
+    planned, only hidden results can have been seen early. An exclusion for a reason outside the
+    plan stays listed after it was taken back.
     """
     versions = list_versions(study) if versions is None else versions
     events = study.plan_events.all() if events is None else events
@@ -332,12 +334,16 @@ def list_deviations(
         if version.number > 1
     ]  # fmt: skip
     deviations += [_describe_event(event) for event in events if event.kind != Kind.APPLIED]
-    outside = Exclusion.objects.filter(
-        study=study, planned_rule=None, decided_at__gte=versions[0].frozen_at
-    ).exclude(rule=PLANNED)
+    outside = [
+        exclusion
+        for exclusion in (study.exclusions.all() if exclusions is None else exclusions)
+        if exclusion.planned_rule_id is None
+        and exclusion.rule != PLANNED
+        and exclusion.decided_at >= versions[0].frozen_at
+    ]
     if "planned" not in versions[0].content:
         # frozen by an upgrade: nobody was asked which rule they followed
-        outside = outside.none()
+        outside = []
     deviations += [
         Deviation(
             kind="taken_back" if exclusion.revoked_at else "excluded", at=exclusion.decided_at,

@@ -363,7 +363,7 @@ def activity_of(study: Study, *, has_others: bool = True) -> Activity:
             reports=Count("pk", filter=_REPORTED),
             surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
         )
-    starters = Participant.objects.filter(is_pilot=False, pk__in=_starters(study))
+    starters = Participant.objects.filter(is_pilot=False, pk__in=find_starters(study))
     gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
     finished = ItemSet.objects.filter(participant__is_pilot=False, finished_at__isnull=False)
     reviews = list_reviews(study)
@@ -468,7 +468,7 @@ def _describe_simulated(*, is_simulated: bool, is_real: bool) -> str:
     return "These answers are simulated."
 
 
-def _starters(study: Study) -> Any:
+def find_starters(study: Study) -> Any:
     return ItemSet.objects.filter(study=study).values("participant")
 
 

@@ -11,9 +11,8 @@ from evalsite.analysis.agreement import (
 )
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import FORMS, icc
-from evalsite.analysis.kappa import kappa_matrix
+from evalsite.analysis.kappas import fleiss, gwet, kappa_matrix, percent_agreement
 from evalsite.analysis.ratings import Ratings
 from evalsite.results.document.methods import explain_none
 from tests.analysis.compared import describe_agreement

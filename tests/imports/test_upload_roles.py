@@ -63,9 +63,9 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
         status = getattr(client, method)(path).status_code
         assert (status != 403) == (name in open_to_all), (name, status)
     assert open_to_all == {
-        "batch-list", "batch-template", "study-export", "export-codebook", "export-codebook-csv",
+        "batch-list", "batch-template", "export-codebook", "export-codebook-csv",
         "export-script", "export-instrument",
-        "export-file", "export-workbook", "export-ready", "export-bundle", "files-all",
+        "export-file", "export-workbook", "export-ready", "export-bundle",
         "export-anonymous", "export-public",
         "export-bundle-file", "ratings-list", "results-judges", "metrics-template",
         "metrics-missing",

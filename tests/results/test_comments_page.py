@@ -135,6 +135,20 @@ def test_a_comment_on_both_bad_is_found_by_the_answer(study, staff_client):
     assert (read(bad), read(good)) == (["Both loop"], ["Both fine"])
 
 
+def test_a_comment_on_a_tie_is_found_by_the_answer(staff_client):
+    study = make_study(items=1, protocol="pairwise")
+    item = study.items.main().get()
+    key = study.config.criteria[0].key
+    for output, text in ((None, "No difference"), (item.outputs.first().pk, "Better")):
+        value = (key, make_row(output, 0 if output is None else 1))
+        why = (key, make_row(None, None, part="comment", text=text))
+        answer(study, item, value, why)
+
+    page = staff_client.get(url("results-comments", study), {"answer": "tie"})
+
+    assert read(page) == ["No difference"]
+
+
 def test_comments_on_outputs_stand_beside_their_own_answer(staff_client):
     content = read_instrument("quality")
     content["criteria"][0]["comment"] = {"ask": "optional", "label": "Why?"}

@@ -34,6 +34,8 @@ CLEAN: tuple[str, ...] = (
     "evalsite/participants",
     "evalsite/platforms",
     "evalsite/quality",
+    "evalsite/results/comments",
+    "evalsite/results/items",
     "evalsite/results/design",
     "evalsite/results/launch_page.py",
     "evalsite/results/power",

@@ -67,9 +67,10 @@ def search_items(items: QuerySet[Item], search: str, *, has_ids: bool = True) ->
     # how JSON writes other letters differs between databases
     written = json.dumps(search)[1:-1]
     outputs = Output.objects.filter(item=OuterRef("pk"), text__icontains=search)
-    is_wanted = Q(texts__icontains=search) | Q(texts__icontains=written) | Q(Exists(outputs))
-    is_wanted |= Q(key__icontains=search) if has_ids else Q()
-    return items.annotate(texts=Cast("inputs", TextField())).filter(is_wanted)
+    in_inputs = Q(texts__icontains=search) | Q(texts__icontains=written)
+    in_id = Q(key__icontains=search) if has_ids else Q(pk=None)
+    with_texts = items.annotate(texts=Cast("inputs", TextField()))
+    return with_texts.filter(in_inputs | in_id | Exists(outputs))
 
 
 def _list_firsts(items: QuerySet[Item]) -> QuerySet[Item]:

@@ -55,7 +55,9 @@ class CommentsForm(forms.Form):
         criteria = study.config.criteria
         questions = [(criterion.key, criterion.label) for criterion in list_asked(study)]
         self._offer("question", [*questions, (OTHER, "Other comments")])
-        shown = [one for one in criteria if one.key == data.get("question")] or criteria
+        shown = [
+            criterion for criterion in criteria if criterion.key == data.get("question")
+        ] or criteria
         self._offer("answer", [*_list_answers(shown, systems)])
         reasons = {
             reason["key"]: reason["label"]
@@ -81,12 +83,18 @@ def list_asked(study: Study) -> list[Criterion]:
     """Return the questions on which people can write."""
     written = list_written(study.config)
     criteria = study.config.criteria
-    return [one for one in criteria if one.comment is not None or one.key in written]
+    return [
+        criterion
+        for criterion in criteria
+        if criterion.comment is not None or criterion.key in written
+    ]
 
 
 def find_only(study: Study) -> Criterion | None:
     """Return the question of a study that asks only one beside words: notes stand beside it."""
-    criteria = [one for one in study.config.criteria if one.scale.family != "text"]
+    criteria = [
+        criterion for criterion in study.config.criteria if criterion.scale.family != "text"
+    ]
     return criteria[0] if len(criteria) == 1 else None
 
 
@@ -146,11 +154,11 @@ class CommentChoice:
             rating=F("pk"),
             **{name: F(f"annotation__{column}") for name, column in columns.items()},
         ).values_list("answer", "rating", *columns)
-        others = notes.annotate(
+        noted = notes.annotate(
             answer=F("pk"), rating=Value(0), **{name: F(column) for name, column in columns.items()}
         ).values_list("answer", "rating", *columns)
         first = {"time": (), "item": ("by_item",), "person": ("person",)}[self.order]
-        return rows.union(others, all=True).order_by(*first, "at", "answer", "rating")
+        return rows.union(noted, all=True).order_by(*first, "at", "answer", "rating")
 
     def _filter_texts(self, texts: QuerySet[Rating]) -> QuerySet[Rating]:
         read = self.form.read
@@ -160,12 +168,12 @@ class CommentChoice:
             texts = texts.filter(criterion=question)
         if person := read("person"):
             texts = texts.filter(annotation__participant__pseudonym=person)
-        same = Rating.objects.filter(
+        beside = Rating.objects.filter(
             annotation=OuterRef("annotation"), criterion=OuterRef("criterion"), part=""
         )
-        about = same.filter(Q(output=OuterRef("output")) | Q(output=None), turn=OuterRef("turn"))
+        about = beside.filter(Q(output=OuterRef("output")) | Q(output=None), turn=OuterRef("turn"))
         is_about = Q(output__system=_read_system(read("answer")))
-        return self._filter_answers(texts, same, about, is_about)
+        return self._filter_answers(texts, beside, about, is_about)
 
     def _filter_notes(self, notes: QuerySet[Annotation]) -> QuerySet[Annotation]:
         read = self.form.read
@@ -176,34 +184,38 @@ class CommentChoice:
         if person := read("person"):
             notes = notes.filter(participant__pseudonym=person)
         key = self.only.key if self.only else None
-        same = Rating.objects.filter(annotation=OuterRef("pk"), criterion=key, part="")
+        beside = Rating.objects.filter(annotation=OuterRef("pk"), criterion=key, part="")
         is_about = Q(pk=None)
         if self.study.config.item.outputs.most == 1:
             output = Output.objects.filter(
                 item=OuterRef("item"), system=_read_system(read("answer"))
             )
             is_about = Q(Exists(output))
-        return self._filter_answers(notes, same, same, is_about)
+        return self._filter_answers(notes, beside, beside, is_about)
 
     def _filter_answers(
-        self, rows: QuerySet[Any], same: QuerySet[Rating], about: QuerySet[Rating], is_about: Q
+        self, rows: QuerySet[Any], beside: QuerySet[Rating], about: QuerySet[Rating], is_about: Q
     ) -> QuerySet[Any]:
-        """Keep comments beside this answer and reason. `same`: the answers to the question;
+        """Keep comments beside this answer and reason. `beside`: the answers to the question;
         `about`: those to what the comment is about; `is_about`: it is about this system."""
         answer, reason = self.form.read("answer"), self.form.read("reason")
         if answer.startswith("s"):
-            preferring = [one.key for one in self.study.config.criteria if one.scale.compares]
-            preferred = same.filter(criterion__in=preferring, output__system=_read_system(answer))
+            preferring = [
+                criterion.key
+                for criterion in self.study.config.criteria
+                if criterion.scale.compares
+            ]
+            preferred = beside.filter(criterion__in=preferring, output__system=_read_system(answer))
             rows = rows.filter(is_about | Q(Exists(preferred)))
         elif answer.startswith("v"):
             rows = rows.filter(Exists(about.filter(value=float(answer[1:]))))
         elif answer in _BOTH:
-            rows = rows.filter(Exists(same.filter(detail__both=answer.removeprefix("both_"))))
+            rows = rows.filter(Exists(beside.filter(detail__both=answer.removeprefix("both_"))))
         elif answer == "tie":
-            ties = same.filter(output=None, value=0)
+            ties = beside.filter(output=None, value=0)
             rows = rows.filter(Exists(ties.exclude(detail__has_key="both")))
         if reason:
-            ticked = same.annotate(ticked=KT("detail__reasons"))
+            ticked = beside.annotate(ticked=KT("detail__reasons"))
             # lists of keys; the keys of what they are about come before a colon
             listed = Q(ticked__contains=f'"{reason}",') | Q(ticked__contains=f'"{reason}"]')
             rows = rows.filter(Exists(ticked.filter(listed)))

@@ -1,5 +1,6 @@
 """What people wrote: on questions, on items, and with a skip or a problem report."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -47,11 +48,13 @@ def count_by_person(study: Study, *, is_everyone: bool) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def count_by_item(study: Study, *, is_everyone: bool) -> dict[Any, int]:
-    """Return the number of comments by item, in one query."""
-    texts = find_texts(study, is_everyone=is_everyone).values_list("annotation__item")
-    notes = find_notes(study, is_everyone=is_everyone).values_list("item")
+def count_by_item(study: Study, items: Sequence[int], *, is_everyone: bool) -> dict[Any, int]:
+    """Return the number of comments by item, of these or of all, in one query."""
+    texts = find_texts(study, is_everyone=is_everyone)
+    notes = find_notes(study, is_everyone=is_everyone)
+    if items:
+        texts, notes = texts.filter(annotation__item__in=items), notes.filter(item__in=items)
     counts: dict[Any, int] = {}
-    for (item,) in texts.union(notes, all=True):
+    for (item,) in texts.values_list("annotation__item").union(notes.values_list("item"), all=True):
         counts[item] = counts.get(item, 0) + 1
     return counts

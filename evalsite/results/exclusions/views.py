@@ -1,7 +1,7 @@
 """Staff pages: leaving people and answers out of results, and what that changes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median_low
 from typing import Any
 from uuid import UUID
@@ -31,10 +31,11 @@ from evalsite.quality.exclusions import (
 from evalsite.quality.frozen_plans import (
     PLANNED,
     find_first,
-    find_state,
     find_version,
     is_hidden,
     list_deviations,
+    list_hidden,
+    list_undecided,
     list_versions,
 )
 from evalsite.quality.models import (
@@ -47,7 +48,7 @@ from evalsite.quality.models import (
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_state import plan_of
-from evalsite.quality.top_up import excluded_answers, find_shortage
+from evalsite.quality.top_up import excluded_answers
 from evalsite.results.overview.item_strip import MOST_ITEMS
 from evalsite.results.people.act_views import (
     MOST_AT_ONCE,
@@ -89,31 +90,32 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
         "annotation__item",
         "annotation__participant",
     )
-    state = find_state(study)
-    active = study.exclusions.active()
+    exclusions = list(study.exclusions.all())
+    active = [exclusion for exclusion in exclusions if exclusion.revoked_at is None]
+    excluded = {exclusion.participant_id for exclusion in active if exclusion.participant_id}
     counts = count_together(
-        all=decisions,
-        active=active,
-        people=active.filter(participant__isnull=False),
+        hidden=list_hidden().filter(pk=study.pk),
+        undecided=list_undecided().filter(pk=study.pk),
         started=study.participants.filter(is_pilot=False),
         left_out=excluded_answers(study),
     )
     decisions = decisions.annotate(answers=_count_answers_of_people())
     pages = Paginator(decisions.order_by("-id"), PAGE)
-    pages.count = counts["all"]
+    pages.count = len(exclusions)
     rows = pages.get_page(request.GET.get("page"))
-    rules = _describe_rules(study)
+    rules = _describe_rules(study, excluded)
     context = {
         **counts,
+        "active": len(active),
+        "people": len(excluded),
         "counted": count_edge(study).done,
-        "shortage": find_shortage(study),
         "coverage": _draw_coverage(study, counts["left_out"], rules["open"]),
         "levels": _name_levels(study.k),
-        "are_systems_hidden": state.is_hidden,
-        "must_decide": state.needs_decision,
+        "are_systems_hidden": counts["hidden"] > 0,
+        "must_decide": counts["undecided"] > 0,
         "can_edit": may_edit(request, study),
         "rules": rules,
-        **_describe_plan(request, study),
+        **_describe_plan(request, study, exclusions),
         "rows": rows,
         "decisions": [_describe_decision(decision) for decision in rows],
     }
@@ -137,11 +139,9 @@ def _describe_decision(exclusion: Any) -> dict[str, Any]:
     }
 
 
-def _describe_rules(study: Study) -> dict[str, Any]:
+def _describe_rules(study: Study, excluded: Collection[int]) -> dict[str, Any]:
     """Return the plan's rules with who met them when people were measured last."""
     rules, figures = list_rules(study), find_figures(study)
-    active = Exclusion.objects.active().filter(study=study)
-    excluded = set(active.values_list("participant", flat=True)) if rules else set()
     outcomes = run_rules(rules, read_people(figures))
     together = join_outcomes(outcomes)
     return {
@@ -162,7 +162,9 @@ def _describe_rules(study: Study) -> dict[str, Any]:
     }
 
 
-def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
+def _describe_plan(
+    request: HttpRequest, study: Study, exclusions: Sequence[Exclusion]
+) -> dict[str, Any]:
     """Return what the plan says about exclusions, and what was decided about its rules."""
     versions, events = list_versions(study), list(study.plan_events.select_related("by"))
     decided = [
@@ -172,7 +174,7 @@ def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
         "plan_version": find_first(versions),
         "versions": len(versions),
         "last_decision": decided[-1] if decided else None,
-        "deviations": len(list_deviations(study, versions, events)),
+        "deviations": len(list_deviations(study, versions, events, exclusions)),
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "may_apply": study.is_launched and study.state != Study.State.ARCHIVED,
     }
@@ -182,37 +184,47 @@ def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def _draw_coverage(study: Study, left_out: int, matching: Sequence[int]) -> list[dict[str, Any]]:
-    """Return how many items have how many answers: of everyone, and without those left out."""
+    """Return how many items have how many answers, in one query for all rows of the figure.
+
+    Of everyone, without those who are left out, and without those who meet a rule, too.
+    """
     if not 0 < count_edge(study).items <= MOST_ITEMS:
         return []
     gone = Q(Exists(excluded_answers(study).filter(pk=OuterRef("pk"))))
-    rows = [_draw_row(study, "everyone", Q())]
+    kept = {"everyone": Q()}
     if left_out:
-        rows.append(_draw_row(study, "now", ~gone))
+        kept["now"] = ~gone
     if matching:
-        row = _draw_row(study, "applied", ~gone & ~Q(participant__in=matching))
-        rows.append(row | {"people": len(matching)})
-    return rows
+        kept["applied"] = ~gone & ~Q(participant__in=matching)
+    items = Item.objects.main().open().filter(study=study).order_by()
+    counts = items.annotate(**{name: _count_per_item(rows) for name, rows in kept.items()})
+    groups = list(counts.values_list(*kept).annotate(n=Count("pk")))
+    drawn = []
+    for column, name in enumerate(kept):
+        sizes: Counter[int] = Counter()
+        for group in groups:
+            sizes[group[column]] += group[-1]
+        drawn.append(_draw_row(sizes, study.k) | {"key": name, "people": len(matching)})
+    return drawn
 
 
-def _draw_row(study: Study, key: str, kept: Q) -> dict[str, Any]:
-    answers = Annotation.objects.counted().filter(kept, item=OuterRef("pk")).order_by()
-    per_item = Subquery(answers.values("item").annotate(n=Count("pk")).values("n"))
-    items = (
-        Item.objects.main().open().filter(study=study).annotate(answers_in=Coalesce(per_item, 0))
-    )
-    sizes = Counter(dict(items.order_by().values_list("answers_in").annotate(n=Count("pk"))))
+def _count_per_item(rows: Q) -> Any:
+    answers = Annotation.objects.counted().filter(rows, item=OuterRef("pk")).order_by()
+    return Coalesce(Subquery(answers.values("item").annotate(n=Count("pk")).values("n")), 0)
+
+
+def _draw_row(sizes: Counter[int], k: int) -> dict[str, Any]:
+    """Return the bars of items with so many of their `k` answers, with the numbers beside them."""
     levels: Counter[int] = Counter()
-    for answers_in, number in sizes.items():
-        levels[_find_level(answers_in, study.k)] += number
+    for answers, items in sizes.items():
+        levels[_find_level(answers, k)] += items
     bars, start = [], 0.0
     for level in sorted(levels):
-        width = 100 * levels[level] / sizes.total()
+        width = 100 * levels[level] / max(1, sizes.total())
         bars.append((f"r{level}", f"{start:.2f}%", f"{width:.2f}%"))
         start += width
     return {
-        "key": key,
-        "answers": sum(answers_in * number for answers_in, number in sizes.items()),
+        "answers": sum(answers * items for answers, items in sizes.items()),
         "bars": bars,
         "levels": [levels[level] for level in range(4)],
         "least": min(sizes, default=0),

@@ -1,6 +1,6 @@
 """Which items a reader wants to see, measured on which question, in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,21 +121,35 @@ class Choice:
         address.update({name: value for name, value in chosen.items() if value})
         return address.urlencode()
 
-    def measure(self, *, has_all: bool) -> list[Spread]:
-        """Return all items as uploaded, with all measures, or those that their order needs."""
+    def measure(self) -> list[Spread]:
+        """Return all items as uploaded, with what their order and the filter need."""
         records = list_records(self.study)
         chosen = (self.form.read("answers"), self.order.removeprefix("-"))
         if self.criterion is None:
             spreads = [Spread(record) for record in records]
         else:
             ratings = read_counted(self.study, is_everyone=self.is_everyone)
-            systems = self.systems if has_all or "difference" in chosen else []
+            systems = self.systems if "difference" in chosen else []
             spreads = measure_records(records, self.criterion, ratings, systems)
-        if has_all or "comments" in chosen:
-            counts = count_by_item(self.study, is_everyone=self.is_everyone)
-            for spread in spreads:
-                spread.comments = sum(counts.get(pk, 0) for pk in spread.record.items)
+        if "comments" in chosen:
+            self._count_comments(spreads, ())
         return spreads
+
+    def measure_page(self, spreads: list[Spread]) -> list[Spread]:
+        """Return these items, as few as fit onto a page, with their differences and comments."""
+        pks = [pk for spread in spreads for pk in spread.record.items]
+        if self.criterion is not None:
+            ratings = read_counted(self.study, is_everyone=self.is_everyone)
+            ratings = ratings.filter(annotation__item__in=pks)
+            records = [spread.record for spread in spreads]
+            spreads = measure_records(records, self.criterion, ratings, self.systems)
+        self._count_comments(spreads, pks)
+        return spreads
+
+    def _count_comments(self, spreads: list[Spread], items: Sequence[int]) -> None:
+        counts = count_by_item(self.study, items, is_everyone=self.is_everyone)
+        for spread in spreads:
+            spread.comments = sum(counts.get(pk, 0) for pk in spread.record.items)
 
     def arrange(self, spreads: list[Spread]) -> list[Spread]:
         """Return those of these items that are wanted, in their order."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import exp
 from typing import Any, Literal, NamedTuple
 
-from django.db.models import Count, F, FloatField, Max, Min, QuerySet, Sum, Value
+from django.db.models import Count, F, FloatField, IntegerField, Max, Min, QuerySet, Sum, Value
 from django.db.models.functions import Greatest, Ln
 
 from evalsite.analysis.families import get_family
@@ -133,7 +133,9 @@ def measure_records(
     by_item = {pk: spread for spread in spreads for pk in spread.record.items}
     limit = find_limit(criterion.scale)
     rows = ratings.filter(criterion=criterion.key, value__isnull=False).order_by()
-    for item, answers, apart, is_wide in _measure(criterion, limit, rows, by_item):
+    system = F("output__system") if systems else Value(None, output_field=IntegerField())
+    with_system: QuerySet[Any, Any] = rows.annotate(system=system)
+    for item, answers, apart, is_wide in _measure(criterion, limit, with_system, by_item):
         if (spread := by_item.get(item)) is None:
             continue
         spread.answers += answers
@@ -153,7 +155,7 @@ _Measured = Iterator[tuple[int, int, float, bool]]
 
 
 def _measure(
-    criterion: Criterion, limit: Limit, rows: QuerySet[Rating], by_item: dict[int, Spread]
+    criterion: Criterion, limit: Limit, rows: QuerySet[Any, Any], by_item: dict[int, Spread]
 ) -> _Measured:
     if criterion.scale.compares:
         return _measure_comparisons(rows, limit, by_item)
@@ -168,11 +170,13 @@ def _add(spread: Spread | None, system: int | None, number: float, total: float)
         spread.sums[system] = (known + number, before + total)
 
 
-def _measure_numbers(rows: QuerySet[Rating], limit: Limit, by_item: dict[int, Spread]) -> _Measured:
+def _measure_numbers(
+    rows: QuerySet[Any, Any], limit: Limit, by_item: dict[int, Spread]
+) -> _Measured:
     is_ratio = limit.unit == "times"
     number = Greatest("value", Value(1.0), output_field=FloatField())
     value = Ln(number) if is_ratio else F("value")
-    grouped = rows.values_list("annotation__item", "output", "turn", "output__system").annotate(
+    grouped = rows.values_list("annotation__item", "output", "turn", "system").annotate(
         n=Count("pk"), low=Min("value"), high=Max("value"), total=Sum(value)
     )
     for item, _output, _turn, system, answers, low, high, total in grouped.iterator(10_000):
@@ -182,10 +186,10 @@ def _measure_numbers(rows: QuerySet[Rating], limit: Limit, by_item: dict[int, Sp
 
 
 def _measure_comparisons(
-    rows: QuerySet[Rating], limit: Limit, by_item: dict[int, Spread]
+    rows: QuerySet[Any, Any], limit: Limit, by_item: dict[int, Spread]
 ) -> _Measured:
     """Measure steps between the extremes; what prefers neither is in the middle."""
-    grouped = rows.values_list("annotation__item", "output", "output__system").annotate(
+    grouped = rows.values_list("annotation__item", "output", "system").annotate(
         n=Count("pk"), low=Min("value"), high=Max("value")
     )
     sides: dict[int, list[tuple[int | None, int, float, float]]] = {}
@@ -209,10 +213,10 @@ def _measure_comparisons(
 
 
 def _measure_choices(
-    rows: QuerySet[Rating], by_item: dict[int, Spread], *, is_number: bool
+    rows: QuerySet[Any, Any], by_item: dict[int, Spread], *, is_number: bool
 ) -> _Measured:
     """Measure which share didn't give the most frequent answer; far is without a majority."""
-    names = ("annotation__item", "output", "turn", "part", "output__system", "value")
+    names = ("annotation__item", "output", "turn", "part", "system", "value")
     counts: dict[tuple[Any, ...], list[int]] = {}
     for *key, value, number in rows.values_list(*names).annotate(n=Count("pk")).iterator(10_000):
         counts.setdefault(tuple(key), []).append(number)

@@ -44,10 +44,10 @@ def _read_choice(request: HttpRequest, study: Study) -> Choice:
 def show_items(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the items with their answers, those furthest apart first."""
     choice = _read_choice(request, study)
-    measured = choice.measure(has_all=True)
+    measured = choice.measure()
     spreads = choice.arrange(measured)
     rows = Paginator(spreads, PAGE).get_page(request.GET.get("page"))
-    described = _describe_rows(request, choice, list(rows))
+    described = _describe_rows(request, choice, choice.measure_page(list(rows)))
     return TemplateResponse(
         request,
         "results/items.html",
@@ -102,7 +102,7 @@ def _list_key(choice: Choice, described: Sequence[dict[str, Any]]) -> list[Mark]
 def _describe_rows(
     request: HttpRequest, choice: Choice, spreads: Sequence[Spread]
 ) -> list[dict[str, Any]]:
-    """Return what a page shows of these items, in four queries at most."""
+    """Return what a page shows of these items, in three queries at most."""
     study, criterion = choice.study, choice.criterion
     pks = [pk for spread in spreads for pk in spread.record.items]
     items, outputs = _read_items(Output.objects.filter(item__in=pks).defer("text"))
@@ -215,7 +215,7 @@ def _write_difference(difference: float | None, choice: Choice) -> str:
 def show_item(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
     """Show an item as people saw it, with everybody's answers and the team's notes."""
     choice = _read_choice(request, study)
-    measured = choice.measure(has_all=False)
+    measured = choice.measure()
     spread = next((known for known in measured if item_id in known.record.items), None)
     if spread is None:
         raise Http404("No such item.")

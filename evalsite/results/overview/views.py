@@ -98,6 +98,7 @@ def _describe(study: Study, reader: Reader) -> dict[str, Any]:
         "invited": len(people),
         "begun": sum(person.state not in ("unopened", "opened") for person in people),
         "finished": sum(person.state == "done" for person in people),
+        "people_names": names,
         "remarks": list_remarks(study, latest, names, moment, is_blind=is_blind),
         "forecast": forecast,
         "done_by": describe_day(forecast.likely, moment) if forecast else "",

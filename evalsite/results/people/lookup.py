@@ -11,7 +11,7 @@ from evalsite.analysis.thresholds import Thresholds, make_thresholds
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.participants.visits import read_rounds, with_last_round
+from evalsite.participants.visits import Rounds, read_rounds, with_last_round
 from evalsite.quality.models import Exclusion
 from evalsite.quality.person_measures import Measures
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
@@ -112,11 +112,15 @@ def sort_people(work: Work, people: Collection[int], sort: str) -> list[int]:
 
 
 def describe_people(
-    study: Study, participants: list[Any], *, limits: Thresholds | None = None
+    study: Study,
+    participants: list[Any],
+    *,
+    limits: Thresholds | None = None,
+    with_codes: bool = True,
 ) -> list[Person]:
     """Return these participants, of `with_answers`, in a few queries for all of them.
 
-    `limits`: the plan's, where they are at hand.
+    `limits`: the plan's, where they are at hand; `with_codes`: those that rounds give, too.
     """
     ids = [one.pk for one in participants]
     every = ItemSet.objects.filter(study=study, participant__in=ids).order_by("number")
@@ -125,7 +129,7 @@ def describe_people(
         sets.setdefault(item_set.participant_id, []).append(item_set)
     earners = find_earners(study, every)
     reserved = _count_reserved(study, ids, limits)
-    rounds = read_rounds(study)
+    rounds = read_rounds(study) if with_codes else Rounds(codes={})
     excluded = _excluded(study, ids)
     return [
         Person(

@@ -78,12 +78,13 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     listed = list_people(work, shown)
     if search:
         named = find_people(study, search, names=names, by_receipt=sees_receipts)
-        known = set(named.values_list("pk", flat=True))
-        listed = [pk for pk in listed if pk in known]
+        matching = set(named.values_list("pk", flat=True))
+        listed = [pk for pk in listed if pk in matching]
     rows = Paginator(sort_people(work, listed, sort), PAGE).get_page(request.GET.get("page"))
     ids = list(rows)
     by_id = with_answers(study.participants.filter(pk__in=ids)).in_bulk()
-    people = describe_people(study, [by_id[pk] for pk in ids if pk in by_id], limits=work.limits)
+    known = [by_id[pk] for pk in ids if pk in by_id]
+    people = describe_people(study, known, limits=work.limits, with_codes=bool(search))
     figures = describe_work(work, ids)
     pays = sees_receipts and is_paid(study)
     pay = describe_pay(study, ids) if pays and not work.is_invited else {}
@@ -113,8 +114,8 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
         "flagged": len(work.to_review),
         "shared_codes": sorted(
             code
-            for code in read_rounds(study).shared_codes
-            if search and search.casefold() in code.casefold()
+            for code in (read_rounds(study).shared_codes if search else ())
+            if search.casefold() in code.casefold()
         ),
         "bonus": promises_bonus(study),
         "often": _describe_often(study, work.limits),
@@ -274,7 +275,7 @@ def _list_pay(study: Study, participant: Participant) -> list[dict[str, Any]]:
 
 
 def _describe_origin(participant: Participant) -> str:
-    """Say how this person came: "Prolific, round 1: 2 visits"."""
+    """Say how this person came: "A panel, round 1: 2 visits"."""
     if participant.origin != Origin.OWN or participant.is_expert:
         return "Invited by name" if participant.is_expert else participant.get_origin_display()
     visits = participant.visits.select_related("recruitment")

@@ -24,7 +24,7 @@ from evalsite.results.people.work_flags import (
     flag_people,
     write_seconds,
 )
-from evalsite.results.progress import count_for, find_unapproved
+from evalsite.results.progress import count_for, find_starters, find_unapproved
 from evalsite.studies.models import Study
 
 # seconds beyond so many times the study's median are drawn at the edge
@@ -76,8 +76,13 @@ def count_flagged(
     return _count_flagged(study.pk, measured_at, make_thresholds(own_thresholds(study, plan)), gone)
 
 
-def count_tabs(study: Study) -> dict[str, dict[str, Any]]:
-    """Count what is to be decided on each page of People, by its name."""
+def count_tabs(study: Study, flagged: int | None = None) -> dict[str, dict[str, Any]]:
+    """Count what is to be decided on each page of People, by its name.
+
+    `flagged`: people who are flagged, where they are counted already.
+    """
+    # as the overview counts them: who is flagged is counted once for both
+    people = Participant.objects.filter(is_pilot=False, pk__in=find_starters(study))
     gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
     row: Any = (
         Study.objects.filter(pk=study.pk)
@@ -86,14 +91,15 @@ def count_tabs(study: Study) -> dict[str, dict[str, Any]]:
             measured_at=F("people_figures__measured_at"),
             thresholds=F("analysis_plan__thresholds"),
             excluded=count_for(Exclusion.objects.active()),
-            left_early=count_for(Participant.objects.filter(gone)),
+            left_early=count_for(people.filter(gone)),
             undecided=count_for(find_unapproved(study)),
             reviews=count_for(list_reviews(study)),
         )
         .get()
     )
-    gone_people = (row["excluded"], row["left_early"])
-    flagged = count_flagged(study, row["measured_at"], row["thresholds"] or {}, gone_people)
+    if flagged is None:
+        gone_people = (row["excluded"], row["left_early"])
+        flagged = count_flagged(study, row["measured_at"], row["thresholds"] or {}, gone_people)
     return {
         "study-people": {"waiting": flagged},
         "study-pay": {"waiting": row["undecided"] + row["reviews"]},
