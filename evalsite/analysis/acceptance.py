@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import mean_with_t
+from evalsite.analysis.ratings import Floats, canonical_order
 from evalsite.analysis.resample import DRAWS, SEED, spread
 
 

@@ -1,6 +1,5 @@
 """Agreement of raters on one criterion, as several families of analysis report it."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,8 @@ from evalsite.analysis.agreement_interval import (
     step_up_interval,
 )
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.figure import Figure, Reason, make_note, undefined
-from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.kappas import fleiss, gwet, percent_agreement
 from evalsite.analysis.table import Table
 
 RELIABILITY = "reliability_of_mean"
@@ -37,20 +36,6 @@ def find_reliability(figure: Figure) -> Figure:
         low=None if low is None else min(low, value),
         high=None if high is None else max(high, value), details=interval.details,
     )  # fmt: skip
-
-
-def list_agreement_notes(key: str, figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """Return what stands beside the agreement of a criterion: what few raters show, and what the
-    mean of an output's ratings is worth."""
-    notes = []
-    if figures and (ends := figures[0].details.get("these_raters")):
-        notes.append(make_note("few_raters_agree", key, raters=figures[0].n["raters"], **ends))
-    for figure in figures:
-        if figure.name == RELIABILITY and figure.value is not None:
-            facts = {"ratings": figure.details["k"], "value": figure.value, "low": figure.low,
-                     "high": figure.high, "over": figure.details.get("over")}  # fmt: skip
-            notes.append(make_note("reliability_of_mean", key, **facts))
-    return notes
 
 
 def agree_on_categories(

@@ -16,9 +16,8 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.special import ndtr, ndtri
 
-from evalsite.analysis.canonical_order import Coded, Floats, Ints, code
 from evalsite.analysis.figure import LEVEL
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Coded, Floats, Ints, Ratings, code
 
 DRAWS = 1000
 MOST_POINTS = 11  # with more values than this, distances are those of the values, without cuts

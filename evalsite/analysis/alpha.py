@@ -18,9 +18,8 @@ from evalsite.analysis.agreement_interval import (
     guess_draws,
     sum_by,
 )
-from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Coded, Floats, Ints, Ratings, code, find_gap
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Transform = Literal["ln", "ln(1+x)"]

@@ -1,10 +1,12 @@
-"""Figures of each rater's behaviour: runs, spread, use of the scale, pace, drift.
+"""Figures of each rater's behaviour: runs, spread, use of the scale, pace, drift, and how they rate
+beside the others.
 
 Sources: Meade & Craig (2012) for runs and pace; the figures describe and don't judge. The
 thresholds above which they become flags are in thresholds.py.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.agreement_interval import INPUTS
+from evalsite.analysis.correlation import METHODS, fisher_interval, steady
 from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.intervals import mean_with_t
+from evalsite.analysis.ratings import Floats, Ratings, code
 from evalsite.analysis.resample import SEED
 
 WORDS_PER_SECOND = 10.0  # adults read 3 to 5 silently; 10 or more is scanning for a word
@@ -28,7 +32,7 @@ Figures = dict[str, Figure]
 
 def describe_use(
     ratings: Ratings, *, order: ArrayLike | None = None, scale: Sequence[float] | None = None,
-    reserved: Sequence[float] = (), seed: int = SEED,
+    reserved: Sequence[float] = (),
 ) -> dict[str, Figures]:  # fmt: skip
     """Return for each rater by name: sd (n - 1), top_share (of their most used value), distinct
     values, entropy (bits); with an `order` longest_run; with a scale share_ends; with `reserved`
@@ -48,7 +52,7 @@ def describe_use(
         values = of_rater.value.to_numpy()
         figures = _describe_values(values, scale, reserved)
         if order is not None:
-            figures["longest_run"] = _describe_run(values, rounds, seed)
+            figures["longest_run"] = _describe_run(values, rounds)
         described[str(name)] = figures
     return described
 
@@ -79,9 +83,9 @@ def _describe_values(
     return figures
 
 
-def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
+def _describe_run(values: Floats, rounds: int) -> Figure:
     longest = int(find_longest_runs(values[None, :])[0])
-    rng = np.random.default_rng([seed, len(values)])
+    rng = np.random.default_rng([SEED, len(values)])
     batch = max(1, 2_000_000 // len(values))
     as_long = 0
     for start in range(0, rounds, batch):
@@ -92,7 +96,7 @@ def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
     }  # fmt: skip
     return Figure(name="longest_run", method="longest_run",
                   value=float(longest), n={"ratings": len(values)}, details=details,
-                  seed=seed)  # fmt: skip
+                  seed=SEED)  # fmt: skip
 
 
 def find_longest_runs(values: Floats) -> Any:
@@ -208,3 +212,66 @@ def describe_sameness(
                              value=float(identical.loc[name, "mean"]), details=_NO_INTERVAL,
                              n={"outputs": int(identical.loc[name, "count"])})  # fmt: skip
     return figures
+
+
+# --- against the mean of the others who rated the same units -----------------------------------
+
+_OFFSET = "offset"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Against:
+    """One rater compared with the others: agreement on the order, and offset."""
+
+    rater: str
+    spearman: Figure
+    offset: Figure
+
+
+def against_others(ratings: Ratings) -> list[Against]:
+    """Return for each rater by name: Spearman correlation with, and mean difference from, the
+    others' mean.
+
+    Only units with another rating count. Intervals: Fisher's z (Bonett &
+    Wright 2000) and t, both for independent units. Undefined: no_overlap, too_few (fewer than 3
+    shared units), no_variation.
+    """
+    data = code(replace(ratings, block=None))
+    if data.rater is None or not data.value.size:
+        return []
+    sizes = data.sizes[data.unit]
+    sums = np.bincount(data.unit, weights=data.value)[data.unit]
+    met = sizes > 1
+    mean = steady((sums - data.value) / np.maximum(sizes - 1, 1))
+    order = np.argsort(data.rater, kind="stable")
+    edges = np.searchsorted(data.rater[order], np.arange(len(data.raters) + 1))
+    compared = []
+    for place, name in enumerate(data.raters):
+        rows = order[edges[place] : edges[place + 1]]
+        rows = rows[met[rows]]
+        compared.append(_compare(name, data.value[rows], mean[rows]))
+    return sorted(compared, key=lambda rater: rater.rater)
+
+
+def _compare(rater: str, ratings: Floats, mean_of_rest: Floats) -> Against:
+    n = {"units": len(ratings)}
+    reason = None
+    if len(ratings) < 3:
+        reason = Reason.TOO_FEW if len(ratings) else Reason.NO_OVERLAP
+    method = METHODS["spearman"]
+    if reason:
+        rho = undefined("loo_spearman", reason, method=method, n=n)
+    elif np.ptp(ratings) == 0 or np.ptp(mean_of_rest) == 0:
+        rho = undefined("loo_spearman", Reason.NO_VARIATION, method=method, n=n)
+    else:
+        ranks = stats.rankdata(ratings), stats.rankdata(mean_of_rest)
+        value = float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
+        low, high = fisher_interval(value, len(ratings), "spearman")
+        rho = finite_figure("loo_spearman", method=method, value=value, low=low, high=high, n=n,
+                            details={"interval": "fisher_z_over_inputs",
+                                     "over": INPUTS})  # fmt: skip
+    if not len(ratings):
+        offset = undefined("loo_bias", Reason.NO_OVERLAP, method=_OFFSET, n=n)
+    else:
+        offset = mean_with_t("loo_bias", ratings - mean_of_rest, method=_OFFSET, n=n)
+    return Against(rater=rater, spearman=rho, offset=offset)

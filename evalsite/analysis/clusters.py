@@ -16,7 +16,7 @@ Places = NDArray[np.intp]
 _NUMBERS = 500_000  # differences held at once, of all draws
 
 
-def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | None:
+def max_t(scores: Floats, drawn: Floats) -> float | None:
     """Return the simultaneous critical value for all pairs, in standard errors of a difference.
 
     `scores`: (systems,), `drawn`: (draws, systems) by a bootstrap. The quantile of the largest
@@ -32,7 +32,7 @@ def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | Non
         moved = se > 1e-12
         studentised = np.abs(off[:, moved] / se[moved]).max(axis=1, initial=0.0)
         largest = np.maximum(largest, studentised)
-    return float(np.quantile(largest, level)) if largest.any() else None
+    return float(np.quantile(largest, LEVEL)) if largest.any() else None
 
 
 def _split_pairs(systems: int, draws: int) -> Iterator[tuple[Places, Places]]:
@@ -43,11 +43,11 @@ def _split_pairs(systems: int, draws: int) -> Iterator[tuple[Places, Places]]:
         yield i[at : at + batch], j[at : at + batch]
 
 
-def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_] | None:
+def certainly_above(drawn: Floats) -> NDArray[np.bool_] | None:
     """Return which system is above which, by simultaneous percentile intervals of all differences.
 
     `drawn`: (draws, systems) log strengths. The intervals are as wide, in ranks of draws, as needed
-    to hold in `level` of the draws simultaneously (Besag, Green, Higdon & Mengersen 1995), so a few
+    to hold in LEVEL of the draws simultaneously (Besag, Green, Higdon & Mengersen 1995), so a few
     draws without finite strengths do no harm. None where the draws don't vary.
     """
     draws, systems = drawn.shape
@@ -59,7 +59,7 @@ def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_]
         varies = varies or bool(np.ptp(apart, axis=0).any())
     if not varies:
         return None
-    share = float(np.quantile(outermost, level)) / (draws + 1)
+    share = float(np.quantile(outermost, LEVEL)) / (draws + 1)
     above = np.zeros((systems,) * 2, dtype=bool)
     for i, j in _split_pairs(systems, draws):
         low, high = np.quantile(drawn[:, i] - drawn[:, j], [1 - share, share], axis=0)

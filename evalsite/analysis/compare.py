@@ -26,13 +26,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
 from evalsite.analysis.clusters import (
     find_clusters,
     max_t,
     order_ranges,
     rank_ranges,
     simultaneous_reach,
+)
+from evalsite.analysis.difference_tests import METHOD as JOINT
+from evalsite.analysis.difference_tests import (
+    METHOD_RATERS,
+    ModelPairs,
+    compare_alone,
+    find_joint_test,
+    mean_test,
 )
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
@@ -54,17 +61,12 @@ from evalsite.analysis.intervals import (
     has_no_spread,
     t_figure,
 )
-from evalsite.analysis.joint_test import METHOD as JOINT
-from evalsite.analysis.joint_test import find_joint_test
 from evalsite.analysis.mixed import Mixed, fit_mixed
-from evalsite.analysis.model_pairs import ModelPairs, compare_alone
-from evalsite.analysis.multiple_testing import Correction
-from evalsite.analysis.named_pairs import correct_named, mark_named
-from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
+from evalsite.analysis.multiple_testing import Correction, correct_named, mark_named
 from evalsite.analysis.plan import NO_PLAN, Named, Plan
 from evalsite.analysis.rank_tests import friedman, sign_flip_test, wilcoxon_pratt
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import SEED
+from evalsite.analysis.resample import SEED, drawn_figure, draws_for, two_way_means
 from evalsite.analysis.scores import (
     Scores,
     design_cautions,

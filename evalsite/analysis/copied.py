@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
-from evalsite.analysis.canonical_order import Floats, Ints
+from evalsite.analysis.ratings import Floats, Ints
 from evalsite.analysis.thresholds import FEWEST_SHARED
 
 _FEWEST_OF_TWO_RATERS = 30

@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means, two_way_sums
-from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import SEED
+from evalsite.analysis.rank_tests import wilson_share
+from evalsite.analysis.ratings import Floats, Ratings, canonical_rows
+from evalsite.analysis.resample import SEED, drawn_figure, draws_for, two_way_means, two_way_sums
 
 LEAST_FOR_Z = 5  # ratings of a rater, for standardising them
 TRIM = 0.1
@@ -176,11 +174,11 @@ def find_median(share: Floats, points: Floats) -> Floats:
     return np.where(np.isnan(total[:, -1]), np.nan, (low + high) / 2)
 
 
-def find_trimmed(share: Floats, points: Floats, trim: float = TRIM) -> Floats:
-    """Return the mean of each row of shares without the outermost `trim` on either side."""
+def find_trimmed(share: Floats, points: Floats) -> Floats:
+    """Return the mean of each row of shares without the outermost TRIM on either side."""
     total = np.cumsum(share, axis=1)
-    kept = np.clip(total, trim, 1 - trim) - np.clip(total - share, trim, 1 - trim)
-    return (kept @ points) / (1 - 2 * trim)
+    kept = np.clip(total, TRIM, 1 - TRIM) - np.clip(total - share, TRIM, 1 - TRIM)
+    return (kept @ points) / (1 - 2 * TRIM)
 
 
 def _draw(ordered: Ratings, place: Any, shape: tuple[int, int], *, draws: int, seed: int) -> Floats:

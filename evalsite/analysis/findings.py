@@ -1,12 +1,13 @@
 """The finding of a comparison of two systems: a code and its facts, which claim no more than the
-comparison shows."""
+comparison shows; and what explains figures by other figures of the same criterion.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from evalsite.analysis.direction import Better
-from evalsite.analysis.figure import REML, Figure, Reason, make_note
+from evalsite.analysis.figure import LEVEL, REML, Figure, Reason, make_note
 from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 
 ALPHA = 0.05
@@ -133,3 +134,121 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
 def _drop_test(figure: Figure) -> Figure:
     kept = {key: value for key, value in figure.details.items() if key not in _TESTED}
     return replace(figure, details=kept)
+
+
+# --- why agreement is low, and why comparisons aren't those of the means shown -----------------
+
+# differences up to this may be due to rounding
+_APART = 0.005
+# names of a system's mean by the mixed model
+MODEL_MEANS = ("model_mean", "model_share")
+
+
+def explain_weighing(
+    systems: Sequence[Mapping[str, Any]],
+    pairs: Sequence[Mapping[str, Any]],
+    estimator: str = "means",
+) -> dict[str, Any] | None:
+    """Return a note where comparisons are not the ratio, or difference, of the means shown, or not
+    the balance of the counts. It names the pair that is furthest apart.
+
+    `estimator`: "model" where the mixed model's comparisons are shown beside its means.
+    """
+    means = {system["system"]: system["headline"].value for system in systems}
+    by_model = list_model_means(systems) if estimator == "model" else {}
+    furthest, facts = _APART, {}
+    for pair in pairs:
+        is_modelled = by_model and is_by_model(pair["effect"])
+        shown = _find_shown(pair, by_model if is_modelled else means)
+        compared = pair["effect"].value
+        if shown is None or compared is None:
+            continue
+        is_ratio = pair["effect"].name == "ratio"
+        apart = abs(compared / shown - 1) if is_ratio and shown else abs(compared - shown)
+        if apart > furthest:
+            furthest = apart
+            facts = {
+                "system_1": pair["system_1"],
+                "system_2": pair["system_2"],
+                "effect": pair["effect"].name,
+                "has_counts": bool(pair["counts"]),
+                "shown": shown,
+                "compared": compared,
+            }
+    return make_note("weighing", **facts) if facts else None
+
+
+def _find_shown(pair: Mapping[str, Any], means: Mapping[str, float | None]) -> float | None:
+    """Return what the means, or the counts, that are shown say of this comparison."""
+    if counts := pair["counts"]:
+        return float((counts["wins"] - counts["losses"]) / sum(counts.values()))
+    first, second = means.get(pair["system_1"]), means.get(pair["system_2"])
+    if first is None or second is None:
+        return None
+    if pair["effect"].name == "ratio":
+        return first / second if second else pair["effect"].value
+    return first - second
+
+
+def find_estimator(systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what comparisons are based on: "model", the means of the mixed model; "means", those
+    of all ratings."""
+    known = list_model_means(systems)
+    compared = [
+        known.get(pair[side])
+        for pair in pairs
+        if is_by_model(pair["effect"])
+        for side in ("system_1", "system_2")
+    ]
+    return "model" if compared and None not in compared else "means"
+
+
+def list_model_means(systems: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Return the mean of each system by the mixed model."""
+    return {
+        system["system"]: figure.value
+        for system in systems
+        for figure in system.get("averages", ())
+        if figure.name in MODEL_MEANS
+    }
+
+
+def is_by_model(effect: Figure) -> bool:
+    """Return whether the comparison is of means by the mixed model."""
+    return effect.method == REML and effect.value is not None
+
+
+# --- pairs on which other tests disagree with each other, or with the comparison ---------------
+
+_LEAST = 6  # with fewer differences even the smallest p value of sign flips is above 5%
+
+Pair = Mapping[str, Any]
+
+
+def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Return the pairs on which a rank test and a test of means, both over inputs, disagree."""
+    return [
+        {
+            "system_1": pair["system_1"],
+            "system_2": pair["system_2"],
+            "p_ranks": over[0],
+            "p_means": over[1],
+        }
+        for pair in pairs
+        if (over := _read(pair)) and _differ(*over)
+    ]
+
+
+def _read(pair: Pair) -> tuple[float, float] | None:
+    """Return p of the rank test and of the sign flips of means; None where there are too few
+    differences."""
+    checks: dict[str, Figure] = {check.name: check for check in pair["checks"]}
+    rank, means = checks.get("wilcoxon"), checks.get("sign_flip")
+    if rank is None or means is None or rank.n["items"] - rank.n.get("zeros", 0) < _LEAST:
+        return None
+    p_ranks, p_means = rank.details.get("p"), means.details.get("p")
+    return None if p_ranks is None or p_means is None else (p_ranks, p_means)
+
+
+def _differ(p: float, other_p: float) -> bool:
+    return (p < 1 - LEVEL) != (other_p < 1 - LEVEL)

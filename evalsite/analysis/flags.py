@@ -14,8 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.behaviour import Figures, describe_drift, describe_sameness, describe_use
-from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.behaviour import (
+    Figures,
+    against_others,
+    describe_drift,
+    describe_sameness,
+    describe_use,
+)
 from evalsite.analysis.correlation import fisher_interval
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flag_rules import (
@@ -26,9 +31,9 @@ from evalsite.analysis.flag_rules import (
     is_unlike_others,
 )
 from evalsite.analysis.intra_rater import POOLED
-from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.magnitude import describe_magnitude_use, find_standards
 from evalsite.analysis.pair_figures import keep_possible
+from evalsite.analysis.rank_tests import wilson_share
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import START, Thresholds
 

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from evalsite.analysis.agreement_interval import BOTH
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.bootstrap import METHOD, two_way_weights
-from evalsite.analysis.canonical_order import canonical_order, factor_codes
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import DRAWS, SEED, describe_draws
+from evalsite.analysis.ratings import Ratings, canonical_order, factor_codes
+from evalsite.analysis.resample import DRAWS, METHOD, SEED, describe_draws, two_way_weights
 
 Marked = NDArray[np.bool_]
 Span = tuple[int, int]

@@ -102,13 +102,13 @@ def _errors(df: float) -> Floats:
     return np.asarray(np.sqrt(stats.chi2.ppf(middle, df) / df))
 
 
-def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) -> float:
+def power_of_t(difference: float, *, se: float, df: float) -> float:
     """Return the power of the two-sided t test against a true difference.
 
     The noncentral t is computed by its definition, a normal over the root of a chi-square, because
     scipy's fails for large shifts.
     """
-    edge = float(stats.t.ppf(1 - alpha / 2, df))
+    edge = float(stats.t.ppf((1 + LEVEL) / 2, df))
     return _power(difference / se, edge * _errors(df))
 
 
@@ -118,9 +118,9 @@ def _power(shift: float, edges: Floats) -> float:
     return float(chances.mean())
 
 
-def detectable(*, se: float, df: float, power: float = 0.8, alpha: float = 0.05) -> float:
+def detectable(*, se: float, df: float, power: float = 0.8) -> float:
     """Return the smallest true difference that the two-sided t test finds with this power."""
-    edge = float(stats.t.ppf(1 - alpha / 2, df))
+    edge = float(stats.t.ppf((1 + LEVEL) / 2, df))
     guess = edge + float(stats.t.ppf(max(power, 0.6), df))
     edges = edge * _errors(df)
 

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import mean_with_t
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.rank_tests import wilson_share
+from evalsite.analysis.ratings import Floats, Ratings
 from evalsite.analysis.table import Table
 
 POOLED = ""  # the key of all raters together

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.describe import average_systems, standardise
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Floats, Ratings
 from evalsite.analysis.resample import SEED
 
 SLIP = 5.0  # a value so many times above or below the page's median may be a slip (700 for 70)
@@ -35,27 +34,23 @@ def log_ratio(value: ArrayLike, standard: ArrayLike | None) -> Floats:
     return np.asarray(np.log(values / below))
 
 
-def find_slips(
-    *, page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None = None, times: float = SLIP
-) -> Any:
-    """Return which ratings (n,) are more than `times` above or below the median of their page.
+def find_slips(*, page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None = None) -> Any:
+    """Return which ratings (n,) are more than SLIP times above or below the median of their page.
 
     `page`: what one rater saw together; `logs`: logarithms; the median as for `winsorise`.
     """
     apart = np.asarray(logs, dtype=float) - _middle(page, logs, rater)
-    return np.abs(apart) > np.log(times) + _ROUNDING
+    return np.abs(apart) > np.log(SLIP) + _ROUNDING
 
 
-def winsorise(
-    *, page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None = None, times: float = SLIP
-) -> Floats:
-    """Return the logarithms, limited to a distance of ln(times) from the median of their page.
+def winsorise(*, page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None = None) -> Floats:
+    """Return the logarithms, limited to a distance of ln(SLIP) from the median of their page.
 
     On a page of two a slip would move the median too, so there the median of all ratings of that
     `rater` is used, where raters are known.
     """
     middle = _middle(page, logs, rater)
-    return np.clip(np.asarray(logs, dtype=float), middle - np.log(times), middle + np.log(times))
+    return np.clip(np.asarray(logs, dtype=float), middle - np.log(SLIP), middle + np.log(SLIP))
 
 
 def _middle(page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None) -> Floats:

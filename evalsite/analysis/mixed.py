@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evalsite.analysis.canonical_order import Codes, factor_codes
 from evalsite.analysis.effects_in_blocks import Table, TooManyEffects, one_hot
 from evalsite.analysis.figure import REML, Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
+from evalsite.analysis.ratings import Codes, factor_codes
 from evalsite.analysis.reml import (
     MOST_CORRECTION,
     RemlFit,

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalsite.analysis.bootstrap import draws_for, two_way_sums
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.resample import SEED, describe_draws
+from evalsite.analysis.resample import SEED, describe_draws, draws_for, two_way_sums
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

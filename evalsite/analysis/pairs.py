@@ -10,25 +10,19 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
-from evalsite.analysis.bootstrap import drawn_figure, drawn_test, draws_for, two_way_sums
-from evalsite.analysis.canonical_order import canonical_rows
-from evalsite.analysis.davidson import count_pairs
+from evalsite.analysis.difference_tests import ONE_INPUT, find_joint_test_of_pairs, mean_test
 from evalsite.analysis.figure import LEVEL, REML, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
-from evalsite.analysis.joint_test import find_joint_test_of_pairs
 from evalsite.analysis.mixed import Layout, Mixed, fit_tables
-from evalsite.analysis.model_pairs import ONE_INPUT
-from evalsite.analysis.multiple_testing import Correction
-from evalsite.analysis.named_pairs import correct_named, mark_named
-from evalsite.analysis.one_sample import mean_test
+from evalsite.analysis.multiple_testing import Correction, correct_named, mark_named
 from evalsite.analysis.pair_checks import circular_triads, position_bias, tie_shares
 from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import majority_sign, sign_test_of_counts
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, canonical_rows
 from evalsite.analysis.reml import signed
-from evalsite.analysis.resample import SEED
-from evalsite.analysis.strengths import Outcomes, Strengths, does_fit, find_strengths
+from evalsite.analysis.resample import METHOD as OVER_BOTH
+from evalsite.analysis.resample import SEED, drawn_figure, drawn_test, draws_for, two_way_sums
+from evalsite.analysis.strengths import Outcomes, Strengths, count_pairs, does_fit, find_strengths
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 from scipy.sparse import csgraph
 
-from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
-from evalsite.analysis.bootstrap import METHOD_ITEMS as OVER_ITEMS
-from evalsite.analysis.bootstrap import draws_for, two_way_sums
-from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.newton import climb
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
+from evalsite.analysis.ratings import Ratings, canonical_rows
+from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws, draws_for, two_way_sums
+from evalsite.analysis.resample import METHOD as OVER_BOTH
+from evalsite.analysis.resample import METHOD_ITEMS as OVER_ITEMS
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import detectable, power_of_t
+from evalsite.analysis.rank_tests import wilson_share
 from evalsite.analysis.resample import Resampling
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts, Truth
 

@@ -1,4 +1,5 @@
-"""The classic rank and sign tests, for those who want them beside the crossed test.
+"""The classic rank and sign tests, for those who want them beside the crossed test, and those of
+yes/no outcomes: McNemar, Cochran's Q, and a share with Wilson's interval.
 
 None of them allows for raters that ratings share: they generalise over items at most.
 """
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from evalsite.analysis.effects import rounded
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.resample import SEED
 
 _PRATT = "wilcoxon_pratt"
@@ -105,9 +106,7 @@ _COMMON_STEP = 60  # means of 1 to 6 whole ratings are multiples of 1/60
 _MOST_STEPS = 2_000_000
 
 
-def sign_flip_test(
-    differences: Any, *, name: str = "difference", seed: int = SEED, flips: int = RANDOM_FLIPS
-) -> Figure:
+def sign_flip_test(differences: Any, *, seed: int = SEED) -> Figure:
     """Return the mean item difference with the two-sided p value under exchange of the two systems.
 
     `differences`: (items,), second system minus first. Exact to 20 items by all flips, beyond that
@@ -117,15 +116,17 @@ def sign_flip_test(
     d = rounded(differences)
     n = {"items": len(d)}
     if not len(d):
-        return undefined(name, Reason.NO_DATA, method=METHOD, n=n)
-    p, how, used = _p_value(d, seed, flips)
+        return undefined("difference", Reason.NO_DATA, method=METHOD, n=n)
+    p, how, used = _p_value(d, seed)
     details: dict[str, Any] = {"p": p, "how": how, "interval": "test"}
     if not d.any():
         details["note"] = str(Reason.NO_DIFFERENCE)
-    return Figure(name=name, method=METHOD, value=float(d.mean()), n=n, seed=used, details=details)
+    return Figure(
+        name="difference", method=METHOD, value=float(d.mean()), n=n, seed=used, details=details
+    )
 
 
-def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
+def _p_value(d: Floats, seed: int) -> tuple[float, str, int | None]:
     d = d[d != 0]  # flipping a difference of 0 changes nothing
     if not len(d):
         return 1.0, "all_zero", None
@@ -138,13 +139,13 @@ def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
     rng = np.random.default_rng(seed)
     d = np.sort(d)  # the answer must not depend on the order of items
     observed, hits, done = abs(d.sum()), 0, 0
-    while done < flips:
-        rows = min(1000, flips - done)
+    while done < RANDOM_FLIPS:
+        rows = min(1000, RANDOM_FLIPS - done)
         bits = np.unpackbits(rng.integers(0, 256, (rows, len(d) // 8 + 1), np.uint8), axis=1)
         sums = 2 * (bits[:, : len(d)].astype(np.float64) @ d) - d.sum()
         hits += int((np.abs(sums) >= observed - 1e-9 * len(d)).sum())
         done += rows
-    return (hits + 1) / (flips + 1), "random_flips", seed
+    return (hits + 1) / (RANDOM_FLIPS + 1), "random_flips", seed
 
 
 def flip_all(d: Floats) -> float:
@@ -180,3 +181,71 @@ def majority_sign(item: Codes, outcome: Floats) -> Figure:
     none = int((total > 0).sum() - wins - ties - losses)
     n = {**test.n, "no_majority": none}
     return Figure(**{**test.__dict__, "method": f"{test.method}+majority_of_item", "n": n})
+
+
+# --- of yes/no outcomes ------------------------------------------------------------------------
+
+_WILSON = "wilson"
+_MCNEMAR = "mcnemar"
+_COCHRAN = "cochran_q"
+
+
+def wilson_share(hits: int, total: int, *, name: str = "share", level: float = LEVEL) -> Figure:
+    """Return the share of `hits` in `total` with Wilson's interval."""
+    n = {"answers": total, "hits": hits}
+    if not total:
+        return undefined(name, Reason.NO_DATA, method=_WILSON, n=n)
+    interval = stats.binomtest(hits, total).proportion_ci(level, method="wilson")
+    return Figure(
+        name=name,
+        method=_WILSON,
+        value=hits / total,
+        low=float(interval.low),
+        high=float(interval.high),
+        level=level,
+        n=n,
+        details={"interval": "wilson"},
+    )
+
+
+def mcnemar(first: Any, second: Any) -> Figure:
+    """Return the risk difference, second minus first, with McNemar's tests on the same items.
+
+    `first`, `second`: 0 or 1 (items,), such as majorities. p is exact (binomial); chi2 and chi2_p
+    are the form without continuity correction. No discordant item: p = 1.
+    """
+    a, b = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
+    up, down = int((~a & b).sum()), int((a & ~b).sum())
+    n = {"items": len(a), "first_no_second_yes": up, "first_yes_second_no": down}
+    if not len(a):
+        return undefined("risk_difference", Reason.NO_DATA, method=_MCNEMAR, n=n)
+    details: dict[str, Any] = {"interval": "test"}
+    if not up + down:
+        details |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE)}
+    else:
+        chi2 = (up - down) ** 2 / (up + down)
+        details |= {"p": float(stats.binomtest(up, up + down).pvalue)}
+        details |= {"chi2": chi2, "chi2_p": float(stats.chi2.sf(chi2, 1))}
+    return Figure(
+        name="risk_difference", method=_MCNEMAR, value=(up - down) / len(a), n=n, details=details
+    )
+
+
+def cochran_q(table: Any) -> Figure:
+    """Compute Cochran's Q of 0/1 answers: items in rows, three or more systems in columns."""
+    x = np.asarray(table, dtype=np.float64)
+    if x.ndim != 2 or not x.size:
+        return undefined("cochran_q", Reason.NO_DATA, method=_COCHRAN)
+    x = x[~np.isnan(x).any(axis=1)]
+    items, systems = x.shape
+    n = {"items": items, "systems": systems}
+    if systems < 2 or not items:
+        return undefined("cochran_q", Reason.TOO_FEW, method=_COCHRAN, n=n)
+    by_item, by_system = x.sum(axis=1), x.sum(axis=0)
+    below = systems * by_item.sum() - (by_item**2).sum()
+    if below == 0:
+        return undefined("cochran_q", Reason.NO_VARIATION, method=_COCHRAN, n=n)
+    spread = systems * (by_system**2).sum() - by_system.sum() ** 2
+    q, df = float((systems - 1) * spread / below), systems - 1
+    details = {"df": df, "p": float(stats.chi2.sf(q, df)), "interval": "test"}
+    return Figure(name="cochran_q", method=_COCHRAN, value=q, n=n, details=details)

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from evalsite.analysis.canonical_order import Codes, factor_codes
 from evalsite.analysis.effects_in_blocks import (
     EffectsInBlocks,
     Inverted,
     Table,
     one_hot,
 )
+from evalsite.analysis.ratings import Codes, factor_codes
 
 Floats = NDArray[np.float64]
 

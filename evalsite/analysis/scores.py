@@ -7,9 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.figure import Cautions
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, canonical_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -249,17 +249,15 @@ class Table:
         """Return the ratings of one criterion."""
         return replace(self, rows=self.rows[self.rows.criterion == criterion])
 
-    def keep_silent(self, statuses: tuple[str, ...], *, with_excluded: bool) -> pd.DataFrame | None:
+    def keep_silent(self, *, with_excluded: bool) -> pd.DataFrame | None:
         """Return those of the rows without a value that results are made of."""
         if self.silent is None:
             return None
         rows = self.silent
-        rows = rows[(rows.kind == "main") & rows.status.isin(statuses)]
+        rows = rows[(rows.kind == "main") & rows.status.isin(COUNTED)]
         return rows if with_excluded else rows[~rows.is_excluded]
 
-    def results(
-        self, *, with_excluded: bool = False, statuses: tuple[str, ...] = COUNTED
-    ) -> "Table":
+    def results(self, *, with_excluded: bool = False) -> "Table":
         """Return the ratings that results are made of: main items, counted, not excluded.
 
         A second rating of the same output by the same participant is left out: the first counts.
@@ -267,7 +265,7 @@ class Table:
         """
         rows, out = self.rows, dict(self.left_out)
         steps = [("not_main", rows.kind != "main"),
-                 ("not_counted", ~rows.status.isin(statuses))]  # fmt: skip
+                 ("not_counted", ~rows.status.isin(COUNTED))]  # fmt: skip
         if not with_excluded:
             steps.append(("excluded", rows.is_excluded))
         key = ["participant", "output", "criterion", "part", "turn"]
@@ -278,7 +276,7 @@ class Table:
         rows = rows[~gone]
         double = rows.duplicated(key)
         out["rated_twice"] = int(double.sum())
-        silent = self.keep_silent(statuses, with_excluded=with_excluded)
+        silent = self.keep_silent(with_excluded=with_excluded)
         return replace(self, rows=rows[~double], left_out=out, silent=silent)
 
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.replication import find_differences, score_twice
+from evalsite.analysis.report.replication import find_differences, score_twice
 
 STUDIES = 250
 SYSTEMS = 3

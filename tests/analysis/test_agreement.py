@@ -5,12 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.canonical_order import code
-from evalsite.analysis.components import find_components
-from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
-from evalsite.analysis.icc import FORMS, icc, icc_in_file_order, icc_of_matrix
-from evalsite.analysis.kappa import cohen, kappa_matrix
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.icc import FORMS, find_components, icc, icc_in_file_order, icc_of_matrix
+from evalsite.analysis.kappas import cohen, fleiss, gwet, kappa_matrix, percent_agreement
+from evalsite.analysis.ratings import Ratings, code
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 SHROUT = dict(zip(("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"), FORMS, strict=True))

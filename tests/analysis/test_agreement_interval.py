@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.agreement import (
     find_reliability,
-    list_agreement_notes,
 )
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import FORMS, icc
-from evalsite.analysis.kappa import kappa_matrix
+from evalsite.analysis.kappas import fleiss, gwet, kappa_matrix, percent_agreement
 from evalsite.analysis.ratings import Ratings
 from evalsite.results.document.methods import explain_none
 from tests.analysis.compared import describe_agreement
@@ -175,31 +173,10 @@ def test_the_reliability_of_a_mean_is_alpha_stepped_up():
 
 
 @pytest.mark.parametrize(("raters", "has_few"), [(2, True), (3, True), (4, False)])
-def test_notes_say_what_few_raters_and_means_are_worth(raters, has_few):
+def test_few_raters_have_an_interval_of_their_own(raters, has_few):
     figure = alpha(Ratings(**rate(raters, 40)), "ordinal")
-    mean = find_reliability(figure)
 
-    notes = {
-        note["code"]: note["facts"] for note in list_agreement_notes("fluency", [figure, mean])
-    }
-
-    assert ("few_raters_agree" in notes) == has_few
-    if has_few:
-        expected = {"raters": raters, **figure.details["these_raters"]}
-        assert notes["few_raters_agree"] == expected
-    assert notes["reliability_of_mean"] == {
-        "ratings": raters, "value": mean.value, "low": mean.low, "high": mean.high,
-        "over": "raters_and_inputs",
-    }  # fmt: skip
-
-
-def test_notes_of_agreement_need_figures():
-    known = {"unit": [1, 1, 2, 2], "rater": [1, 2, 1, 2], "value": [3, 3, 3, 3]}
-    figure = alpha(Ratings(**known), "ordinal")
-
-    assert figure.value is None
-    assert list_agreement_notes("fluency", [figure, find_reliability(figure)]) == []
-    assert list_agreement_notes("fluency", []) == []
+    assert ("these_raters" in figure.details) == has_few
 
 
 @pytest.mark.torture

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.gwet import gwet, percent_agreement
 from evalsite.analysis.icc import icc
+from evalsite.analysis.kappas import gwet, percent_agreement
 from evalsite.analysis.ratings import Ratings
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

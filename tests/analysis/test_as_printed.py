@@ -7,7 +7,7 @@ import pytest
 from evalsite.analysis.__main__ import main, make_parser
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.as_printed import select_ratings
-from evalsite.analysis.gwet import percent_agreement
+from evalsite.analysis.kappas import percent_agreement
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import read_bare_table
 from tests.support.published import published_file

@@ -5,9 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.binary_tests import cochran_q, mcnemar, wilson_share
-from evalsite.analysis.bootstrap import drawn_figure, two_way_means
-from evalsite.analysis.canonical_order import canonical_rows, factor_codes
 from evalsite.analysis.effects import (
     cliffs_delta,
     cohen_dz,
@@ -19,14 +16,18 @@ from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.planning import mean_squares
 from evalsite.analysis.rank_tests import (
+    cochran_q,
     flip_by_counting,
     friedman,
+    mcnemar,
     sign_flip_test,
     sign_test,
     sign_test_of_counts,
     wilcoxon_pratt,
+    wilson_share,
 )
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, canonical_rows, factor_codes
+from evalsite.analysis.resample import drawn_figure, two_way_means
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

@@ -351,4 +351,3 @@ def test_order_within_pages_is_told_with_rank_ranges(report: Report) -> None:
     assert {one["system"] for one in criterion["order"]} == set("ABC")
     assert all(one["rank"]["low"] <= one["rank"]["high"] for one in criterion["order"])
     assert sum(one["strength"]["value"] for one in criterion["order"]) == pytest.approx(0)
-    assert "order_on_page" in {note["code"] for note in criterion["notes"]}

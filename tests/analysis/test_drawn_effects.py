@@ -7,9 +7,7 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.effects import effect_figures, effects_of_draws
-from evalsite.analysis.figure import Figure
 from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report.notes import list_notes
 from evalsite.analysis.scores import read_scores
 
 
@@ -86,29 +84,3 @@ def test_superiority_counts_the_raters_and_inputs_that_it_compares():
     assert found["superiority"].n == {"items": 2, "inputs_and_raters": 3, "raters": 2}
     assert found["superiority"].value == pytest.approx((1 + 0.5 + 1) / 3)
     assert found["dz"].n == {"items": 3}
-
-
-def test_notes_name_what_a_term_can_not_be_told_from_in_words():
-    model = {"terms": ["rater"], "dropped": {
-        "group:system": ["tied", "group", "rater:system"],
-    }}  # fmt: skip
-    known = {"kind": "likert", "systems": [], "pairs": [], "tests": [], "agreement": []}
-
-    notes = list_notes({**known, "model": model}, seed=1)
-
-    assert [note["facts"] for note in notes if note["code"] == "model_term_left_out"] == [
-        {"term": "group:system", "why": ["tied", "group", "rater:system"]}
-    ]
-
-
-@pytest.mark.parametrize(("name", "is_of_inputs"), [("dz", True), ("win_share", False)])
-def test_notes_tell_the_draws_of_sizes_and_which_may_point_another_way(name, is_of_inputs):
-    size = Figure(name=name, method="m", value=0.1, low=0, high=0.2, details={"draws": 300})
-    difference = Figure(name="difference", method="m", value=0.1)
-    pair = {"effect": difference, "sizes": [size], "checks": [], "finding": {"code": "not_enough"}}
-    criterion = {"kind": "likert", "systems": [], "pairs": [pair], "tests": [], "agreement": []}
-
-    notes = {note["code"]: note["facts"] for note in list_notes(criterion, seed=1)}
-
-    assert notes["draws_of_sizes"] == {"draws": 300}
-    assert ("sizes_over_inputs" in notes) == is_of_inputs

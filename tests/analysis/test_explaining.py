@@ -36,47 +36,6 @@ def rate(value: Any) -> Rows:
     ]
 
 
-def find_why(criterion: dict[str, Any]) -> dict[str, Any]:
-    """The facts of what explains a low alpha, with its code; {} if nothing does."""
-    found = [note for note in criterion["notes"] if note["code"].startswith("low_alpha")]
-    return found[0]["facts"] | {"code": found[0]["code"]} if found else {}
-
-
-def test_offset_of_raters_is_told_by_both_forms_of_the_icc(tmp_path: Path) -> None:
-    # each rater keeps a level of their own: all order the outputs alike
-    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: 1 + rater + item % 2))
-
-    why = find_why(found)
-    assert why["code"] == "low_alpha_by_offset"
-    assert why["icc_c"] == pytest.approx(1, abs=0.005)
-
-
-def test_narrow_range_is_told_by_standard_deviations(tmp_path: Path) -> None:
-    chance = random.Random(2)
-
-    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.choice([5, 5, 6])))
-
-    why = find_why(found)
-    assert why["code"] == "low_alpha_by_range"
-    # seven points used alike: sqrt((49 - 1) / 12)
-    assert why["even"] == pytest.approx(2)
-
-
-def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> None:
-    chance = random.Random(2)
-
-    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.randint(1, 7)))
-
-    assert find_why(found)["code"] == "low_alpha_by_noise"
-
-
-@pytest.mark.torture
-def test_nothing_is_explained_where_raters_agree(tmp_path: Path) -> None:
-    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: 1 + item % 7))
-
-    assert not find_why(found)
-
-
 def test_comparison_by_the_model_is_the_ratio_of_the_means_of_the_model(tmp_path: Path) -> None:
     # one rated A alone, and everything three times as high: the means shown hold that
     chance = random.Random(5)

@@ -8,22 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis import joint_test
-from evalsite.analysis.detectable import find_detectable
-from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.pair_figures import turn_figure
-from evalsite.analysis.pairs import find_pair_tests, read_preferences
-from evalsite.analysis.plan import Hypothesis, Plan
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.scores import read_scores
-from evalsite.analysis.standardised import (
+from evalsite.analysis.difference_tests import find_joint_test
+from evalsite.analysis.effects import (
     RESIDUAL,
     add_effect,
     find_total_sd,
     share_variances,
 )
+from evalsite.analysis.intervals import t_figure
+from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.pair_figures import find_detectable, turn_figure
+from evalsite.analysis.pairs import find_pair_tests, read_preferences
+from evalsite.analysis.plan import Hypothesis, Plan
+from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import FOLDER, compare, find_vectors, read_data, read_vector
 
 # terms of the model as the vectors name them
@@ -42,7 +41,7 @@ def read(data):
 
 
 def list_tests(scores):
-    test = joint_test.find_joint_test(fit_mixed(scores), len(scores.systems), n=scores.counts())
+    test = find_joint_test(fit_mixed(scores), len(scores.systems), n=scores.counts())
     keys = ("df1", "df2", "p", "scaling")
     return {"f": test.value} | {key: test.details.get(key) for key in keys}
 
@@ -155,7 +154,7 @@ def test_an_error_corrected_beyond_trust_leaves_no_f():
     mixed = fit_mixed(read(data))
     doubtful = replace(mixed, fit=replace(mixed.fit, adjusted=2.01 * mixed.fit.covariance))
 
-    found = joint_test.find_joint_test(doubtful, 3, n={})
+    found = find_joint_test(doubtful, 3, n={})
 
     assert (found.value, found.reason) == (None, "too_few")
 
@@ -166,7 +165,7 @@ def test_too_few_degrees_of_freedom_leave_no_f():
     # as if the variances were hardly known
     vague = replace(mixed, fit=replace(mixed.fit, spread=60 * mixed.fit.spread))
 
-    assert joint_test.find_joint_test(vague, 3, n={}).reason == "too_few"
+    assert find_joint_test(vague, 3, n={}).reason == "too_few"
 
 
 # --- in the report ------------------------------------------------------------------------

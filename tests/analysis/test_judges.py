@@ -75,12 +75,16 @@ def test_grids_of_planner_and_audit(family, function, outcome):
 @pytest.mark.parametrize(
     ("vector", "judge", "options"),
     [
-        ("judge_people5", "judge_judge5", {"score": "neg_rmse", "epsilon": 0.15}),
-        ("judge_people_labels", "judge_judge_labels", {"score": "accuracy", "epsilon": 0.1}),
+        ("alt_test__judge_people5", "judge_judge5", {"score": "neg_rmse", "epsilon": 0.15}),
+        (
+            "alt_test__judge_people_labels",
+            "judge_judge_labels",
+            {"score": "accuracy", "epsilon": 0.1},
+        ),
     ],
 )
 def test_the_alternative_annotator_test_is_that_of_its_authors(vector, judge, options):
-    people, expected, tolerance = read_vector(f"alt_test__{vector}")
+    people, expected, tolerance = read_vector(vector)
     labels = read_data(f"{judge}.csv")
     if options["score"] == "accuracy":
         number = {name: code for code, name in enumerate({*people["value"], *labels["value"]})}

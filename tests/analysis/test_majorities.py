@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from evalsite.analysis.binary_tests import cochran_q
 from evalsite.analysis.families.decision.numbers import compare_majorities
+from evalsite.analysis.rank_tests import cochran_q
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES
 
@@ -91,8 +91,6 @@ def test_the_report_on_decisions_gives_the_classic_test_and_says_how(tmp_path):
     (criterion,) = report["criteria"]
     (classic,) = [one for one in criterion["tests"] if one["name"] == "mcnemar"]
     assert 0 <= classic["details"]["p"] <= 1
-    (note,) = [note for note in criterion["notes"] if note["code"] == "classic_test"]
-    assert note["facts"]["test"] == "mcnemar"
 
 
 def test_decisions_against_all_scores_are_listed_to_be_looked_at_again(tmp_path):
@@ -147,22 +145,3 @@ def test_criteria_that_go_together_closely_are_warned_of_by_their_labels(tmp_pat
     assert warning["criterion"] == "together"
     assert "Fit and Fun (1.00)" in NOTES.write(warning)
     assert "Odd" not in NOTES.write(warning)
-
-
-def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
-    lines = [
-        f"p{rater},i{item},{system},decision,{int((rater + item) % 2 == 0 or system == 'A')}"
-        for rater in range(2)
-        for item in range(6)
-        for system in "AB"
-    ]
-    path = tmp_path / "ratings.csv"
-    path.write_text("\n".join(["participant,item,system,criterion,value", *lines]) + "\n")
-    answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
-    decision = {"key": "decision", "label": "Decision", "kind": "decision", "answers": answers}
-
-    report = make_reports({"ratings": path}, Settings(instrument=[decision], seed=3))["kept"]
-
-    notes = report["criteria"][0]["notes"]
-    (facts,) = [note["facts"] for note in notes if note["code"] == "classic_test"]
-    assert (facts["tied"], facts["incomplete"]) == (6, 0)

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from evalsite.analysis import bootstrap, clusters
-from evalsite.analysis.bootstrap import two_way_sums
+from evalsite.analysis import clusters, resample
 from evalsite.analysis.clusters import certainly_above, max_t
 from evalsite.analysis.compare import MANY_PAIRS
-from evalsite.analysis.davidson import count_pairs, fit_davidson, fit_draws
 from evalsite.analysis.pair_checks import circular_triads
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.resample import two_way_sums
 from evalsite.analysis.scores import Scores, read_scores
+from evalsite.analysis.strengths import count_pairs, fit_davidson, fit_draws
 from tests.analysis.compared import compare_systems
 
 
@@ -118,7 +118,7 @@ def test_circles_are_those_that_a_look_at_every_three_systems_finds():
 
 
 def test_sums_of_counts_are_those_of_any_other_numbers(monkeypatch):
-    monkeypatch.setattr(bootstrap, "_ROWS", 3000)  # ten draws at a time
+    monkeypatch.setattr(resample, "_ROWS", 3000)  # ten draws at a time
     rng = np.random.default_rng(3)
     rater, item = rng.permutation(np.arange(300) % 7), rng.permutation(np.arange(300) % 40)
     columns = rng.integers(0, 3, (300, 5))

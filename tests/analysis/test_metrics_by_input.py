@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis import metrics_by_input
+from evalsite.analysis import metrics
 from evalsite.analysis.metrics import correlate_metrics, describe_metric
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
@@ -76,7 +76,7 @@ def test_soft_accuracy_of_the_same_scores_is_one():
 
 
 def test_more_pairs_than_memory_holds_have_no_threshold(monkeypatch):
-    monkeypatch.setattr(metrics_by_input, "MOST_PAIRS", 5)
+    monkeypatch.setattr(metrics, "MOST_PAIRS", 5)
 
     got = describe([[1, 2, 3], [3, 1, 2]], [[1, 2, 3], [3, 1, 2]])
 

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis import effects_in_blocks
-from evalsite.analysis.canonical_order import factor_codes
 from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, factor_codes
 from evalsite.analysis.reml import fit_reml, signed, usable_terms
 from evalsite.analysis.scores import read_scores
 from tests.analysis.compared import crossed_parts

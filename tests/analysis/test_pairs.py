@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.davidson import DavidsonFit, count_pairs, drop_ties, expect, fit_davidson
 from evalsite.analysis.pairs import read_preferences
 from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.strengths import DavidsonFit, count_pairs, drop_ties, expect, fit_davidson
 from tests.analysis.compared import compare_pairs
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 from tests.support.published import published_file

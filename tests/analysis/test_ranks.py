@@ -6,13 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalsite.analysis.bootstrap import two_way_weights
-from evalsite.analysis.canonical_order import canonical_rows
-from evalsite.analysis.correlation import Cells, correlate, fisher_interval
-from evalsite.analysis.leave_one_out import against_others
-from evalsite.analysis.ranks import kendall_w, kendall_w_of_sets, pairwise_correlation
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import NO_DRAWS
+from evalsite.analysis.behaviour import against_others
+from evalsite.analysis.correlation import (
+    Cells,
+    correlate,
+    fisher_interval,
+    kendall_w,
+    kendall_w_of_sets,
+    pairwise_correlation,
+)
+from evalsite.analysis.ratings import Ratings, canonical_rows
+from evalsite.analysis.resample import NO_DRAWS, two_way_weights
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 FEW = 50

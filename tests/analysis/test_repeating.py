@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.replication import (
+from evalsite.analysis.report.replication import (
     agree_across,
     correlate_scores,
     cv_star,

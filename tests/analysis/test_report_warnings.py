@@ -133,25 +133,6 @@ def test_no_method_is_told_where_nothing_can_be_compared(warn):
     assert found["thin_systems"] == "fluency"
 
 
-def test_notes_name_no_method_where_nothing_is_compared(report):
-    (found,) = report(rate("fluency", raters=6, inputs=1, own_inputs=True))["criteria"]
-
-    codes = {note["code"] for note in found["notes"]}
-    assert "nothing_compared" in codes
-    assert "compared_by" not in codes
-
-
-def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report):
-    many = rate("fluency", raters=6, inputs=12)
-    one = [row | {"item": "other"} for row in rate("fluency", raters=6, inputs=1, systems="CD")]
-
-    (found,) = report(many + one)["criteria"]
-
-    methods = {note["code"]: note["facts"].get("method") for note in found["notes"]}
-    assert methods["compared_by"] == "reml"
-    assert methods["compared_on_one_input"] == "t_over_raters"
-
-
 def copy_answers(rows, source, target):
     """The second rater's answers are the first's."""
     taken = [row | {"participant": target} for row in rows if row["participant"] == source]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from evalsite.analysis.bootstrap import drawn_figure
-from evalsite.analysis.resample import describe_draws, spread
+from evalsite.analysis.resample import describe_draws, drawn_figure, spread
 from tests.analysis.vectors import compare, read_vector
 
 

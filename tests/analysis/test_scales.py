@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.components import split_variance
 from evalsite.analysis.correlation import fisher_interval
+from evalsite.analysis.icc import split_variance
 from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
-from evalsite.analysis.kappa import cohen
+from evalsite.analysis.kappas import cohen
 from evalsite.analysis.magnitude import (
     describe_magnitude_use,
     describe_magnitudes,

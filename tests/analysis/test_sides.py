@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evalsite.analysis.difference_tests import mean_test
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.findings import describe_finding
-from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.rank_tests import sign_flip_test, sign_test, wilcoxon_pratt
 from tests.analysis.test_degenerate_reports import Report, rate, report  # noqa: F401

@@ -761,6 +761,7 @@ CASES: dict[str, tuple[str, str]] = {
     "ignored": ("most ignore an item", "no difference"),
     "joint": ("order", "no difference"),
     "kappas": ("no difference", "chain"),
+    "missing_at_random": ("four raters, low ratings skipped", "no difference"),
     "missing_by_system": ("four raters, low ratings skipped", "no difference"),
     "model": ("no difference", "ranks part"),
     "not_equal": ("no difference", "file"),
@@ -824,9 +825,9 @@ ON_SITES = {
     "comments", "comments_by_system", "comparisons_of_options", "computed", "copied",
     "counts", "data_hash", "deviations_none", "exclusions", "exclusions_none",
     "finding_of_everybody", "fine", "imports", "instrument_changed", "looked", "low_alpha",
-    "method", "metrics", "no_plan", "notes", "no_rule", "order", "own_examples", "plan_frozen",
-    "planned", "preference", "raters_met", "reasons", "simulated", "unfinished",
-    "verdict_changes", "verify",
+    "method", "metrics", "no_plan", "no_rule", "notes", "order", "own_examples",
+    "plan_frozen", "planned", "preference", "raters_met", "reasons", "shown_unknown",
+    "simulated", "unfinished", "verdict_changes", "verify",
 }  # fmt: skip
 SECTIONS = Path(sections.__file__).parent
 

@@ -1,6 +1,6 @@
 """What a family computes for a criterion; the defaults are those of scores of outputs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +76,6 @@ class Numbers:
     def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
         """Return the smallest effect that the design detects, if such an effect is possible."""
         return keep_detectable(figure, most)
-
-    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the notes that only this family adds to a criterion."""
-        yield from ()
 
     # --- compared with automatic metrics
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.canonical_order import Floats, factor_codes
 from evalsite.analysis.compare import (
     Comparison,
     Differences,
@@ -17,8 +16,8 @@ from evalsite.analysis.compare import (
     find_differences,
 )
 from evalsite.analysis.describe import TRIM, Described, describe_systems, standardise
-from evalsite.analysis.detectable import detect_in
 from evalsite.analysis.direction import SIGN, Better, find_better
+from evalsite.analysis.effects import add_effect, share_variances
 from evalsite.analysis.equivalence import (
     MarginLimit,
     ScaleKind,
@@ -26,11 +25,16 @@ from evalsite.analysis.equivalence import (
     find_limit,
     judge_margin,
 )
-from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
 from evalsite.analysis.figure import REML, Cautions, Figure, Reason, undefined
-from evalsite.analysis.findings import describe_finding, order_pairs
+from evalsite.analysis.findings import (
+    describe_finding,
+    explain_weighing,
+    find_estimator,
+    list_disagreeing,
+    order_pairs,
+)
 from evalsite.analysis.magnitude import find_standards, log_ratio
 from evalsite.analysis.mixed import (
     Layout,
@@ -40,12 +44,11 @@ from evalsite.analysis.mixed import (
     mean_figures,
     predict_outputs,
 )
-from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
-from evalsite.analysis.other_tests import list_disagreeing
-from evalsite.analysis.pair_figures import keep_possible, turn_figure
+from evalsite.analysis.multiple_testing import describe_family, judge_hypotheses
+from evalsite.analysis.pair_figures import detect_in, keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
+from evalsite.analysis.ratings import Floats, factor_codes
 from evalsite.analysis.scores import Scores, read_scores
-from evalsite.analysis.standardised import add_effect, share_variances
 from evalsite.analysis.table import Table
 
 # --- the ratings of each output, combined ---------------------------------------------

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.agreement import list_agreement_notes
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
 from evalsite.analysis.direction import find_better, is_undirected
 from evalsite.analysis.equivalence import correct_margins
@@ -47,20 +46,17 @@ from evalsite.analysis.report.ignored import (
     warn_of_dropped,
 )
 from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
-from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
+from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     claim_error_rate,
     count_words,
     drop_repeated,
-    list_conclusions,
-    list_notes,
     warn_about,
     warn_of_criterion,
     warn_of_few,
     warn_of_missing,
 )
 from evalsite.analysis.report.other_papers import (
-    EQUAL_TEXTS,
     compare_identical,
     list_other_figures,
     read_texts,
@@ -213,7 +209,7 @@ def make_report(
             by_design = missing.get(str(asked[key].get("of", key)), {})
             shown = _list_shown(table, asked[key])
             result["other_papers"] = _list_other_papers(result, part, files.get("texts"), seed)
-            _describe(result, part, shown, by_design, seed)
+            _describe(result, part, shown, by_design)
             warnings += warn_of_missing(result, result["missing_by_system"])
             result["undropped"] = _report_undropped(whole, len(part), asked[key], settings, family)
             if "remarks" in files and asked[key].get("reasons"):
@@ -299,29 +295,18 @@ def _describe(
     part: Table,
     shown: pd.DataFrame,
     by_design: Mapping[str, Mapping[str, int]],
-    seed: int,
 ) -> None:
-    """Add notes, conclusions, and what is missing."""
-    agreement_notes = list_agreement_notes(result["key"], result["agreement"])
-    result["agreement_notes"] = agreement_notes
-    notes = result["notes"] = list_notes(result, seed)
-    result["conclusions"] = list_conclusions(result)
+    """Add what is missing, and what that leaves open."""
     result["missing_by_system"] = find_missing(shown)
     if any(by_design.values()):
         result["missing"] = by_design
-    data_notes = [
-        make_note("equal_texts", inputs=figure.n["inputs"], share=figure.value)
-        for figure in result["other_papers"]
-        if figure.name == EQUAL_TEXTS
-    ]
+    notes = result["notes"] = []
     if any(system["missing"] for system in result["missing_by_system"]):
-        share = float(shown.is_missing.mean())
-        data_notes.append(make_note("missing_at_random", share=share))
+        notes.append(make_note("missing_at_random", share=float(shown.is_missing.mean())))
     # of a comparison of two outputs nothing can be missing of one system alone
     if shown.empty and part.raters_known and (part.rows.system != "").any() and result["pairs"]:
-        data_notes.append(make_note("shown_unknown"))
-    # the note on the seed stays last
-    notes[-1:-1] = [*data_notes, *describe_missing(by_design)]
+        notes.append(make_note("shown_unknown"))
+    notes += describe_missing(by_design)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,11 +439,7 @@ def _add_metrics(
 ) -> dict[str, Any]:
     """Return the result with automatic metrics of the same outputs."""
     metrics = report_metrics(table, find_family(result), scores, seed, result["better"])
-    notes = list(result["notes"])
-    if metrics is not None:
-        # before the note on the seed, which they use too
-        notes[-1:-1] = list_metric_notes(metrics)
-    return {**result, "metrics": metrics, "notes": notes}
+    return {**result, "metrics": metrics}
 
 
 def list_systems(table: Table) -> list[str]:

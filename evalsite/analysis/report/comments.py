@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.resample import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.table import COUNTED, read_texts
 
 # fewer answers than this that prefer a system have no interval: the count says enough
@@ -68,10 +68,8 @@ def _list_named(cell: str, preferred: str, systems: Mapping[str, str]) -> frozen
 def read_notes(annotations: pd.DataFrame | None) -> pd.DataFrame:
     """Return what people did with items besides rating them: notes, skips, reports of problems."""
     columns = ["kind", "status", "outcome", "note", "excluded"]
-    if annotations is None:
-        flags = {name: pd.Series(dtype=bool) for name in ("has_note", "is_excluded")}
-        return pd.DataFrame({"outcome": pd.Series(dtype=str), **flags})
-    frame = annotations.reindex(columns=columns, fill_value="")
+    known = pd.DataFrame(columns=columns, dtype=str) if annotations is None else annotations
+    frame = known.reindex(columns=columns, fill_value="")
     frame = frame[(frame.kind == "main") & ~frame.status.isin(_GONE)]
     return pd.DataFrame({
         "has_note": frame.note.str.strip() != "",

@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evalsite.analysis.detectable import describe_detectable
 from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL
 from evalsite.analysis.figure import REML as METHOD
+from evalsite.analysis.pair_figures import describe_detectable
 from evalsite.analysis.reml import fit_reml
 from evalsite.analysis.report.answer_parts import Instrument, split_parts
 from evalsite.analysis.report.ignored import drop_ignored, read_ignored

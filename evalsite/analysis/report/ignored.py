@@ -14,8 +14,8 @@ import pandas as pd
 from evalsite.analysis.acceptance import find_majority
 from evalsite.analysis.agreement import count_units
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.figure import Figure, make_note
+from evalsite.analysis.rank_tests import wilson_share
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import Table
 

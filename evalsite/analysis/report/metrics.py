@@ -1,6 +1,6 @@
 """The part of a report on automatic metrics: each compared with people's ratings of the outputs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +12,7 @@ import pandas as pd
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import get_numbers
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import Figure, make_note
+from evalsite.analysis.figure import Figure
 from evalsite.analysis.metrics import (
     MetricFigures,
     correlate_metrics,
@@ -219,21 +219,3 @@ def _test(wide: pd.DataFrame, first: str, second: str, *, has_outputs: bool) -> 
 
 
 # --- how it was computed --------------------------------------------------------------
-
-
-def list_metric_notes(part: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the notes under the figures of metrics."""
-    levels = part["metrics"][0]["levels"]
-    has_clusters = any("clusters" in figure.n for figure in levels["system"])
-    yield make_note("metrics", family=part["family"], outputs=part["outputs"])
-    if "output" in levels:
-        yield make_note("metrics_by_input", has_clusters=has_clusters)
-        yield make_note("pairwise_accuracy")
-    else:
-        yield make_note("metrics_of_systems", has_clusters=has_clusters)
-    yield make_note("metric_pairs_in_order")
-    ceiling = part["ceiling"]
-    if ceiling is not None and ceiling.value is not None:
-        yield make_note("metric_ceiling", halvings=ceiling.details["splits"])
-    if part["pairs"]:
-        yield make_note("metrics_compared", metrics=part["compared"])

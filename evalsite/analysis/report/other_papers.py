@@ -21,12 +21,11 @@ from evalsite.analysis.agreement_interval import (
     make_draws,
 )
 from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.canonical_order import code
+from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Group, Reason, undefined
-from evalsite.analysis.kappa import cohen, kappa_matrix
-from evalsite.analysis.ranks import pairwise_correlation
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.kappas import cohen, kappa_matrix
+from evalsite.analysis.ratings import Ratings, code
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from evalsite.analysis.behaviour import describe_pace
-from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.copied import find_copied
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure, make_note
@@ -30,6 +29,7 @@ from evalsite.analysis.flags import (
 )
 from evalsite.analysis.intra_rater import compare_passes, find_passes
 from evalsite.analysis.pair_checks import circular_triads
+from evalsite.analysis.rank_tests import wilson_share
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import START, Thresholds
 

@@ -134,12 +134,12 @@ def _list_rows(frozen: Mapping[str, Any], name: str) -> list[Any]:
 def _check_conditions(conditions: Any) -> None:
     is_list = isinstance(conditions, list) and 0 < len(conditions) <= _MOST
     if not is_list or not all(
-        isinstance(one, dict)
-        and one.keys() == _CONDITION
-        and one["measure"] in MEASURES
-        and one["comparison"] in COMPARISONS
-        and type(one["threshold"]) in (int, float)
-        for one in conditions
+        isinstance(condition, dict)
+        and condition.keys() == _CONDITION
+        and condition["measure"] in MEASURES
+        and condition["comparison"] in COMPARISONS
+        and type(condition["threshold"]) in (int, float)
+        for condition in conditions
     ):
         raise Misshapen("an exclusion rule has a condition that can't be")
 

@@ -70,8 +70,8 @@ class Writer:
     ) -> dict[Any, list[Any]]:
         """Return the records of what belongs to these rows, by their ids."""
         link = find_link(rows.model, parent)
-        found = rows.model._default_manager.filter(**{f"{link}__in": ids})
-        values = found.order_by(*rows.order.split()).values_list(link, *rows.paths.values())
+        belonging = rows.model._default_manager.filter(**{f"{link}__in": ids})
+        values = belonging.order_by(*rows.order.split()).values_list(link, *rows.paths.values())
         records = defaultdict(list)
         for pk, record in self._write_page(rows, list(values)):
             records[pk].append(rows.to_cells(record) if rows.is_list else record)
@@ -132,12 +132,12 @@ class Writer:
         """Return the items that are held for reports of people who are left out."""
         if not self.is_partial:
             return set()
-        held = Item.objects.filter(study=self.study, held_at__isnull=False).order_by()
-        reports = Annotation.objects.reports().filter(shared("participant__"), item__in=held)
+        items = Item.objects.filter(study=self.study, held_at__isnull=False).order_by()
+        reports = Annotation.objects.reports().filter(shared("participant__"), item__in=items)
         is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
         counts = reports.filter(is_new).order_by().values("item").annotate(n=Count("pk"))
         explained = counts.filter(n__gte=REPORTS_TO_HOLD).values("item")
-        return set(held.exclude(pk__in=explained).values_list("key", flat=True))
+        return set(items.exclude(pk__in=explained).values_list("key", flat=True))
 
 
 def _name_items(ids: Iterable[int]) -> dict[int, str]:
@@ -150,7 +150,7 @@ def _name_items(ids: Iterable[int]) -> dict[int, str]:
 
 def find_link(model: type[models.Model], parent: type[models.Model]) -> str:
     """Return the field by which rows of a model belong to rows of another."""
-    return next(one.name for one in model._meta.fields if one.related_model is parent)
+    return next(field.name for field in model._meta.fields if field.related_model is parent)
 
 
 # --- reading --------------------------------------------------------------------------------
@@ -187,23 +187,23 @@ class Reader:
         link = find_link(part.model, rows.model)
         for row, parent in pairs:
             with reading(row):
-                shared = {part.inherited: row.values[part.inherited]} if part.inherited else {}
+                inherited = {part.inherited: row.values[part.inherited]} if part.inherited else {}
                 for place, record in enumerate(row.values[name]):
                     values = part.from_cells(record) if part.is_list else record
                     fields = {f"{link}_id": parent.pk}
                     if part.numbered:
                         fields[part.numbered] = place
-                    yield Row(row.file, row.line, {**values, **shared}), fields
+                    yield Row(row.file, row.line, {**values, **inherited}), fields
 
     def _store_page(
         self, rows: Rows, page: list[tuple[Row, Plain]]
     ) -> list[tuple[Row, models.Model]]:
         """Store records of one model, each with more fields that aren't in it; return the rows."""
-        fields = {one.name for one in rows.model._meta.fields}
-        found = self._find_all(rows, [row for row, _ in page])
+        fields = {field.name for field in rows.model._meta.fields}
+        references = self._find_all(rows, [row for row, _ in page])
         keys = self._find_listed(rows, [row for row, _ in page])
         pairs = []
-        for (row, more), ids in zip(page, found, strict=True):
+        for (row, more), ids in zip(page, references, strict=True):
             with reading(row):
                 values = rows.read(row.values) | more | ids
                 if self.is_copy and "id" in values:
@@ -234,13 +234,13 @@ class Reader:
                             for lookup, shown in lookups.items()
                         )
                     )
-            found = self._find(target, list(lookups), {names[0] for names in named})
+            known = self._find(target, list(lookups), {names[0] for names in named})
             is_null = rows.model._meta.get_field(name).null
             for row, names, mine in zip(page, named, ids, strict=True):
                 with reading(row):
                     is_none = names[-1] is None and is_null
                     shown = list(lookups.values())[-1]
-                    mine[f"{name}_id"] = None if is_none else _get(found, names, shown)
+                    mine[f"{name}_id"] = None if is_none else _get(known, names, shown)
         return ids
 
     def _find_listed(self, rows: Rows, page: list[Row]) -> dict[str, int]:
@@ -269,11 +269,11 @@ class Reader:
     ) -> dict[tuple[Any, ...], Any]:
         """Return the ids of this study's rows by what names them; `names`: what comes first."""
         rows = model._default_manager.filter(study=self.study).order_by()
-        found: dict[tuple[Any, ...], Any] = {}
+        ids: dict[tuple[Any, ...], Any] = {}
         for page in in_pages(names - {None}, _NAMES):
             values = rows.filter(**{f"{lookups[0]}__in": page}).values_list(*lookups, "pk")
-            found.update((tuple(cells), pk) for *cells, pk in values)
-        return found
+            ids.update((tuple(cells), pk) for *cells, pk in values)
+        return ids
 
     def find_output(self, item: Any, position: Any) -> int:
         """Return the id of an output by its item's key and its position; else Misshapen."""
@@ -288,11 +288,11 @@ def _follow(model: type[models.Model], name: str) -> type[models.Model]:
     return cast(type[models.Model], model._meta.get_field(name).related_model)
 
 
-def _get(found: Any, name: Any, shown: str) -> Any:
-    if name not in found:
+def _get(known: Any, name: Any, shown: str) -> Any:
+    if name not in known:
         last = name[-1] if isinstance(name, tuple) else name
         raise Misshapen(f"there is no {shown} {str(last)[:60]}")
-    return found[name]
+    return known[name]
 
 
 @contextmanager
@@ -309,7 +309,7 @@ def reading(row: Row) -> Iterator[None]:
 def _store_with_times(rows: Rows, pairs: list[tuple[Row, models.Model]]) -> None:
     """Store rows, with the times that columns set themselves when a row is made."""
     fields = [rows.model._meta.get_field(name) for name in rows.fields.split()]
-    times = [one.name for one in fields if getattr(one, "auto_now_add", False)]
+    times = [field.name for field in fields if getattr(field, "auto_now_add", False)]
     moments = [{name: getattr(made, name) for name in times} for _, made in pairs]
     store_rows(pairs)
     if times:
@@ -347,7 +347,7 @@ def explain(error: DatabaseError, model: type[models.Model]) -> str:
     for constraint in model._meta.constraints:
         names = getattr(constraint, "fields", ())
         fields = [model._meta.get_field(name) for name in names]
-        columns = [f"{model._meta.db_table}.{getattr(one, 'column', '')}" for one in fields]
+        columns = [f"{model._meta.db_table}.{getattr(field, 'column', '')}" for field in fields]
         if constraint.name in text or (columns and text.endswith(f": {', '.join(columns)}")):
             return f"this breaks the rule “{constraint.name.replace('_', ' ')}”."
     return f"the database refuses this: {text.splitlines()[0]}."

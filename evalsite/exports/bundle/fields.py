@@ -135,8 +135,8 @@ def _walk(value: Any) -> Iterator[str]:
         yield from value
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _walk(one)
+        for part in value:
+            yield from _walk(part)
 
 
 _KINDS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (

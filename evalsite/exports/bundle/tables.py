@@ -238,7 +238,7 @@ def _encode_revision(row: Plain, writer: "Writer") -> None:
         rating["output"] = writer.find_position(rating["output"])
         _complete_rating(rating, writer)
     note = _write_words(state["note"], writer)
-    row["state"] = {**state, "note": note, "rows": [RATINGS.to_cells(one) for one in ratings]}
+    row["state"] = {**state, "note": note, "rows": list(map(RATINGS.to_cells, ratings))}
 
 
 def _decode_revision(values: Plain, row: Plain, reader: "Reader") -> None:

@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
 from evalsite.analysis.families import find_family
-from evalsite.analysis.figure import METHODS_VERSION, make_note
+from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
@@ -336,9 +336,6 @@ def _analyse(
             report["warnings"] = withdraw_claims(report["warnings"])
         for criterion in report["criteria"]:
             plan_undecided(criterion, report["data"])
-            criterion["conclusions"] = [
-                prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
-            ]
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
@@ -386,16 +383,6 @@ def withdraw_claims(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """Return the note, or the power that a frozen plan was made for, whatever the results."""
-    size = plan.get("size")
-    if not plan.get("frozen_at") or not size or size["criterion"] != criterion:
-        return note
-    if note["code"] not in ("detectable", "nothing_detectable"):
-        return note
-    return make_note("planned_power", words=size["words"], at=size["at"])
-
-
 # how far the planned standard error may be from that of the fit
 _CLOSE = 1.25
 
@@ -412,7 +399,9 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
     variances, by_input = model.get("variances", {}), "input:system" if compares else "group:system"
     for test in criterion.get("margins") or ():
         sides = {test["system"], test["other"]}
-        pairs = [one for one in criterion["pairs"] if {one["system_1"], one["system_2"]} == sides]
+        pairs = [
+            pair for pair in criterion["pairs"] if {pair["system_1"], pair["system_2"]} == sides
+        ]
         if test["relation"] != "not_worse" or test["outcome"] != "undecided" or not pairs:
             continue
         counts = pairs[0]["effect"]["n"]

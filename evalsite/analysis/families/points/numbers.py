@@ -9,17 +9,15 @@ import pandas as pd
 from evalsite.analysis.agreement import find_reliability
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.components import split_variance
+from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described, describe_standardised
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.points import POINTS
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.gwet import gwet, percent_agreement
-from evalsite.analysis.icc import icc
-from evalsite.analysis.kappa import kappa_matrix
-from evalsite.analysis.ranks import pairwise_correlation
+from evalsite.analysis.icc import icc, split_variance
+from evalsite.analysis.kappas import gwet, kappa_matrix, percent_agreement
 from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
 from evalsite.analysis.table import Table
 

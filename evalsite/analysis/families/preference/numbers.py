@@ -1,6 +1,6 @@
 """Figures of preferences: win shares, strengths, ties, and agreement on outcomes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import exp
@@ -12,23 +12,21 @@ import pandas as pd
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.canonical_order import factor_codes
-from evalsite.analysis.detectable import detect_in
+from evalsite.analysis.effects import share_variances
 from evalsite.analysis.equivalence import (
     ExactDifference,
     find_exact_outcomes,
     find_limit,
     judge_margin,
 )
-from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
-from evalsite.analysis.figure import Figure, Reason, leave_open, make_note, undefined
-from evalsite.analysis.findings import describe_finding, order_pairs
+from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
+from evalsite.analysis.findings import describe_finding, explain_weighing, order_pairs
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.mixed import Layout
-from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
-from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.multiple_testing import describe_family, judge_hypotheses
+from evalsite.analysis.pair_figures import detect_in, keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.pairs import (
     PairResult,
     PairsResult,
@@ -39,8 +37,8 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
+from evalsite.analysis.ratings import factor_codes
 from evalsite.analysis.simulated_ratings import Design, Floats, Truth
-from evalsite.analysis.standardised import share_variances
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
@@ -130,13 +128,6 @@ class PreferenceNumbers(Numbers):
     def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
         # a net share is at most 1
         return keep_detectable(figure, min(most, 1.0))
-
-    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield notes on the model of strengths and on pairs that were never compared."""
-        if fit := criterion.get("fit"):
-            yield make_note("davidson")
-            if missing := fit["through_others"]:
-                yield make_note("never_compared", pairs=[list(pair) for pair in missing])
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
         """Return a row for each of the two outputs of an item, with its net wins as `value`."""

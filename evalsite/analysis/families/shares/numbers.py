@@ -6,15 +6,14 @@ from typing import Any
 from evalsite.analysis.agreement import find_reliability
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.components import split_variance
+from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.families.shares import SHARES
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.icc import icc
-from evalsite.analysis.ranks import pairwise_correlation
+from evalsite.analysis.icc import icc, split_variance
 from evalsite.analysis.table import Table
 
 

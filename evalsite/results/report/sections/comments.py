@@ -61,10 +61,10 @@ def _count_comments(source: Source, counts: Stored) -> Iterator[Sentence]:
 def _count_notes(counts: Stored) -> Iterator[Sentence]:
     """Yield how many notes on items, skips and reports of problems there are."""
     numbers = {code: counts.get(name, 0) for code, name in _ON_ITEMS.items()}
-    found = {code: number for code, number in numbers.items() if number}
-    if found:
-        parts = [count_of(number, _NOUNS[code]) for code, number in found.items()]
-        figures = tuple(make_figure(code, number) for code, number in found.items())
+    numbers = {code: number for code, number in numbers.items() if number}
+    if numbers:
+        parts = [count_of(number, _NOUNS[code]) for code, number in numbers.items()]
+        figures = tuple(make_figure(code, number) for code, number in numbers.items())
         yield Sentence("notes", f"Items have {list_of(parts)}.", figures=figures)
 
 

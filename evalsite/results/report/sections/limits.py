@@ -310,8 +310,4 @@ def _list_fine(source: Source, codes: set[str]) -> list[str]:
 
 
 def _find_notes(source: Source, code: str) -> list[Stored]:
-    """Return the notes and warnings with this code, each once."""
-    notes = [note for note in source.kept["warnings"] if note["code"] == code]
-    for criterion in source.criteria:
-        notes += [note for note in criterion.stored["notes"] if note["code"] == code]
-    return notes
+    return [note for note in source.kept["warnings"] if note["code"] == code]

@@ -54,6 +54,7 @@ def make_methods(source: Source) -> Iterator[Block]:
         yield _describe_correction(source)
     if sentence := _describe_agreement(source.criteria):
         yield sentence
+    yield from _describe_missing(source.criteria)
     if sentence := _describe_plan(source):
         yield sentence
     facts = source.facts
@@ -169,6 +170,22 @@ def _except(criteria: Sequence[Criterion]) -> str:
     figures = (figure for one in criteria for figure in one.stored["agreement"])
     is_bound = any(figure["details"].get("over") == "inputs" for figure in figures)
     return ", unless they are said to hold for these people only" if is_bound else ""
+
+
+def _describe_missing(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
+    """Yield how much is missing, and what tests assume of it."""
+    notes = [note for one in criteria for note in one.stored["notes"]]
+    shares = [note["facts"]["share"] for note in notes if note["code"] == "missing_at_random"]
+    if shares:
+        most = max(shares)
+        amount = "Less than 1%" if most < 0.005 else f"Up to {most:.0%}"
+        yield Sentence(
+            "missing_at_random",
+            f"{amount} of a question’s planned ratings are missing; tests take them as missing at "
+            "random.",
+        )
+    elif any(note["code"] == "shown_unknown" for note in notes):
+        yield Sentence("shown_unknown", "It isn’t known which ratings are missing.")
 
 
 def _describe_plan(source: Source) -> Sentence | None:

@@ -60,7 +60,7 @@ def tabulate_plan(plan: Mapping[str, Any], *, criteria: int) -> Iterator[Block]:
 
 def list_deviations(plan: Mapping[str, Any]) -> Iterator[Block]:
     """Yield what departs from the plan, if it was frozen."""
-    deviations = [describe_deviation(one) for one in plan.get("deviations") or ()]
+    deviations = list(map(describe_deviation, plan.get("deviations") or ()))
     if deviations:
         listed = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
         columns = [Column("No.", is_number=False), Column("Deviation", is_number=False)]

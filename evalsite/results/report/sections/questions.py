@@ -361,9 +361,8 @@ def list_agreement(criterion: Criterion) -> list[tuple[str, Figure]]:
 
 def count_averaged(criterion: Criterion) -> float | None:
     """Return of how many ratings the reliability of a mean is."""
-    notes = criterion.stored.get("agreement_notes") or ()
-    note = next((note for note in notes if note["code"] == "reliability_of_mean"), None)
-    return note and note["facts"]["ratings"]
+    stored = criterion.find_agreement("reliability_of_mean")
+    return stored["details"].get("k") if stored else None
 
 
 def _write_agreement(criterion: Criterion) -> Iterator[Sentence]:
