@@ -399,7 +399,9 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
     variances, by_input = model.get("variances", {}), "input:system" if compares else "group:system"
     for test in criterion.get("margins") or ():
         sides = {test["system"], test["other"]}
-        pairs = [one for one in criterion["pairs"] if {one["system_1"], one["system_2"]} == sides]
+        pairs = [
+            pair for pair in criterion["pairs"] if {pair["system_1"], pair["system_2"]} == sides
+        ]
         if test["relation"] != "not_worse" or test["outcome"] != "undecided" or not pairs:
             continue
         counts = pairs[0]["effect"]["n"]
