@@ -607,11 +607,11 @@ def test_as_many_queries_for_200_rows_as_for_2(staff_client, name):
         return len(queries)
 
     rate(study, item, 1, 5)
-    Annotation.objects.update(note="Odd")
+    Annotation.objects.update(note="Odd", outcome="ignored", reason="other")
     count()  # what is kept for later requests
     few = count()
     rate(study, item, *([1, 5] * 99))
-    Annotation.objects.update(note="Odd")
+    Annotation.objects.update(note="Odd", outcome="ignored", reason="other")
 
     assert count() == few
 

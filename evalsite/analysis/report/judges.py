@@ -385,10 +385,10 @@ class _Part:
                 people, inputs, answers,
                 *(
                     plan_width(
-                        people=people, inputs=inputs, answers_per_input=answers, others=others,
+                        people=people, inputs=inputs, answers_per_input=answers, others=labels,
                         variances=parts, r=result.r,
                     )["half_width"]
-                    for others in (0, result.further)
+                    for labels in (0, result.further)
                 ),
             ]
             for people, inputs, answers in product(_PEOPLE, _INPUTS, _ANSWERS)

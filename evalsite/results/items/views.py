@@ -136,12 +136,14 @@ def _describe_rows(
 def _name_outputs(
     request: HttpRequest, choice: Choice, outputs: Sequence[Output]
 ) -> dict[int, str]:
+    # others are in the order of their names, for which the systems needn't be read
+    has_order = choice.criterion is not None and choice.criterion.scale.compares
     return name_outputs_of(
         choice.study,
         outputs,
         reader=request.user,
         is_blind=choice.state.is_blind,
-        systems=choice.systems,
+        systems=choice.systems if has_order else (),
     )
 
 
