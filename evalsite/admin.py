@@ -35,7 +35,7 @@ from evalsite.studies.staff_pages import (
     PLACES_OF_A_DRAFT,
     REGISTERED,
     SIDED,
-    StudyView,
+    StudyPage,
     find_home,
     get_study,
     held_rank,
@@ -43,9 +43,9 @@ from evalsite.studies.staff_pages import (
 )
 from evalsite.studies.summary_lines import describe_study, name_unit
 
+# each has a module study_views, which loads the app's pages
 APPS_WITH_PAGES = (
-    "results", "operations", "building", "imports", "exports", "quality", "annotation",
-    "participants", "studies",
+    "results", "operations", "building", "imports", "exports", "quality", "annotation", "studies",
 )  # fmt: skip
 MACHINERY = ("django_tasks_database",)
 ARCHIVED = (
@@ -53,19 +53,11 @@ ARCHIVED = (
 )
 
 
-def collect_study_views() -> list[StudyView]:
-    """Return every page that the apps export for a study, in the order of the navigation."""
-    views: list[StudyView] = []
+def collect_study_views() -> list[StudyPage]:
+    """Return every page of a study, in the order of the navigation."""
     for app in APPS_WITH_PAGES:
-        try:
-            module = import_module(f"evalsite.{app}.study_views")
-        except ModuleNotFoundError as error:
-            if error.name != f"evalsite.{app}.study_views":
-                raise
-            continue
-        # pages that register themselves need no list
-        views += getattr(module, "study_views", [])
-    return sorted([*views, *REGISTERED], key=lambda page: page.order)
+        import_module(f"evalsite.{app}.study_views")
+    return sorted(REGISTERED, key=lambda page: page.order)
 
 
 class EvalsiteAdminSite(AdminSite):
@@ -220,7 +212,7 @@ class EvalsiteAdminSite(AdminSite):
 
         return view
 
-    def _serve(self, page: StudyView) -> Any:
+    def _serve(self, page: StudyPage) -> Any:
         """Return the page as a view: 404 for an invisible study, 403 for a role that is too low."""
         from evalsite.participants.names import name_people  # noqa: PLC0415 (needs the models)
         from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415
@@ -292,7 +284,7 @@ class Frame:
 def build_frame(
     request: HttpRequest,
     study: Study,
-    current: StudyView,
+    current: StudyPage,
     captured: dict[str, Any],
     context: dict[str, Any] | None,
 ) -> Frame:
@@ -311,7 +303,7 @@ def build_frame(
     is_draft = study.version_id is None
     labels = PLACES_OF_A_DRAFT if is_draft and not edge.done else PLACES
 
-    def find_place(page: StudyView) -> str:
+    def find_place(page: StudyPage) -> str:
         return page.tab if page.place and page.tab in labels else page.place
 
     behind = (page for page in views if page.place and current.within in (page.name, page.tab))
@@ -360,7 +352,7 @@ def build_frame(
     )
 
 
-def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: Any = None) -> Link:
+def _link(study: Study, page: StudyPage, label: str, is_current: bool, setup: Any = None) -> Link:
     return Link(
         label=label,
         url=reverse(f"admin:{page.name}", args=[study.pk]),

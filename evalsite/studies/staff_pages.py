@@ -1,4 +1,4 @@
-"""How an app adds a staff page to a study: it exports a list `study_views` of these."""
+"""Staff pages of a study: a view becomes a page with the decorator `study_page`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _RANK = {Membership.Role.VIEWER: 0, Membership.Role.EDITOR: 1, Membership.Role.O
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyView:
+class StudyPage:
     """A staff page of one study, under its address, with the least role that may open it.
 
     The view gets the request, the study (one the person may see) and what the path captures.
@@ -50,15 +50,15 @@ class StudyView:
     is_shown: Callable[[Study], bool] = field(default=lambda study: True)
 
 
-# pages whose view has the decorator below
-REGISTERED: list[StudyView] = []
+# every page, in the order in which its module was loaded
+REGISTERED: list[StudyPage] = []
 
 
 def study_page(path: str, **about: Any) -> Callable[[StudyViewFunction], StudyViewFunction]:
-    """Register the view below as a page of a study, under this address, with what StudyView has."""
+    """Register the view below as a page of a study, under this address, with what StudyPage has."""
 
     def register(view: StudyViewFunction) -> StudyViewFunction:
-        REGISTERED.append(StudyView(path=path, view=view, **about))
+        REGISTERED.append(StudyPage(path=path, view=view, **about))
         return view
 
     return register

@@ -3,7 +3,5 @@
 from evalsite.studies import (  # noqa: F401 (pages that register themselves)
     instructions_check_views,
     question_views,
+    team_views,
 )
-from evalsite.studies.team_views import team_views
-
-study_views = team_views

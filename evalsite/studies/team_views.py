@@ -30,12 +30,15 @@ from evalsite.studies.members import (
 from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from evalsite.studies.roles import ROLE_TABLE
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.team_forms import HandOverForm, InviteForm, NoteForm, RoleForm
 
 INVALID = 422
+_EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
+_MEMBER, _INVITATION = "team/<int:member_id>/", "team/invitations/<uuid:invitation_id>/"
 
 
+@study_page("team/", name="study-team", tab="Team")
 @require_safe
 def show_team(request: HttpRequest, study: Study) -> HttpResponseBase:
     return _show_team(request, study, InviteForm())
@@ -66,6 +69,7 @@ def _show_team(
     return TemplateResponse(request, "studies/team.html", context, status=status)
 
 
+@study_page("team/note/", name="team-note", role=_EDITOR)
 @require_POST
 def save_note(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Save the team's note on the study."""
@@ -80,6 +84,7 @@ def save_note(request: HttpRequest, study: Study) -> HttpResponseBase:
 # --- invitations --------------------------------------------------------------------
 
 
+@study_page("team/invite/", name="team-invite", role=_OWNER, within="Team")
 @require_POST
 def invite(request: HttpRequest, study: Study) -> HttpResponseBase:
     form = InviteForm(request.POST)
@@ -98,6 +103,7 @@ def invite(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-team", study.pk)
 
 
+@study_page(_INVITATION, name="team-invitation", role=_OWNER, within="Team")
 @require_safe
 def show_invitation(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
     """Renew or withdraw an invitation that hasn't been accepted."""
@@ -106,6 +112,7 @@ def show_invitation(request: HttpRequest, study: Study, invitation_id: UUID) -> 
     return TemplateResponse(request, "studies/team_invitation.html", context)
 
 
+@study_page(f"{_INVITATION}renew/", name="invitation-renew", role=_OWNER)
 @require_POST
 def renew(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
     invitation = get_object_or_404(Invitation, study=study, pk=invitation_id)
@@ -121,6 +128,7 @@ def renew(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpRespon
     return redirect("admin:study-team", study.pk)
 
 
+@study_page(f"{_INVITATION}revoke/", name="invitation-revoke", role=_OWNER)
 @require_POST
 def revoke(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
     invitation = get_object_or_404(Invitation, study=study, pk=invitation_id)
@@ -136,6 +144,8 @@ def revoke(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpRespo
 # --- members ------------------------------------------------------------------------
 
 
+# a member's own page too: it is where they leave
+@study_page(_MEMBER, name="study-member", within="Team")
 @require_safe
 def show_member(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
     """Show a member's role and removal, before either is changed; for others, leaving."""
@@ -154,6 +164,7 @@ def show_member(request: HttpRequest, study: Study, member_id: int) -> HttpRespo
     return TemplateResponse(request, "studies/team_member.html", context)
 
 
+@study_page(f"{_MEMBER}role/", name="member-role", role=_OWNER)
 @require_POST
 def save_role(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
     membership = get_object_or_404(list_members(study), pk=member_id)
@@ -172,6 +183,7 @@ def save_role(request: HttpRequest, study: Study, member_id: int) -> HttpRespons
     return redirect("admin:study-team", study.pk)
 
 
+@study_page(f"{_MEMBER}remove/", name="member-remove")
 @require_POST
 def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
     """Remove a member, or leave. Removing someone twice is no error."""
@@ -192,6 +204,7 @@ def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBa
     return _return_from(request, study, message)
 
 
+@study_page("team/hand-over/", name="study-hand-over", role=_OWNER, within="Team")
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Make another member an owner and, if wanted, step down."""
@@ -227,33 +240,3 @@ def _return_from(request: HttpRequest, study: Study, message: str) -> HttpRespon
 def _show_errors(request: HttpRequest, error: ValidationError) -> None:
     for problem in error.messages:
         messages.error(request, problem)
-
-
-_OWNER = Membership.Role.OWNER
-_MEMBER, _INVITATION = "team/<int:member_id>/", "team/invitations/<uuid:invitation_id>/"
-
-team_views = [
-    StudyView(path="team/", name="study-team", view=show_team, tab="Team"),
-    StudyView(path="team/invite/", name="team-invite", view=invite, role=_OWNER, within="Team"),
-    StudyView(
-        path="team/hand-over/",
-        name="study-hand-over",
-        view=show_hand_over,
-        role=_OWNER,
-        within="Team",
-    ),
-    StudyView(
-        path=_INVITATION,
-        name="team-invitation",
-        view=show_invitation,
-        role=_OWNER,
-        within="Team",
-    ),
-    StudyView(path="team/note/", name="team-note", view=save_note, role=Membership.Role.EDITOR),
-    StudyView(path=f"{_INVITATION}renew/", name="invitation-renew", view=renew, role=_OWNER),
-    StudyView(path=f"{_INVITATION}revoke/", name="invitation-revoke", view=revoke, role=_OWNER),
-    # a member's own page too: it is where they leave
-    StudyView(path=_MEMBER, name="study-member", view=show_member, within="Team"),
-    StudyView(path=f"{_MEMBER}role/", name="member-role", view=save_role, role=_OWNER),
-    StudyView(path=f"{_MEMBER}remove/", name="member-remove", view=remove),
-]
