@@ -139,9 +139,9 @@ def test_details_that_are_open_stay_open_when_results_come(page: Page, live_serv
     report.content["kept"] = make_content(("alpha", "gamma"))
     report.save()
     Job.objects.filter(pk=job.pk).update(state="done")
-    expect(page.locator(STATUS)).to_have_text("Analysis: done.")
+    expect(page.locator(STATUS)).to_have_text("Computing the results: done.")
 
-    expect(page.locator("main")).to_contain_text("alpha is rated higher than gamma.")
+    expect(page.locator("main")).to_contain_text("times as high as gamma")
     assert how.evaluate("one => one.open && one.contains(document.activeElement)")
 
 
