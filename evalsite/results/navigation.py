@@ -13,6 +13,7 @@ from evalsite.lib.rating_columns import name_option
 from evalsite.participants.models import Participant
 from evalsite.quality.frozen_plans import list_hidden
 from evalsite.results.comments.written import find_notes, find_texts
+from evalsite.results.items.records import count_records
 from evalsite.results.progress import Edge, count_for
 from evalsite.studies.models import Study
 
@@ -56,7 +57,7 @@ def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[G
             heading="Evidence",
             entries=[
                 enter("Comments", "results-comments", counts["comments"]),
-                enter("Items", "results-items", edge.records),
+                enter("Items", "results-items", counts.get("records", edge.records)),
                 enter("Raters", "results-raters", counts["raters"]),
                 enter("Design", "results-design"),
                 enter(
@@ -111,6 +112,8 @@ def _count_evidence(study: Study) -> dict[str, Any]:
     answers = Annotation.objects.counted().filter(is_mine)
     scores: Any = MetricScore.objects.filter(file__study=OuterRef("pk")).order_by()
     metrics = scores.values("file__study").annotate(number=Count("metric", distinct=True))
+    # the header knows how many there are where people see all outputs at once
+    records = {} if study.config.unit_name == "item" else {"records": count_records()}
     row: Any = Study.objects.filter(pk=study.pk).order_by()
     counts: dict[str, Any] = row.values(
         primary=F("analysis_plan__primary"),
@@ -120,5 +123,6 @@ def _count_evidence(study: Study) -> dict[str, Any]:
         judge_count=count_for(Judge.objects.all()),
         with_note=count_for(find_notes(study, is_everyone=False)),
         written=count_for(find_texts(study, is_everyone=False)),
+        **records,
     ).get()
     return counts | {"comments": counts["with_note"] + counts["written"]}

@@ -11,6 +11,7 @@ from evalsite.results.items.views import show_items  # noqa: F401 (a page by its
 from evalsite.results.judges.views import show_judges  # noqa: F401 (a page by itself)
 from evalsite.results.launch_page import show_launch  # noqa: F401 (a page by itself)
 from evalsite.results.overview.views import show_overview  # noqa: F401 (a page by itself)
+from evalsite.results.people.person_view import show_person  # noqa: F401 (a page by itself)
 from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)
 from evalsite.results.power.views import show_planner  # noqa: F401 (a page by itself)
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.alpha import alpha
+from evalsite.analysis.families.preference.numbers import _describe_grades
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, fit_pairs
@@ -64,6 +65,19 @@ def test_grades_of_a_preference_have_the_mean_of_the_model_of_pairs():
     ordinal = alpha(Ratings(unit=data["item"], rater=data.rater, value=data.value), "ordinal")
     found = figures | counts | {"mean": mean, "net_share": sign.mean()}
     compare(found | {"alpha_ordinal": ordinal.value}, expected, tolerance)
+
+
+def test_steps_are_counted_towards_the_first_system_whichever_was_named_first():
+    # whoever is preferred: -1 the first, 1 the second; by how much; what a tie says
+    answers = [("a", "b", -1, 2, ""), ("a", "b", 1, 1, ""), ("b", "a", 1, 1, ""),
+               ("b", "a", -1, 2, ""), ("a", "b", 0, 0, "bad"), ("a", "c", -1, 2, "")]  # fmt: skip
+    columns = ["system_1", "system_2", "outcome", "value", "both"]
+
+    grades = _describe_grades(pd.DataFrame(answers, columns=columns), "a", "b")
+
+    assert grades is not None
+    assert grades["steps"] == {"2": 1, "1": 1, "-1": 1, "-2": 1}
+    assert (grades["both_good"], grades["both_bad"]) == (0, 1)
 
 
 @pytest.mark.one_case

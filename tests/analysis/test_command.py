@@ -313,6 +313,6 @@ def test_text_of_preferences_tells_expected_counts_and_how_answers_are_weighed(t
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
 
     fit = criterion["fit"]["pairs"][0]
-    assert f"| {fit['observed']['wins']:.0f} | {fit['expected']['wins']:.1f} |" in text
+    assert f"{fit['observed']['wins']:.0f} ({fit['expected']['wins']:.0f})" in text
     assert criterion["weighing"]
     assert NOTES.write(criterion["weighing"]) in text

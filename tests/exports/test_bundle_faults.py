@@ -4,8 +4,9 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +17,11 @@ from django.db import transaction
 
 from evalsite.exports.bundle import read as opening
 from evalsite.exports.bundle import verify
-from evalsite.exports.bundle.format import CHECKSUMS
+from evalsite.exports.bundle.compare import load_exactly
+from evalsite.exports.bundle.format import CHANGE_ROWS, CHECKSUMS
+from evalsite.exports.bundle.read import BadBundle, Fault, open_bundle, read_about
+from evalsite.exports.bundle.tables import TABLES
+from evalsite.studies.version_cache import forget_versions
 from tests.support.bundles import (
     bundle_of,
     change,
@@ -28,6 +33,7 @@ from tests.support.bundles import (
     sum_up,
     zip_files,
 )
+from tests.support.emptying import no_rows
 from tests.support.factories import launch, make_study
 
 KEPT = Path(__file__).resolve().parents[2] / "fixtures" / "bundle" / "format-2.zip"
@@ -547,3 +553,56 @@ def test_checksums_are_those_of_sha256sum(bundle):
 
     assert [line[66:] for line in lines] == sorted(set(files) - {CHECKSUMS})
     assert all(re.fullmatch("[0-9a-f]{64}", line[:64]) for line in lines)
+
+
+# --- what any field may hold -----------------------------------------------------------------
+
+ODD: tuple[Any, ...] = (None, True, -1, 1.5, 10**30, "x" * 300, "a\x00b", [], {}, [[1]], {"a": 1})
+
+
+def list_places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every field and cell of a record, of lists the first."""
+    if place:
+        yield place
+    if place[:1] in (("inputs",), ("extra",), ("gold",)):
+        return
+    if isinstance(value, list):
+        value = dict(enumerate(value[:1]))
+    for name, part in value.items() if isinstance(value, dict) else ():
+        yield from list_places(part, (*place, name))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", TABLES)
+def test_odd_value_in_any_field_of_a_record_is_refused_with_its_line_or_fits(name):
+    files = read_files(bundle_of("pairwise"))
+    rows = [json.loads(line) for line in files.get(name, b"").decode().split("\n")[:-1]]
+    # one row that has everything
+    number = max(range(len(rows)), key=lambda place: len(json.dumps(rows[place])), default=0)
+    tried = 0
+    for place, value in product(list_places(rows[number]) if rows else (), ODD):
+        odd = json.loads(json.dumps(rows))
+        holder = odd[number]
+        for part in place[:-1]:
+            holder = holder[part]
+        holder[place[-1]] = value
+        text = "".join(json.dumps(row) + "\n" for row in odd)
+        tried += 1
+        fault = load_alone(sum_up(files | {name: text.encode()}))
+        # where rows refer to another name, they have the line
+        if fault is not None:
+            assert fault.code in ("row_invalid", "row_refused"), (place, value)
+            assert fault.line is not None
+    assert tried or name == CHANGE_ROWS
+
+
+def load_alone(files: Mapping[str, bytes]) -> Fault | None:
+    """Load a bundle, and compare nothing; return what it is refused for."""
+    try:
+        with open_bundle(io.BytesIO(zip_files(files))) as opened, no_rows():
+            load_exactly(opened, read_about(opened))
+    except BadBundle as refused:
+        return refused.fault
+    finally:
+        forget_versions()
+    return None

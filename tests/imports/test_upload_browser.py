@@ -61,7 +61,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     follow(page, "text=Undo this batch")
     page.wait_for_selector("text=are gone")
     yield "undone"
-    page.goto(f"{base}{reverse('admin:study-export', args=[study.pk])}")
+    page.goto(f"{base}{reverse('admin:files-all', args=[study.pk])}")
     yield "export"
     follow(page, "text=Read the codebook")
     yield "codebook"
@@ -161,10 +161,10 @@ def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) ->
     user = make_user()
     sign_in(page, live_server, user)
     study = make_study(items=1, by=user)
-    page.goto(f"{live_server.url}{reverse('admin:study-export', args=[study.pk])}")
+    page.goto(f"{live_server.url}{reverse('admin:files-all', args=[study.pk])}")
 
     with page.expect_download() as download:
-        page.get_by_role("button", name="ratings as CSV", exact=True).click()
+        page.get_by_role("button", name="ratings: CSV", exact=True).click()
 
     assert download.value.suggested_filename == "restaurant-descriptions_ratings.csv"
     assert download.value.path().read_bytes().startswith(b"study,version,batch,item,")

@@ -41,7 +41,7 @@ def open_export(page: Page, base: Any) -> tuple[Study, Job]:
     for item in main_items(study):
         annotate(study, make_participant(study), item)
     job = start_export(study, Choice(file="annotations"), by=user)
-    page.goto(f"{base}{reverse('admin:study-export', args=[study.pk])}")
+    page.goto(f"{base}{reverse('admin:files-all', args=[study.pk])}")
     expect(page.locator(".ex-job")).to_contain_text("starts in a moment")
     return study, job
 
@@ -88,7 +88,7 @@ def test_page_follows_a_job_in_place_and_says_when_it_is_done(page: Page, live_s
     expect(page.locator(STATUS)).to_be_empty()
     faults = find_faults(page)
     finish(job)
-    expect(page.locator("#large ~ .scroll")).to_contain_text("annotations.csv")
+    expect(page.locator("#large ~ form")).to_contain_text("annotations.csv")
 
     assert page.evaluate("window.isStill")
     assert focused(page) == "Read the codebook"
@@ -139,9 +139,9 @@ def test_details_that_are_open_stay_open_when_results_come(page: Page, live_serv
     report.content["kept"] = make_content(("alpha", "gamma"))
     report.save()
     Job.objects.filter(pk=job.pk).update(state="done")
-    expect(page.locator(STATUS)).to_have_text("Analysis: done.")
+    expect(page.locator(STATUS)).to_have_text("Computing the results: done.")
 
-    expect(page.locator("main")).to_contain_text("alpha is rated higher than gamma.")
+    expect(page.locator("main")).to_contain_text("times as high as gamma")
     assert how.evaluate("one => one.open && one.contains(document.activeElement)")
 
 
@@ -152,7 +152,7 @@ def test_page_that_stands_still_is_not_touched(page: Page, live_server: Any) -> 
     note_changes(page)
 
     for _ in range(3):
-        with page.expect_response("**/files/"):
+        with page.expect_response("**/files/all/"):
             page.clock.run_for(PAUSE)
 
     assert page.evaluate("window.changes") == 0
@@ -190,7 +190,7 @@ def test_page_changed_by_a_translator_is_followed_all_the_same(
 def test_message_stays_while_the_page_follows_a_job(page: Page, live_server: Any) -> None:
     _, job = open_export(page, live_server)
     page.evaluate("document.querySelector('[name=since][type=hidden]').value = 'no day'")
-    page.click("[aria-label='items as CSV']")
+    page.click("[aria-label='items: CSV']")
     said = page.locator(".messagelist")
     expect(said).to_contain_text("can't be read")
 
@@ -211,14 +211,14 @@ def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> 
     )
     told = ""
 
-    page.route("**/files/", lambda route: route.fulfill(status=503, body="<p>away</p>"))
+    page.route("**/files/all/", lambda route: route.fulfill(status=503, body="<p>away</p>"))
     for pause in (4_000, 8_000, 16_000, LONGEST_PAUSE, LONGEST_PAUSE):
         page.clock.run_for(LONGEST_PAUSE)
         told += f"{pause} "
         expect(page.locator("body")).to_have_attribute(
             "data-pauses", re.compile(f"^(2000 )*{told}")
         )
-    page.unroute("**/files/")
+    page.unroute("**/files/all/")
     finish(job)
     page.clock.run_for(LONGEST_PAUSE)
 

@@ -17,10 +17,12 @@ from evalsite.jobs.services import run_job
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.quality.people_figures import store_figures
 from evalsite.studies.models import Study
 from tests.annotation.test_changing_k import answer_all
 from tests.site.test_staff_pages import member
 from tests.support.factories import make_participant, make_study, make_user
+from tests.support.planned import AT_LEAST_TWO, ONE_POINT, add_person, make_planned_study
 from tests.support.reports import keep_report
 from tests.support.tabs import make_live
 
@@ -345,6 +347,29 @@ def test_datasheet_and_report_list_the_reasons_as_they_stood(staff_client, study
 
     assert "2 annotations excluded" in texts[0].replace("\\", "")
     assert all("Too fast" in text and "Decided later" not in text for text in texts)
+
+
+def test_page_says_who_meets_the_planned_rules_and_what_applying_them_would_leave(staff_client):
+    study = make_planned_study(rules=[ONE_POINT, AT_LEAST_TWO])
+    _, lazy, gone = (add_person(study, score=score) for score in (None, 70, 80))
+    store_figures(study)
+    exclude(study=study, participants=[gone], reason="One point", by=None)
+
+    context = staff_client.get(page("study-exclusions", study)).context
+
+    rules = context["rules"]
+    assert [matching for _, matching, _ in rules["outcomes"]] == [
+        [(lazy.pseudonym, False), (gone.pseudonym, True)],
+        [],
+    ]
+    assert rules["open"] == [lazy.pk]
+    # three items that need five answers each
+    drawn = [(row["key"], row["answers"], row["levels"]) for row in context["coverage"]]
+    assert drawn == [
+        ("everyone", 9, [0, 0, 3, 0]),
+        ("now", 6, [0, 3, 0, 0]),
+        ("applied", 3, [0, 3, 0, 0]),
+    ]
 
 
 def test_list_of_many_exclusions_takes_the_queries_of_a_few(

@@ -224,7 +224,7 @@ def test_one_answer_is_marked_if_it_alone_is_furthest_from_the_others(values, fu
     assert find_furthest(list(enumerate(values))) == furthest
 
 
-def test_outputs_that_are_rated_alone_are_one_item():
+def test_outputs_that_are_rated_alone_are_one_item(staff_client):
     study = make_built_study(read_instrument("quality"), is_practice_on=False)
     batch = Batch.objects.create(study=study, file_name="a.csv", sha256="0" * 64, rows=4)
     for number in (1, 2):
@@ -241,6 +241,10 @@ def test_outputs_that_are_rated_alone_are_one_item():
     assert [(record.number, record.name, len(record.items)) for record in records] == [
         (1, "talk 1", 1), (2, "talk 2", 2),
     ]  # fmt: skip
+    page = staff_client.get(url("results-items", study))
+    entries = [entry for group in page.context["frame"].groups for entry in group.entries]
+    assert [entry.note for entry in entries if entry.label == "Items"] == ["2"]
+    assert page.context["total"] == 2
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -422,14 +426,15 @@ def test_an_item_is_shown_as_people_saw_it_with_everybodys_answer(staff_client):
     furthest = [row for row in rows if any(named.is_furthest for named in row["answers"])]
     assert [row["answers"][0].words for row in furthest] == ["v1 is much better"]
     (reasoned,) = [row for row in rows if row["reasons"]]
-    assert reasoned["reasons"] == [("v1", "Incorrect"), ("v2", "Useful")]
+    # the system that is preferred more often comes first, as in the report
+    assert reasoned["reasons"] == [("v2", "Useful"), ("v1", "Incorrect")]
     assert reasoned["first"] == "v2"
     assert reasoned["answers"][0].words == "v2 is much better"
     assert page.context["votes"] == {
         "total": 3, "leader": "v2", "leading": 2, "other": "v1", "against": 1, "is_far": True,
     }  # fmt: skip
     assert [(output["name"], output["first"], output["seen"]) for output in page.context["outputs"]
-            ] == [("v1", 2, 3), ("v2", 1, 3)]  # fmt: skip
+            ] == [("v2", 1, 3), ("v1", 2, 3)]  # fmt: skip
 
 
 def test_conversations_are_drawn_and_answers_have_words(staff_client):
@@ -602,11 +607,11 @@ def test_as_many_queries_for_200_rows_as_for_2(staff_client, name):
         return len(queries)
 
     rate(study, item, 1, 5)
-    Annotation.objects.update(note="Odd")
+    Annotation.objects.update(note="Odd", outcome="ignored", reason="other")
     count()  # what is kept for later requests
     few = count()
     rate(study, item, *([1, 5] * 99))
-    Annotation.objects.update(note="Odd")
+    Annotation.objects.update(note="Odd", outcome="ignored", reason="other")
 
     assert count() == few
 

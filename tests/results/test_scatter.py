@@ -7,7 +7,7 @@ from evalsite.lib.clock import now
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import PeopleFigures
 from evalsite.quality.person_measures import Measures
-from evalsite.results.people.scatter import draw_scatter
+from evalsite.results.people.views import draw_scatter
 from tests.support.factories import make_participant, make_study
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def test_of_very_many_people_only_the_flagged_are_points():
 
     assert scatter is not None
     assert {point.pseudonym for point in scatter.points} == {"p-7", "p-8"}
-    assert scatter.others == 299
+    assert scatter.unmarked == 299
 
 
 def test_flagged_people_come_first_and_are_counted_in_the_headline(staff_client):

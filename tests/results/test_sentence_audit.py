@@ -902,7 +902,7 @@ def test_what_two_studies_differ_in_is_told(make_study: Callable[..., Study], co
         ("four raters", "", True),
         ("two raters", "", False),
         ("three raters, simulated", "simulated", False),
-        ("three raters, no model", "model_not_used", False),
+        ("three raters, no model", "bootstrap_instead_of_model", False),
         ("four raters, divisive system", "own_error_differs", False),
         ("four raters, low ratings skipped", "missing_by_system", False),
     ],

@@ -223,6 +223,25 @@ def test_two_systems_that_were_compared_have_a_row_for_each_question() -> None:
     assert shares == [0.44, 0.28, 0.17, 0.11]
 
 
+def test_several_systems_that_were_compared_have_net_shares() -> None:
+    points = make_points(means=(0.75, 0.5, 0.25)) | {
+        "kind": "preference", "family": "preference", "label": "Preference", "answers": [],
+    }  # fmt: skip
+    for system, win_share in zip(points["systems"], (0.75, 0.5, 0.25), strict=True):
+        low, high = win_share - 0.1, win_share + 0.1
+        system["others"] = [make_figure("win_share", win_share, low=low, high=high)]
+    source = make_source(make_content(criteria=[points]))
+
+    paper = make_paper(source)
+
+    # three of four answers won, one of four lost
+    cells = [row[1] for row in paper.rows]
+    assert [getattr(cell, "text", "") for cell in cells] == [
+        "+50 (30 to 70)", "0 (−20 to 20)", "−50 (−70 to −30)",
+    ]  # fmt: skip
+    assert "net share" in paper.columns[1].label
+
+
 def test_forty_systems_are_forty_rows() -> None:
     systems = [f"system-{number:02}" for number in range(40)]
     points = make_points()

@@ -35,7 +35,14 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 MOST = 15
 # How the names of pages begin that show something else in this state.
 STARTS = {
-    "hidden": ("study-results", "study-overview", "study-person", "study-exclusions"),
+    "hidden": (
+        "study-results",
+        "results-raters",
+        "results-design",
+        "study-overview",
+        "study-person",
+        "study-exclusions",
+    ),
     "shown": "",
     "draft": ("setup-", "study-setup", "study-launch", "study-pilot", "study-overview", "batch-"),
 }
@@ -95,13 +102,14 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
     store_figures(study)
     parts["batch_id"] = study.batches.first().pk
     parts["item_id"] = study.items.main()[0].pk
+    parts["judge_id"] = 1
     parts["system_id"] = study.systems.all()[0].pk
     return parts | {
         "file": "ratings",
         "part": "raters",
         "name": "ethics",
         "kind": "html",
-        "key": "variety",
+        "key": "informativeness",
         "platform": "panel",
         "time": rows,
     }

@@ -18,7 +18,7 @@ from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.judges import (
     LEAST_PEOPLE,
     Corrected,
-    alt_test,
+    alt_tests,
     find_agreement,
     find_bias,
     find_corrected,
@@ -98,6 +98,16 @@ def report_judges(
     return judges
 
 
+def _find_standards(rows: pd.DataFrame, groups: pd.Series) -> Any:
+    """Return the logarithm of the standard that the magnitudes of each input relate to; 0 where
+    people's have none. Of further inputs it is known only if it is the same everywhere."""
+    if rows.standard.isna().any() or not len(rows):
+        return 0.0
+    known = rows.groupby("group").standard.first()
+    usual = known.iloc[0] if known.nunique() == 1 else np.nan
+    return np.log(groups.map(known).fillna(usual).to_numpy(dtype=float))
+
+
 class _Part:
     """One judge's labels of one criterion beside people's answers.
 
@@ -118,6 +128,8 @@ class _Part:
         self.is_nominal = self.compares or find_family(criterion).decides
         self.is_decision = find_family(criterion).decides
         self.better: Better = criterion.get("better") or "higher"
+        # logarithms, of magnitudes over this standard
+        self.is_log, self.standard = find_family(criterion).is_log, 1.0
         self.judge = each.groupby(self.keys, as_index=False)["value"].mean()
         if "words" in each:
             self.judge["words"] = each.groupby(self.keys)["words"].first().to_numpy()
@@ -159,7 +171,7 @@ class _Part:
                 named = labels.value.map(lambda option: name_option(str(criterion["of"]), option))
                 value = (named == str(criterion["key"])).astype(float)
             elif family.is_log:
-                value = np.log(value.where(value > 0))
+                value = np.log(value.where(value > 0)) - _find_standards(rows, labels.group)
             each = pd.DataFrame({
                 "item": labels.group, "system": labels.system, "value": value,
                 "run": labels.run, "reason": labels.reason,
@@ -170,7 +182,10 @@ class _Part:
             people["cluster"] = rows.block
         if not len(each) or not len(people):
             return None
-        return cls(people, each, criterion, words)
+        part = cls(people, each, criterion, words)
+        if family.is_log and rows.standard.notna().all() and rows.standard.nunique() == 1:
+            part.standard = float(rows.standard.iloc[0])
+        return part
 
     def describe(self, model: Mapping[str, Any]) -> dict[str, Any]:
         systems = {*self.people.filter(["system", "first", "second"]).to_numpy().ravel()}
@@ -198,6 +213,10 @@ class _Part:
             "planner": self._plan(corrected, model),
             "differences": list(self._list_differences()),
         }
+
+    def read_back(self, value: float) -> float:
+        """Return a value as the scale has it: of magnitudes not its logarithm."""
+        return float(np.exp(value) * self.standard if self.is_log else value)
 
     def _beside(self) -> Any:
         people, judge = self.people, self.judge
@@ -251,16 +270,12 @@ class _Part:
         """Return the winning rate of the alternative annotator test at each epsilon, and the
         advantage."""
         people = self.people
+        rated = self.judge.merge(people[self.keys].drop_duplicates(), on=self.keys)
         ratings = Ratings(unit=self._join(people), rater=people["rater"], value=people["value"])
-        judge = dict(zip(self._join(self.judge), self.judge["value"], strict=True))
-        if self.is_nominal:
-            judge = {unit: float(np.sign(value)) for unit, value in judge.items()}
-        tests = {
-            epsilon: alt_test(
-                ratings, judge, score="accuracy" if self.is_nominal else "neg_rmse", epsilon=epsilon
-            )
-            for epsilon in EPSILONS
-        }
+        value = np.sign(rated["value"]) if self.is_nominal else rated["value"]
+        judge = dict(zip(self._join(rated), value, strict=True))
+        score = "accuracy" if self.is_nominal else "neg_rmse"
+        tests = alt_tests(ratings, judge, score, EPSILONS)
         first = tests[EPSILONS[0]]
         n = {"raters": len(first["raters"]), "left_out": first["left_out"]}
         made = [
@@ -366,10 +381,10 @@ class _Part:
                 people, inputs, answers,
                 *(
                     plan_width(
-                        people=people, inputs=inputs, answers_per_input=answers, others=others,
+                        people=people, inputs=inputs, answers_per_input=answers, others=labels,
                         variances=parts, r=result.r,
                     )["half_width"]
-                    for others in (0, result.further)
+                    for labels in (0, result.further)
                 ),
             ]
             for people, inputs, answers in product(_PEOPLE, _INPUTS, _ANSWERS)
@@ -391,8 +406,8 @@ class _Part:
             key = tuple(row[name] for name in self.keys)
             yield {
                 **{name: str(row[name]) for name in self.keys},
-                "judge": float(row["value"]),
-                "people": float(row["mean"]),
+                "judge": self.read_back(row["value"]),
+                "people": self.read_back(row["mean"]),
                 "answers": int(row["size"]),
                 "apart": float(row["apart"]),
                 "is_kinder": bool(sign * (row["value"] - row["mean"]) > 0),

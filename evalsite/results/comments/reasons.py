@@ -1,9 +1,12 @@
-"""The reasons that people ticked, counted by the report for each system that was preferred."""
+"""What people chose, and the reasons that they ticked, as the report counted them."""
 
 from typing import Any
 
 from evalsite.results.document.axis import Axis, make_axis, make_mark
+from evalsite.results.document.svg import draw_svg, name_part
 from evalsite.results.models import Report
+from evalsite.results.report.sections.questions import draw_question
+from evalsite.results.report.source import Criterion
 
 # in a headline: more than this share of the answers that prefer a system name the reason
 _MOST_NAME = 0.5
@@ -17,24 +20,44 @@ def read_reasons(report: Report | None, *, is_everyone: bool) -> dict[str, Any] 
     for criterion in content["criteria"]:
         stored = criterion.get("reasons")
         if stored and stored["shares"]:
-            return _describe(criterion["label"], stored)
+            return _describe(stored, criterion["pairs"]) | _draw_chosen(Criterion(criterion))
     return None
 
 
-def _describe(question: str, stored: dict[str, Any]) -> dict[str, Any]:
+def _draw_chosen(criterion: Criterion) -> dict[str, Any]:
+    """Return how often each answer was given, as a chart; of two systems in numbers, too."""
+    chart = next((chart for chart in draw_question(criterion) if chart.kind == "stacked"), None)
+    if chart is None:
+        return {"chart": "", "chosen": [], "answers": 0}
+    is_pair = len({figure.group[:-1] for figure in chart.figures}) == 1
+    answers = chart.figures[0].n["answers"]
+    counts = [
+        (name_part(figure.group[-1][1]), round((figure.value or 0) * answers))
+        for figure in chart.figures
+    ]
+    return {
+        "chart": draw_svg(chart),
+        "chosen": [part for part in counts if part[1]] if is_pair else [],
+        "answers": answers,
+    }
+
+
+def _describe(stored: dict[str, Any], pairs: list[dict[str, Any]]) -> dict[str, Any]:
     axis = make_axis([0.0, 1.0], is_share=True)
     shares = {
         (dict(share["group"])["reason"], dict(share["group"])["system"]): share
         for share in stored["shares"]
     }
-    systems = list(dict.fromkeys(system for _reason, system in shares))
+    # in the order of the chart
+    compared = [pair[side] for pair in pairs for side in ("system_1", "system_2")]
+    known = dict.fromkeys(system for _reason, system in shares)
+    systems = list(dict.fromkeys(name for name in (*compared, *known) if name in known))
     rows = [
         {"label": label, "cells": [_write_cell(shares[key, system], axis) for system in systems]}
         for key, label in stored["labels"].items()
         if any(shares[key, system]["value"] for system in systems)
     ]
     return {
-        "question": question,
         "systems": systems,
         "rows": rows,
         "ticks": axis.ticks,

@@ -112,7 +112,9 @@ def _describe_precision(
     if report is None:
         return {}
     context: dict[str, Any] = {
-        "missing": describe_missing(report.content["kept"]["criteria"]),
+        # by system, so it waits for the results
+        "missing": not report.content.get("is_hidden")
+        and describe_missing(report.content["kept"]["criteria"]),
         "collected": _list_collected(study, newest),
         "kept_plan": getattr(study, "size_plan", None),
         "is_hidden": is_hidden(study),

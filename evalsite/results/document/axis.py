@@ -36,7 +36,7 @@ class Axis:
     def ticks(self) -> list[Tick]:
         number = round((self.high - self.low) / self.step)
         values = [self.low + place * self.step for place in range(number + 1)]
-        return [Tick(place=self.place(one), label=self._label(one)) for one in values]
+        return [Tick(place=self.place(value), label=self._label(value)) for value in values]
 
     def _label(self, value: float) -> str:
         text = f"{value * self.times:.6g}"
@@ -55,16 +55,16 @@ def make_axis(
     is_share: bool = False,
 ) -> Axis:
     """Return an axis with round ticks that holds all of these values; of shares, from 0 to 1."""
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     if is_share:
-        times, known = 100, [min(max(one, 0.0), 1.0) for one in known]
+        times, known = 100, [min(max(value, 0.0), 1.0) for value in known]
         known = known if len(set(known)) > 1 else []
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-9:
         low, high = low - 0.5, high + 0.5
     rough = (high - low) / _INTERVALS
     scale = 10 ** floor(log10(rough))
-    step = next(one * scale for one in _STEPS if one * scale >= rough * (1 - 1e-9))
+    step = next(size * scale for size in _STEPS if size * scale >= rough * (1 - 1e-9))
     # 1e-9: what floating point adds to a value on a tick opens no further interval
     return Axis(
         low=floor(low / step + 1e-9) * step,
@@ -96,5 +96,5 @@ def make_mark(
     """Return where the marks of these values are; None without a value."""
     if value is None:
         return None
-    start, end, ring = ("" if one is None else axis.place(one) for one in (low, high, second))
+    start, end, ring = ("" if end is None else axis.place(end) for end in (low, high, second))
     return Mark(dot=axis.place(value), start=start, end=end, ring=ring)

@@ -32,6 +32,7 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "margin": (None, "Margin"),
     "difference": (None, "Difference"),
     "mean": (None, "Mean"),
+    "net_share": ("difference in shares", "Share won minus share lost"),
     "distance": (None, "Distance from the average"),
     "tier": ("count", "Tier"),
     "alpha": ("coefficient", "Krippendorff’s α"),

@@ -154,7 +154,15 @@ def _write_facts(sentences: Sequence[Sentence]) -> SafeString:
     rows = format_html_join(
         "\n",
         '<dt dir="auto">{}</dt><dd dir="auto">{}</dd>',
-        ((fact.question, hold_together(fact.text)) for fact in sentences),
+        (
+            (
+                fact.question,
+                format_html("<em>{}</em>", fact.text)
+                if fact.code == "open"
+                else hold_together(fact.text),
+            )
+            for fact in sentences
+        ),
     )
     return format_html('<dl class="pairs">\n{}\n</dl>', rows)
 

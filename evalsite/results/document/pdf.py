@@ -1,6 +1,7 @@
 """Charts as PDF for papers, drawn from figures; the only user of matplotlib, in jobs alone."""
 
 import io
+import logging
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -29,6 +30,8 @@ def draw_pdf(chart: Chart) -> bytes:
     import matplotlib  # noqa: PLC0415 (never in a web process)
     from matplotlib.font_manager import get_font_names  # noqa: PLC0415
 
+    # a font for other scripts has no bold: its letters are drawn as they are
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     installed = {*get_font_names()}
     # names are shown as they are: a $ in one starts no formula
     settings: Any = {"text.parse_math": False, "text.usetex": False, "pdf.fonttype": 42,

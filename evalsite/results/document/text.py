@@ -126,7 +126,11 @@ def _find_further(entries: Sequence[Entry]) -> Sequence[str]:
     if any(isinstance(entry, Cell) and entry.mark is not None for entry in entries):
         return _PAPER
     figures = (entry for entry in entries if isinstance(entry, Figure))
-    return _WIDE if any(one.low is not None or one.high is not None for one in figures) else ()
+    return (
+        _WIDE
+        if any(figure.low is not None or figure.high is not None for figure in figures)
+        else ()
+    )
 
 
 def _list_cells(entry: Entry, names: Sequence[str]) -> Sequence[Any]:

@@ -67,7 +67,7 @@ def make_appendix(study: Study) -> Document:
 
 def _list_collection(context: Context) -> Iterator[Sentence]:
     config, settings = context.config, context.settings
-    labels = [f"{one.label} ({one.scale.words()})" for one in config.criteria]
+    labels = [f"{criterion.label} ({criterion.scale.words()})" for criterion in config.criteria]
     yield state("Instrument", isolate(config.title))
     yield state("Based on", isolate(config.source.cite))
     yield state("Criteria", list_named(labels))
@@ -198,7 +198,7 @@ def _list_checklist(context: Context) -> Iterator[Sentence]:
         "in this appendix: “What participants read”, “What participants were asked” and “A rating "
         "page”",
     )
-    platforms = [one.platform for one in context.rounds]
+    platforms = [each.platform for each in context.rounds]
     recruited = f"recruitment: {list_named(platforms)}" if platforms else (
         "no recruitment is recorded"
     )  # fmt: skip

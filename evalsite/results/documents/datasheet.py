@@ -85,7 +85,7 @@ def make_datasheet(study: Study, report: Report) -> Document:
         Heading("3.3 Experimental design", 2),
         *_list_design(facts),
     ]
-    options = {one.key: one.scale.list_options() for one in study.config.criteria}
+    options = {criterion.key: criterion.scale.list_options() for criterion in study.config.criteria}
     for asked in facts.criteria:
         blocks.append(Heading(f"4 Quality criterion: {isolate(asked.label)}", 2))
         # both texts stand in the form that was rated here
@@ -119,7 +119,7 @@ def _list_resources(study: Study, facts: Facts) -> Iterator[Block]:
 
 
 def _list_systems(study: Study, facts: Facts) -> Iterator[Block]:
-    inputs = dict.fromkeys(f"{one.heading} ({one.kind})" for one in study.config.columns)
+    inputs = dict.fromkeys(f"{column.heading} ({column.kind})" for column in study.config.columns)
     yield state("Systems", list_named(list(facts.data["systems"])))
     yield state("Type of input", f"as raters saw it: {list_named([*inputs])}" if inputs else "")
     yield state("Type of output", "text")
@@ -273,7 +273,7 @@ def _describe_left_out(facts: Facts) -> str:
 def _describe_changes(changes: Sequence[Stored]) -> str:
     phrases = []
     for kind, (noun, verb) in _CHANGED.items():
-        reasons = Counter(isolate(one["reason"]) for one in changes if one["kind"] == kind)
+        reasons = Counter(isolate(change["reason"]) for change in changes if change["kind"] == kind)
         if number := reasons.total():
             listed = ", ".join(
                 f"“{reason}”" if times == number else f"“{reason}” ({times:,})"
@@ -281,9 +281,9 @@ def _describe_changes(changes: Sequence[Stored]) -> str:
             )
             phrases.append(f"{count_of(number, noun)} {verb} ({listed})")
     phrases += [
-        f"the system “{isolate(one['before'])}” renamed “{isolate(one['after'])}”"
-        for one in changes
-        if one["kind"] == "renamed"
+        f"the system “{isolate(change['before'])}” renamed “{isolate(change['after'])}”"
+        for change in changes
+        if change["kind"] == "renamed"
     ]
     return "; ".join(phrases)
 
@@ -307,7 +307,11 @@ def _list_criterion(
     """Yield what is known of a question; of a choice, of each option; of texts there is nothing."""
     starts = {asked.key: ""}
     starts |= {name_option(asked.key, key): f"{isolate(label)}: " for key, label in options}
-    parts = [(starts[one.key], one) for one in source.criteria if one.key in starts]
+    parts = [
+        (starts[criterion.key], criterion)
+        for criterion in source.criteria
+        if criterion.key in starts
+    ]
     yield state("Properties of the criterion (4.1: type of quality, aspect, frame of reference)")
     yield state(
         "Mode of evaluation (4.2: objective or subjective, absolute or relative, extrinsic or "
@@ -326,17 +330,23 @@ def _list_criterion(
     yield state(
         "How responses were aggregated and analysed",
         " ".join(
-            dict.fromkeys(text for _, one in parts for text in _describe_analysis(source, one))
+            dict.fromkeys(
+                text for _, criterion in parts for text in _describe_analysis(source, criterion)
+            )
         )
         or "not at all: there is no figure of these answers",
     )
-    findings = [f"{of}{describe_finding(one)[1]}" for of, one in parts if one.pairs]
+    findings = [
+        f"{of}{describe_finding(criterion)[1]}" for of, criterion in parts if criterion.pairs
+    ]
     compared = ["Compared: all pairs of systems."] if findings and source.plan else []
     yield state("Comparisons", " ".join([*compared, *findings]))
     group = {"criterion": asked.key}
     yield state(
         "Agreement between evaluators",
-        _list_figures((of, figure) for of, one in parts for figure in one.stored["agreement"]),
+        _list_figures(
+            (of, figure) for of, criterion in parts for figure in criterion.stored["agreement"]
+        ),
     )
     repeats = _list_figures(
         ("", figure)
@@ -361,14 +371,14 @@ def _describe_analysis(source: Source, criterion: Criterion) -> Iterator[str]:
 def _list_figures(stored: Iterable[tuple[str, Stored]]) -> str:
     """Return each figure that has a value, with its interval."""
     phrases = []
-    for of, one in stored:
-        if one["value"] is None:
+    for of, entry in stored:
+        if entry["value"] is None:
             continue
-        name = name_code(one["name"])
-        systems = [value for key, value in (one.get("group") or {}).items() if key != "criterion"]
+        name = name_code(entry["name"])
+        systems = [value for key, value in (entry.get("group") or {}).items() if key != "criterion"]
         name += f", {list_of(list(map(isolate, map(str, systems))))}" if systems else ""
-        name += ", for these people" if one["details"].get("over") == "inputs" else ""
-        figure = write_figure(read_own(one, {})).replace("(", "(95% CI ", 1)
+        name += ", for these people" if entry["details"].get("over") == "inputs" else ""
+        figure = write_figure(read_own(entry, {})).replace("(", "(95% CI ", 1)
         phrases.append(f"{of}{name} {figure}")
     return "; ".join(phrases)
 

@@ -65,7 +65,7 @@ class Context:
 
     @property
     def is_paid(self) -> bool:
-        return self.study.pay_per_set is not None or any(one.pay for one in self.rounds)
+        return self.study.pay_per_set is not None or any(each.pay for each in self.rounds)
 
     @property
     def has_practice(self) -> bool:
@@ -80,17 +80,17 @@ class Context:
 
     def describe_rounds(self) -> str:
         return "; ".join(
-            f"{one.platform}: {count_of(one.places, 'place')}" if one.places else one.platform
-            for one in self.rounds
+            f"{each.platform}: {count_of(each.places, 'place')}" if each.places else each.platform
+            for each in self.rounds
         )
 
     def describe_pay(self) -> str:
         if not self.rounds:
             return describe_pay(self.settings)
         return "; ".join(
-            f"{one.platform}: {one.pay} for about {count_of(one.minutes, 'minute')}"
-            for one in self.rounds
-            if one.pay
+            f"{each.platform}: {each.pay} for about {count_of(each.minutes, 'minute')}"
+            for each in self.rounds
+            if each.pay
         )
 
 

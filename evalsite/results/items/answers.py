@@ -7,6 +7,8 @@ from math import log
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from django.db.models import Exists, OuterRef, Q
+
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.held_items import reason_in_words
@@ -79,31 +81,30 @@ def list_answers(
     outputs: Mapping[int, Sequence[Output]],
     names: Mapping[int, str],
 ) -> list[dict[str, Any]]:
-    """Return a row for each person and item, in three queries; without excluded ones, unless
+    """Return a row for each person and item, in two queries; without excluded ones, unless
     everyone is in. `outputs`: by item; `names`: of outputs on this page."""
     study, criterion = choice.study, choice.criterion
+    active = Exclusion.objects.active().filter(study=study)
+    is_about = Q(annotation=OuterRef("pk")) | Q(participant=OuterRef("participant"))
     annotations = (
         Annotation.objects.agreed()
         .filter(item__in=items)
         .exclude(status__in=(Annotation.Status.PILOT, Annotation.Status.WITHDRAWN))
         .select_related("participant")
+        .annotate(is_out=Exists(active.filter(is_about)))
     )
     rows = Rating.objects.filter(annotation__item__in=items).group_rows()
-    active = Exclusion.objects.active().filter(study=study)
-    excluded = set[tuple[int | None, int | None]]()
-    if choice.state.has_exclusions:
-        excluded.update(active.values_list("annotation", "participant"))
     answers = []
     for annotation in annotations.order_by("participant__pseudonym", "pk"):
-        is_out = (annotation.pk, None) in excluded or (None, annotation.participant_id) in excluded
-        if is_out and not choice.is_everyone:
+        if annotation.is_out and not choice.is_everyone:
             continue
+        annotation.study = study  # the one at hand: it isn't read once more
         parts = outputs[annotation.item_id]
         known = name_shown(study.config, parts, names, annotation.order_shown)
         criteria = bind_criteria(study.config, items[annotation.item_id])
         asked = criteria.get(criterion.key) if criterion else None
         answer = _describe(annotation, rows.get(annotation.pk, []), known, criteria, asked)
-        answers.append(answer | {"is_excluded": is_out})
+        answers.append(answer | {"is_excluded": annotation.is_out})
     _mark_furthest(criterion, answers)
     return answers
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.http import QueryDict
 from django.utils.functional import cached_property
 
@@ -89,9 +91,21 @@ class Choice:
 
     @cached_property
     def systems(self) -> list[int]:
-        """List the systems in the order of pages; none while they are hidden."""
+        """List the systems in the order of pages; none while they are hidden.
+
+        On a preference, those preferred most come first, as in the report.
+        """
+        if self.state.is_blind:
+            return []
         systems = self.study.systems.order_by("name")
-        return [] if self.state.is_blind else list(systems.values_list("pk", flat=True))
+        if self.criterion is not None and self.criterion.scale.compares:
+            ratings = read_counted(self.study, is_everyone=self.is_everyone).order_by()
+            preferred: Any = ratings.filter(
+                criterion=self.criterion.key, output__system=OuterRef("pk")
+            )
+            number = preferred.values("output__system").annotate(n=Count("pk")).values("n")
+            systems = systems.annotate(won=Coalesce(Subquery(number), 0)).order_by("-won", "name")
+        return list(systems.values_list("pk", flat=True))
 
     @cached_property
     def criterion(self) -> Criterion | None:

@@ -3,10 +3,10 @@
 Where outputs are rated alone or in pairs, a record is several items of the study.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, F, OuterRef, QuerySet, Value
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from evalsite.imports.batches.items import is_made_group
@@ -67,6 +67,14 @@ def list_records(study: Study) -> list[Record]:
     ]
 
 
+def count_records() -> Any:
+    """Return the number of records of outputs that are rated alone, as a part of a query of
+    studies."""
+    items = Item.objects.main().filter(study=OuterRef("pk")).order_by()
+    counted: Any = items.annotate(name=name_record("group")).values("study")
+    return Coalesce(Subquery(counted.annotate(n=Count("name", distinct=True)).values("n")), 0)
+
+
 def find_items(study: Study, items: Iterable[Item]) -> QuerySet[Item]:
     """Return all items of the records that these belong to.
 
@@ -98,11 +106,17 @@ class Titles:
 
 
 def name_outputs_of(
-    study: Study, outputs: Iterable[Output], *, reader: Any, is_blind: bool
+    study: Study,
+    outputs: Iterable[Output],
+    *,
+    reader: Any,
+    is_blind: bool,
+    systems: Sequence[int] = (),
 ) -> dict[int, str]:
     """Return what a page calls the outputs of one record, those of one system alike.
 
-    By system; while systems are hidden, by numbers that are drawn for this record and reader.
+    By system, in the order of `systems`; while these are hidden, by numbers that are drawn for this
+    record and reader.
     """
     by_system: dict[str, list[Output]] = {}
     for output in outputs:
@@ -118,4 +132,10 @@ def name_outputs_of(
             names[output.pk] = system.name if system else name
     if is_blind:
         return names
-    return dict(sorted(names.items(), key=lambda pair: (pair[1], pair[0])))
+    places = {system: place for place, system in enumerate(systems)}
+    order = {
+        output.pk: (places.get(output.system_id or 0, len(places)), names[output.pk])
+        for parts in by_system.values()
+        for output in parts
+    }
+    return dict(sorted(names.items(), key=lambda pair: (order[pair[0]], pair[0])))

@@ -114,7 +114,7 @@ def _describe_rows(
         record = spread.record
         item = items[record.items[0]]
         parts = [output for pk in record.items for output in outputs[pk]]
-        names = name_outputs_of(study, parts, reader=request.user, is_blind=choice.state.is_blind)
+        names = _name_outputs(request, choice, parts)
         clusters = _cluster(choice, record.items, outputs, names, marks)
         squares, words = draw_squares(clusters)
         rows.append(
@@ -131,6 +131,20 @@ def _describe_rows(
             }
         )
     return rows
+
+
+def _name_outputs(
+    request: HttpRequest, choice: Choice, outputs: Sequence[Output]
+) -> dict[int, str]:
+    # others are in the order of their names, for which the systems needn't be read
+    has_order = choice.criterion is not None and choice.criterion.scale.compares
+    return name_outputs_of(
+        choice.study,
+        outputs,
+        reader=request.user,
+        is_blind=choice.state.is_blind,
+        systems=choice.systems if has_order else (),
+    )
 
 
 def _read_items(stored: QuerySet[Output]) -> tuple[dict[int, Item], dict[int, list[Output]]]:
@@ -225,7 +239,7 @@ def show_item(request: HttpRequest, study: Study, item_id: int) -> HttpResponseB
     record = spread.record
     items, outputs = _read_items(Output.objects.filter(item__in=record.items))
     parts = [output for pk in record.items for output in outputs[pk]]
-    names = name_outputs_of(study, parts, reader=request.user, is_blind=choice.state.is_blind)
+    names = _name_outputs(request, choice, parts)
     answers = list_answers(choice, items, outputs, names)
     if choice.state.is_blind:
         # the order of items in the file is that of systems

@@ -1,7 +1,6 @@
 """What one participant answered, item by item, as a researcher reads it: nothing is judged."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import may_be_excluded
 from evalsite.quality.frozen_plans import ItemNames, is_hidden
 from evalsite.quality.models import Exclusion
-from evalsite.results.comments.written import find_notes, find_texts
+from evalsite.results.comments.written import find_texts
 from evalsite.results.people.answer_words import Line, describe_ratings
 from evalsite.studies.models import Item, Study
 
@@ -33,7 +32,7 @@ class Given:
     lines: list[Line]
     written: list[Line]  # what the person wrote: answers in their own words, and comments
     before: list[Line]  # of a repeat: what was answered the first time
-    said: str  # in place of scores: why the item was ignored or reported
+    outcome: str  # in place of scores: why the item was ignored or reported
     seconds: float | None
     active_seconds: float | None
     agrees: bool | None  # with the gold of a check
@@ -44,8 +43,10 @@ class Given:
 
 def answers_of(participant: Participant) -> QuerySet[Annotation]:
     """All that this person submitted and agreed to, in the order in which it was first saved."""
-    found = Annotation.objects.agreed().filter(study=participant.study_id, participant=participant)
-    return with_items(found).order_by("pk")
+    submitted = Annotation.objects.agreed().filter(
+        study=participant.study_id, participant=participant
+    )
+    return with_items(submitted).order_by("pk")
 
 
 def with_words(study: Study, annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
@@ -54,29 +55,19 @@ def with_words(study: Study, annotations: QuerySet[Annotation]) -> QuerySet[Anno
     return annotations.filter(~Q(note="") | Exists(words))
 
 
-def count_comments(study: Study, participants: Collection[int]) -> Counter[int]:
-    """Count what each of these people wrote, on questions and items, in two queries."""
-    notes = find_notes(study).filter(participant__in=participants).order_by()
-    words = find_texts(study).filter(annotation__participant__in=participants).order_by()
-    counts: Counter[int] = Counter()
-    for rows, person in ((notes, "participant"), (words, "annotation__participant")):
-        counts.update(dict(rows.values_list(person).annotate(n=Count("pk"))))
-    return counts
-
-
 def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
     """Return the annotations with what `describe_answers` needs of their items."""
     revisions = Revision.objects.filter(annotation=OuterRef("pk")).order_by().values("annotation")
     revised = Subquery(revisions.annotate(n=Count("pk")).values("n"))
-    found = annotations.select_related("participant", "item__repeat_of", "item_set")
-    return found.annotate(revised=Coalesce(revised, 0))
+    answers = annotations.select_related("participant", "item__repeat_of", "item_set")
+    return answers.annotate(revised=Coalesce(revised, 0))
 
 
 def describe_answers(
     study: Study, annotations: Sequence[Any], *, is_blind: bool | None = None
 ) -> list[Given]:
     """These answers, of `with_items`, in words, in a few queries for all of them."""
-    ids = [one.pk for one in annotations]
+    ids = [answer.pk for answer in annotations]
     first = _first_answers(annotations)
     pages = {answer.pk: (answer.item, answer.order_shown) for answer in annotations}
     pages |= {
@@ -88,56 +79,56 @@ def describe_answers(
     names = ItemNames(study, is_blind=is_unnamed)
     words = describe_ratings(study.config, pages, is_blind=is_unnamed)
     agrees = judge_checks(study, Annotation.objects.filter(pk__in=ids))
-    standing = Exclusion.objects.active().filter(annotation__in=ids).select_related("decided_by")
-    excluded = {one.annotation_id: one for one in standing}
+    exclusions = Exclusion.objects.active().filter(annotation__in=ids).select_related("decided_by")
+    excluded = {exclusion.annotation_id: exclusion for exclusion in exclusions}
     return [
         Given(
-            annotation=one,
-            item_name=names[one.item],
-            repeat_of=names[one.item.repeat_of] if one.item.repeat_of else "",
-            texts=words[one.pk].texts,
-            lines=words[one.pk].lines,
-            written=words[one.pk].written,
-            before=words[first[one.pk].pk].lines if one.pk in first else [],
-            said=_describe_outcome(study.config, one),
-            seconds=_count_seconds(one),
-            active_seconds=None if one.active_ms is None else one.active_ms / 1000,
-            agrees=agrees[one.pk][1] if one.pk in agrees else None,
-            revisions=one.revised,
-            exclusion=excluded.get(one.pk),
-            can_be_excluded=may_be_excluded(one),
+            annotation=answer,
+            item_name=names[answer.item],
+            repeat_of=names[answer.item.repeat_of] if answer.item.repeat_of else "",
+            texts=words[answer.pk].texts,
+            lines=words[answer.pk].lines,
+            written=words[answer.pk].written,
+            before=words[first[answer.pk].pk].lines if answer.pk in first else [],
+            outcome=_describe_outcome(study.config, answer),
+            seconds=_count_seconds(answer),
+            active_seconds=None if answer.active_ms is None else answer.active_ms / 1000,
+            agrees=agrees[answer.pk][1] if answer.pk in agrees else None,
+            revisions=answer.revised,
+            exclusion=excluded.get(answer.pk),
+            can_be_excluded=may_be_excluded(answer),
         )
-        for one in annotations
+        for answer in annotations
     ]
 
 
 def _first_answers(annotations: Iterable[Annotation]) -> dict[int, Annotation]:
     """Return for each repeat the annotation from when this person first met the item."""
     repeats = {
-        one.pk: (one.participant_id, one.item.repeat_of_id)
-        for one in annotations
-        if one.item.kind == Item.Kind.REPEAT
+        answer.pk: (answer.participant_id, answer.item.repeat_of_id)
+        for answer in annotations
+        if answer.item.kind == Item.Kind.REPEAT
     }
     if not repeats:
         return {}
     people, items = zip(*repeats.values(), strict=True)
-    given = Annotation.objects.filter(participant__in=people, item__in=items).order_by()
-    first = {(one.participant_id, one.item_id): one for one in given}
+    answers = Annotation.objects.filter(participant__in=people, item__in=items).order_by()
+    first = {(answer.participant_id, answer.item_id): answer for answer in answers}
     return {pk: first[key] for pk, key in repeats.items() if key in first}
 
 
-def _count_seconds(one: Annotation) -> float | None:
+def _count_seconds(answer: Annotation) -> float | None:
     """From shown to saved; an imported answer has no times of its own."""
-    if one.origin == Origin.IMPORTED:
+    if answer.origin == Origin.IMPORTED:
         return None
-    return (one.submitted_at - one.started_at).total_seconds()
+    return (answer.submitted_at - answer.started_at).total_seconds()
 
 
-def _describe_outcome(config: Instrument, one: Annotation) -> str:
-    if one.outcome == Annotation.Outcome.IGNORED:
-        return f"Ignored: {reason_of(config, one.reason).label}"
-    if one.outcome == Annotation.Outcome.REPORTED:
-        return f"Reported: {reason_in_words(one)}"
-    if one.outcome == Annotation.Outcome.SKIPPED:
+def _describe_outcome(config: Instrument, answer: Annotation) -> str:
+    if answer.outcome == Annotation.Outcome.IGNORED:
+        return f"Ignored: {reason_of(config, answer.reason).label}"
+    if answer.outcome == Annotation.Outcome.REPORTED:
+        return f"Reported: {reason_in_words(answer)}"
+    if answer.outcome == Annotation.Outcome.SKIPPED:
         return "Skipped"
     return ""

@@ -67,7 +67,7 @@ SHOWN = {"": "All", "review": "To review", "working": "In progress", "excluded":
 
 
 def count_people(work: Work) -> list[tuple[str, str, int]]:
-    """Return the lists that one can choose: key, label and size."""
+    """Return the lists to choose from: key, label and size."""
     return [(key, label, len(list_people(work, key))) for key, label in SHOWN.items()]
 
 
@@ -86,12 +86,12 @@ def list_people(work: Work, shown: str = "") -> list[int]:
 
 # by which columns the list is sorted; of equal figures, flagged people come first
 SORTS = {
-    "answers": lambda one: one.answers,
-    "seconds": lambda one: one.seconds,
-    "agreement": lambda one: one.agreement,
-    "attention": lambda one: _share(one.attention - one.failed_attention, one.attention),
-    "gold": lambda one: _share(one.passed_gold, one.gold),
-    "same": lambda one: one.top_share,
+    "answers": lambda person: person.answers,
+    "seconds": lambda person: person.seconds,
+    "agreement": lambda person: person.agreement,
+    "attention": lambda person: _share(person.passed_attention, person.attention),
+    "gold": lambda person: _share(person.passed_gold, person.gold),
+    "same": lambda person: person.top_share,
 }
 
 
@@ -122,7 +122,7 @@ def describe_people(
 
     `limits`: the plan's, where they are at hand; `with_codes`: those that rounds give, too.
     """
-    ids = [one.pk for one in participants]
+    ids = [person.pk for person in participants]
     every = ItemSet.objects.filter(study=study, participant__in=ids).order_by("number")
     sets: dict[int, list[ItemSet]] = {}
     for item_set in every:
@@ -133,19 +133,19 @@ def describe_people(
     excluded = _excluded(study, ids)
     return [
         Person(
-            participant=one,
-            state=state_of(one, sets.get(one.pk, [])),
-            answers=one.given,
+            participant=person,
+            state=state_of(person, sets.get(person.pk, [])),
+            answers=person.given,
             finished=[
-                (item_set, rounds.code_of(one.last_round) or item_set.code)
-                for item_set in sets.get(one.pk, [])
+                (item_set, rounds.code_of(person.last_round) or item_set.code)
+                for item_set in sets.get(person.pk, [])
                 if item_set.finished_at is not None
             ],
-            has_bonus=one.pk in earners,
-            reserved=reserved.get(one.pk),
-            exclusion=excluded.get(one.pk),
+            has_bonus=person.pk in earners,
+            reserved=reserved.get(person.pk),
+            exclusion=excluded.get(person.pk),
         )
-        for one in participants
+        for person in participants
     ]
 
 
@@ -161,16 +161,19 @@ def _count_reserved(
 def with_answers(people: QuerySet[Participant]) -> QuerySet[Any]:
     """Return these people with what `describe_people` asks for: their answers and last round."""
     # practice is there to be learned from, and controls tell of people, not of systems
-    given = Annotation.objects.agreed().filter(
+    answers = Annotation.objects.agreed().filter(
         participant=OuterRef("pk"), item__kind=Item.Kind.MAIN
     )
-    counts = given.order_by().values("participant").annotate(given=Count("pk")).values("given")
+    counts = answers.order_by().values("participant").annotate(given=Count("pk")).values("given")
     return with_last_round(people).annotate(given=Coalesce(Subquery(counts), 0))
 
 
 def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
-    standing = Exclusion.objects.active().filter(study=study, participant__in=ids)
-    return {one.participant_id or 0: one for one in standing.select_related("decided_by")}
+    exclusions = Exclusion.objects.active().filter(study=study, participant__in=ids)
+    return {
+        exclusion.participant_id or 0: exclusion
+        for exclusion in exclusions.select_related("decided_by")
+    }
 
 
 def state_of(participant: Participant, sets: list[ItemSet]) -> str:

@@ -1,38 +1,28 @@
-"""Staff pages: who took part, and what one of them answered."""
+"""The page of a study's people: who took part, how they work, flagged people first."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import BY_KEY, Thresholds
 from evalsite.lib.clock import now
-from evalsite.participants.models import Origin, Participant
 from evalsite.participants.names import name_people
 from evalsite.participants.visits import read_rounds
-from evalsite.quality.frozen_plans import is_hidden
-from evalsite.quality.notes import read_notes_of
-from evalsite.quality.pay import describe_sets, is_paid, list_payable, with_answer_counts
-from evalsite.quality.pay_views import LABELS, OFFERED
+from evalsite.quality.pay import is_paid
+from evalsite.quality.person_measures import Measures
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.wording import write_limit
+from evalsite.results.comments.written import count_by_person
 from evalsite.results.overview.invited import list_invited
 from evalsite.results.people.act_views import MOST_AT_ONCE
-from evalsite.results.people.answers import (
-    answers_of,
-    count_comments,
-    describe_answers,
-    with_words,
-)
-from evalsite.results.people.flags import list_flags
-from evalsite.results.people.indicators import draw_pace, find_others, list_indicators
 from evalsite.results.people.lookup import (
     SHOWN,
     SORTS,
@@ -45,25 +35,15 @@ from evalsite.results.people.lookup import (
     sort_people,
     with_answers,
 )
-from evalsite.results.people.scatter import draw_scatter
-from evalsite.results.people.work import Work, describe_pay, describe_work, find_range, read_work
-from evalsite.results.people.work_flags import (
-    find_usual_agreement,
-    find_usual_seconds,
-    list_unjudged,
-    write_seconds,
-)
-from evalsite.results.report.computation import newest_report
+from evalsite.results.people.work import describe_pay, describe_work, find_range, read_work
 from evalsite.studies.bonus import promises_bonus
-from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import has_role, may_edit, may_see_identities, study_page
-from evalsite.studies.summary_lines import count_of, format_money
+from evalsite.studies.models import Study
+from evalsite.studies.staff_pages import may_edit, may_see_identities, study_page
 
 PAGE = 200
-ANSWERS = 50
-# of one person's answers, so many in which something is written
-MOST_WORDY = 200
-PAST_OTHERS = 200
+# with more people, those who aren't flagged are shown as the area that holds them
+MOST_POINTS = 300
+_STEPS = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @study_page("people/", name="study-people", place="People", tab="Quality", order=65)
@@ -146,18 +126,17 @@ def _describe_invited(
 ) -> dict[str, Any]:
     """Return how far people are who were invited by name, and how many comments they wrote."""
     ids = [person.participant.pk for person in people]
-    comments = count_comments(study, ids)
+    comments = count_by_person(study, is_everyone=True)
     progress = {
         row.pseudonym: row
         for row in list_invited(study, now(), sees_identities=False, is_owner=False, people=ids)
     }
-    return {
-        "invited": [
-            (person, figures.get(pk), progress.get(person.participant.pseudonym), comments[pk])
-            for pk, person in zip(ids, people, strict=True)
-        ],
-        "comments": comments.total(),
-    }
+    rows = []
+    for person in people:
+        pseudonym = person.participant.pseudonym
+        work = figures.get(person.participant.pk)
+        rows.append((person, work, progress.get(pseudonym), comments.get(pseudonym, 0)))
+    return {"invited": rows, "comments": sum(comments.values())}
 
 
 def _describe_often(study: Study, limits: Thresholds) -> dict[str, str] | None:
@@ -170,118 +149,83 @@ def _describe_often(study: Study, limits: Thresholds) -> dict[str, str] | None:
     }
 
 
-# --- one person -----------------------------------------------------------------------------------
+# --- pace and agreement of everyone, as one chart -----------------------------------------------
 
 
-# after the pages whose addresses look alike
-@study_page(
-    "people/<str:pseudonym>/", name="study-person", within="study-people", order=PAST_OTHERS
-)
-@require_safe
-def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase:
-    """Show how one person did beside the others, all that they answered, and what they wrote."""
-    # no database holds a NUL in a text, and some refuse to look for one
-    people = with_answers(Participant.objects.filter(study=study))
-    participant = get_object_or_404(people, pseudonym=pseudonym.replace("\0", " "))
-    work, is_blind = read_work(study), is_hidden(study)
-    [person] = describe_people(study, [participant], limits=work.limits)
-    submitted = answers_of(participant)
-    rows = Paginator(submitted, ANSWERS).get_page(request.GET.get("page"))
-    shown, wordy = list(rows), list(with_words(study, submitted)[:MOST_WORDY])
-    described = {
-        given.annotation.pk: given
-        for given in describe_answers(
-            study, list({answer.pk: answer for answer in (*shown, *wordy)}.values()),
-            is_blind=is_blind,
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One person: where they are in the chart, in percent, and whether to look at them."""
+
+    pseudonym: str
+    seconds: str
+    agreement: str
+    x: str
+    y: str
+    kind: str  # flagged, excluded, or ""
+    is_right: bool  # its name stands before it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter:
+    """The points, the lines of the axes with their labels, and the area of the others."""
+
+    points: list[Point]
+    across: list[tuple[str, str]]
+    up: list[tuple[str, str]]
+    area: tuple[str, str, str, str] | None
+    unmarked: int
+
+
+def draw_scatter(
+    people: Collection[Measures], *, flagged: Collection[str], excluded: Collection[str]
+) -> Scatter | None:
+    """Draw everybody whose pace and agreement are known; None of fewer than two."""
+    places = {
+        person.pseudonym: (person.seconds, person.agreement)
+        for person in people
+        if person.seconds is not None and person.agreement is not None
+    }
+    if len(places) < 2:
+        return None
+    slowest = max(x for x, _ in places.values())
+    step = next((step for step in _STEPS if slowest <= 6 * step), 2000)
+    most = step * ceil(slowest / step)
+    least = -1.0 if min(y for _, y in places.values()) < -0.2 else -0.2
+
+    def place(x: float, y: float) -> tuple[str, str]:
+        # room for the labels at the left and below
+        return f"{5 + 93 * x / most:.1f}", f"{4 + 84 * (1 - (y - least) / (1 - least)):.1f}"
+
+    unmarked = {
+        name: at for name, at in places.items() if name not in flagged and name not in excluded
+    }
+    marked = {name: at for name, at in places.items() if name not in unmarked}
+    shown = places if len(places) <= MOST_POINTS else marked
+    points = [
+        Point(
+            pseudonym=name,
+            seconds=f"{x:.0f}",
+            agreement=write_coefficient(y),
+            x=place(x, y)[0],
+            y=place(x, y)[1],
+            kind="excluded" if name in excluded else "flagged" if name in flagged else "",
+            is_right=x > most * 0.75,
         )
-    }  # fmt: skip
-    others = find_others(study, shown, is_blind=is_blind)
-    sees_identities = may_see_identities(request, study)
-    report = newest_report(study)
-    measures = work.people.get(participant.pk)
-    sets = _list_pay(study, participant) if sees_identities else []
-    context = {
-        "person": person,
-        "sets": sets,
-        "pay_acts": [
-            do for do in ("approve", "reject") if any(row["state"] in OFFERED[do] for row in sets)
-        ],
-        "came_from": _describe_origin(participant),
-        "indicators": list_indicators(work, participant.pk),
-        "flags": work.flags.get(participant.pk, []),
-        "usual": {
-            "seconds": _write(find_usual_seconds(work.people), write_seconds),
-            "agreement": _write(find_usual_agreement(work.people), write_coefficient),
-        },
-        "figures": describe_work(work, [participant.pk]).get(participant.pk),
-        "unjudged": []
-        if measures is None
-        else list_unjudged(
-            measures,
-            work.limits,
-            has_order=any(not criterion.scale.compares for criterion in study.config.criteria),
-        ),
-        "pace": draw_pace(participant.pk, find_usual_seconds(work.people)),
-        "notes": read_notes_of(study, name="participant", ids=[participant.pk])[participant.pk],
-        "neighbours": _find_neighbours(work, participant.pk),
-        "sees_receipts": sees_identities,
-        "rows": rows,
-        "answers": [described[answer.pk] for answer in shown],
-        "table": [(described[answer.pk], *others.get(answer.pk, ("", False))) for answer in shown],
-        "wrote": [described[answer.pk] for answer in wordy],
-        "has_active": any(answer.active_ms is not None for answer in shown),
-        "counted": participant.annotations.counted().count(),
-        "report": report,
-        "signs": list_flags(report, participant.pseudonym),
-        "can_edit": may_edit(request, study),
-        "is_owner": has_role(request, study, Membership.Role.OWNER),
-    }
-    return TemplateResponse(request, "results/person.html", context)
-
-
-def _write(value: float | None, write: Callable[[float], str]) -> str:
-    return "" if value is None else write(value)
-
-
-def _find_neighbours(work: Work, participant: int) -> dict[str, Any]:
-    """Return who comes before and after this person in the list, and their place among flagged."""
-    listed, flagged = list_people(work), work.to_review
-    place = listed.index(participant) if participant in listed else 0
-    before, after = listed[:place][-1:], listed[place + 1 :][:1]
-    return {
-        "previous": [work.states[pk].pseudonym for pk in before],
-        "next": [work.states[pk].pseudonym for pk in after],
-        "number": flagged.index(participant) + 1 if participant in flagged else 0,
-        "flagged": len(flagged),
-    }
-
-
-def _list_pay(study: Study, participant: Participant) -> list[dict[str, Any]]:
-    """Return what is due for each set of this person, and what may be decided about it."""
-    if not is_paid(study):
-        return []
-    sets = list_payable(study).filter(participant=participant).order_by("number")
-    return [
-        {
-            "number": row.item_set.number,
-            "approval": row.approval,
-            "state": row.state,
-            "label": LABELS[row.state],
-            "amount": format_money(row.amount, study.currency),
-            "attention": row.attention,
-        }
-        for row in describe_sets(study, with_answer_counts(sets))
+        for name, (x, y) in shown.items()
     ]
-
-
-def _describe_origin(participant: Participant) -> str:
-    """Say how this person came: "A panel, round 1: 2 visits"."""
-    if participant.origin != Origin.OWN or participant.is_expert:
-        return "Invited by name" if participant.is_expert else participant.get_origin_display()
-    visits = participant.visits.select_related("recruitment")
-    rounds = Counter(visit.recruitment for visit in visits)
-    return "; ".join(
-        f"{round_.adapter.label}{f', round {round_.number}' if round_.number else ''}: "
-        f"{count_of(number, 'visit')}"
-        for round_, number in rounds.items()
+    ticks = [-1.0, -0.5, 0.0, 0.5, 1.0] if least == -1 else [0.0, 0.25, 0.5, 0.75, 1.0]
+    return Scatter(
+        # the flagged last, so that nothing hides them
+        points=sorted(points, key=lambda point: (point.kind == "flagged", point.pseudonym)),
+        across=[(place(x, 0)[0], f"{x} s") for x in range(0, most + 1, step)],
+        up=[(place(0, y)[1], write_coefficient(y)) for y in ticks],
+        area=_find_area(list(unmarked.values()), place) if len(unmarked) > 1 else None,
+        unmarked=len(unmarked),
     )
+
+
+def _find_area(points: list[tuple[float, float]], place: Any) -> tuple[str, str, str, str]:
+    """Return the left, the top, the width and the height of what holds the others."""
+    left, top = place(min(x for x, _ in points), max(y for _, y in points))
+    right, bottom = place(max(x for x, _ in points), min(y for _, y in points))
+    return left, top, f"{float(right) - float(left):.1f}", f"{float(bottom) - float(top):.1f}"

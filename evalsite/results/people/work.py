@@ -147,10 +147,10 @@ def read_work(study: Study, plan: AnalysisPlan | None = None) -> Work:
 def _read_states(study: Study) -> list[Any]:
     """Return who is a pilot, was invited, withdrew, is excluded and is working, of everyone."""
     unfinished = ItemSet.objects.filter(participant=OuterRef("pk"), finished_at__isnull=True)
-    standing = Exclusion.objects.active().filter(participant=OuterRef("pk"))
+    exclusions = Exclusion.objects.active().filter(participant=OuterRef("pk"))
     is_here = Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
     people = study.participants.annotate(
-        is_excluded=Exists(standing), is_working=Exists(unfinished) & is_here
+        is_excluded=Exists(exclusions), is_working=Exists(unfinished) & is_here
     )
     columns = (
         "pk", "pseudonym", "is_pilot", "is_expert", "withdrawn_at", "is_excluded", "is_working",
@@ -163,15 +163,15 @@ def find_range(work: Work) -> dict[str, str]:
 
     Nothing of fewer than three.
     """
-    others = [
+    unflagged = [
         person
         for pk, person in work.people.items()
         if pk not in work.flags and pk not in work.excluded and person.seconds is not None
     ]
-    if len(others) < 3:
+    if len(unflagged) < 3:
         return {}
-    paces = [person.seconds for person in others if person.seconds is not None]
-    agreements = [person.agreement for person in others if person.agreement is not None]
+    paces = [person.seconds for person in unflagged if person.seconds is not None]
+    agreements = [person.agreement for person in unflagged if person.agreement is not None]
     ranges = {"pace": (paces, write_seconds), "agreement": (agreements, write_coefficient)}
     return {
         name: write_range(write(min(values)), write(max(values)))
@@ -196,7 +196,7 @@ def describe_work(work: Work, participants: Collection[int]) -> dict[int, dict[s
 
 
 def _describe(person: Measures, flags: list[PersonFlag], usual: float | None) -> dict[str, Any]:
-    agreement, passed = person.agreement, person.attention - person.failed_attention
+    agreement = person.agreement
     return {
         "flags": flags,
         "pace": _draw(person.paces, usual) if usual and len(person.paces) > 1 else "",
@@ -204,7 +204,7 @@ def _describe(person: Measures, flags: list[PersonFlag], usual: float | None) ->
         "agreement": "" if agreement is None else write_coefficient(agreement),
         # where it is drawn: 0 at a fifth
         "dot": "" if agreement is None else f"{max(4.0, 20 + 76 * agreement):.0f}%",
-        "attention": f"{passed} of {person.attention}" if person.attention else "",
+        "attention": f"{person.passed_attention} of {person.attention}" if person.attention else "",
         "gold": f"{person.passed_gold} of {person.gold}" if person.gold else "",
         "same": "" if person.top_share is None else f"{person.top_share:.0%}",
     }

@@ -32,14 +32,14 @@ class PersonFlag:
 
 def find_usual_seconds(people: Mapping[int, Measures]) -> float | None:
     """Return the median of all people's median seconds for an item."""
-    seconds = [one.seconds for one in people.values() if one.seconds is not None]
+    seconds = [person.seconds for person in people.values() if person.seconds is not None]
     return median(seconds) if seconds else None
 
 
 def find_usual_agreement(people: Mapping[int, Measures]) -> float | None:
     """Return the median of all people's agreement with the others."""
-    found = [one.agreement for one in people.values() if one.agreement is not None]
-    return median(found) if found else None
+    agreements = [person.agreement for person in people.values() if person.agreement is not None]
+    return median(agreements) if agreements else None
 
 
 def find_mean_agreement(people: Mapping[int, Measures]) -> float | None:
@@ -51,63 +51,64 @@ def find_mean_agreement(people: Mapping[int, Measures]) -> float | None:
 def flag_people(people: Mapping[int, Measures], limits: Thresholds) -> dict[int, list[PersonFlag]]:
     """Return the flags of each person who has some, by participant."""
     usual, agreement = find_usual_seconds(people), find_mean_agreement(people)
-    found = {
+    flags_by_person = {
         pk: [
             flag
             for flag in (
-                _see_speed(one, usual, limits),
-                _see_same_answer(one, limits),
-                _see_disagreement(one, agreement, limits),
-                _see_failed_checks(one, limits),
+                _see_speed(person, usual, limits),
+                _see_same_answer(person, limits),
+                _see_disagreement(person, agreement, limits),
+                _see_failed_checks(person, limits),
             )
             if flag is not None
         ]
-        for pk, one in people.items()
+        for pk, person in people.items()
     }
-    return {pk: flags for pk, flags in found.items() if flags}
+    return {pk: flags for pk, flags in flags_by_person.items() if flags}
 
 
-def _see_speed(one: Measures, usual: float | None, limits: Thresholds) -> PersonFlag | None:
-    ratio = one.seconds / usual if one.seconds is not None and usual else None
+def _see_speed(person: Measures, usual: float | None, limits: Thresholds) -> PersonFlag | None:
+    ratio = person.seconds / usual if person.seconds is not None and usual else None
     if not is_too_fast(
-        answers=one.answers, ratio=ratio, pages=one.pages, under=one.under, limits=limits
+        answers=person.answers, ratio=ratio, pages=person.pages, under=person.under, limits=limits
     ):
         return None
     phrases = []
-    if one.seconds is not None and usual:
-        phrases = [f"{write_seconds(one.seconds)} per item (study’s median {write_seconds(usual)})"]
-    if one.under:
-        phrases.append(f"{one.under} of {one.pages} pages too fast to read")
+    if person.seconds is not None and usual:
+        mine = write_seconds(person.seconds)
+        phrases = [f"{mine} per item (study’s median {write_seconds(usual)})"]
+    if person.under:
+        phrases.append(f"{person.under} of {person.pages} pages too fast to read")
     return PersonFlag(code="too_fast", label="Too fast", figure="; ".join(phrases))
 
 
-def _see_same_answer(one: Measures, limits: Thresholds) -> PersonFlag | None:
-    if one.top_share is None or not is_same_answer(one.uses, limits):
+def _see_same_answer(person: Measures, limits: Thresholds) -> PersonFlag | None:
+    if person.top_share is None or not is_same_answer(person.uses, limits):
         return None
-    figure = f"{one.top_share:.0%} of answers are the same"
+    figure = f"{person.top_share:.0%} of answers are the same"
     return PersonFlag(code="same_answer", label="Same answer", figure=figure)
 
 
 def _see_disagreement(
-    one: Measures, average: float | None, limits: Thresholds
+    person: Measures, average: float | None, limits: Thresholds
 ) -> PersonFlag | None:
-    if one.agreement is None or average is None:
+    if person.agreement is None or average is None:
         return None
-    high = find_upper_end(one.agreement, one.shared)
+    high = find_upper_end(person.agreement, person.shared)
     if not is_unlike_others(
-        answers=one.answers, rho=one.agreement, high=high, mean=average, limits=limits
+        answers=person.answers, rho=person.agreement, high=high, mean=average, limits=limits
     ):
         return None
-    figure = f"{write_coefficient(one.agreement)} (study’s mean {write_coefficient(average)})"
+    figure = f"{write_coefficient(person.agreement)} (study’s mean {write_coefficient(average)})"
     return PersonFlag(code="disagrees", label="Disagrees", figure=figure)
 
 
-def _see_failed_checks(one: Measures, limits: Thresholds) -> PersonFlag | None:
-    if one.attention < limits.attention_checks:
+def _see_failed_checks(person: Measures, limits: Thresholds) -> PersonFlag | None:
+    if person.attention < limits.attention_checks:
         return None
-    if one.failed_attention < limits.attention * one.attention:
+    if person.failed_attention < limits.attention * person.attention:
         return None
-    figure = f"{one.failed_attention} of {one.attention} attention checks failed"
+    figure = f"{person.failed_attention} of {person.attention} attention checks failed"
     return PersonFlag(code="failed_checks", label="Failed checks", figure=figure)
 
 

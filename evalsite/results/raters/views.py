@@ -40,7 +40,9 @@ _LEAST, _MOST = 4, 2
 @require_safe
 def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how far people agree, who stands apart, and whom the flags can reach."""
-    newest, work = open_results(study, request.user), read_work(study)
+    newest = open_results(study, request.user)
+    # the plan that this has read already
+    work = read_work(study, plan=getattr(study, "analysis_plan", None))
     report = newest.report
     is_blind = is_hidden(study)
     copied = report.content["kept"]["copied"] if report else {}

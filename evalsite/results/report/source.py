@@ -56,15 +56,15 @@ class Source:
     def other_criteria(self) -> dict[str, "Criterion"]:
         """Return the criteria of the other report, by key."""
         stored = self.everything["criteria"] if self.everything else ()
-        return {one["key"]: Criterion(one) for one in stored}
+        return {stored_criterion["key"]: Criterion(stored_criterion) for stored_criterion in stored}
 
     def find_criterion(self, key: str) -> "Criterion | None":
-        return next((one for one in self.criteria if one.key == key), None)
+        return next((criterion for criterion in self.criteria if criterion.key == key), None)
 
     def list_options(self, key: str) -> list["Criterion"]:
         """List the options of a choice, which are a criterion each."""
         start = name_option(key, "")
-        return [one for one in self.criteria if one.key.startswith(start)]
+        return [criterion for criterion in self.criteria if criterion.key.startswith(start)]
 
 
 class Criterion:
@@ -130,15 +130,28 @@ class Criterion:
         """
         headline: Stored = system["headline"]
         if self.family.compares:
-            return next((one for one in system["others"] if one["name"] == "win_share"), headline)
+            return next(
+                (figure for figure in system["others"] if figure["name"] == "win_share"), headline
+            )
         if not self.is_by_model:
             return headline
         averages = system["averages"]
-        return next((one for one in averages if one["name"] in _MODEL_MEANS), headline)
+        return next((average for average in averages if average["name"] in _MODEL_MEANS), headline)
 
     def mean(self, system: Stored) -> Figure:
         stored = self.find_estimate(system)
         return read_figure(stored, "mean", self.group(system), unit=self.mean_unit)
+
+    def net_share(self, system: Stored) -> Figure:
+        """Return the share of answers that a compared system won minus the share that it lost."""
+        mean = self.mean(system)
+        # a tie counts half for either side
+        value, low, high = (
+            None if end is None else 2 * end - 1 for end in (mean.value, mean.low, mean.high)
+        )
+        return replace(
+            mean, name="net_share", value=value, low=low, high=high, unit="difference in shares"
+        )
 
     def distance(self, system: Stored) -> Figure | None:
         """Return how far the system is from the average of the systems."""
@@ -153,7 +166,7 @@ class Criterion:
         low, high = distance.low or 0.0, distance.high or 0.0
         if self.family.is_log:
             return replace(mean, low=value * low / middle, high=value * high / middle)
-        points = [one["value"] for one in self.stored["answers"]]
+        points = [answer["value"] for answer in self.stored["answers"]]
         ends = points or self.stored.get("range") or ((0, 1) if mean.unit == "share" else ())
         least, most = (min(ends), max(ends)) if ends else (-inf, inf)
         return replace(
@@ -170,7 +183,7 @@ class Criterion:
 
     def tier(self, system: Stored) -> Figure | None:
         """Return the tier, 1 for the best; None where there is only one, or nothing is better."""
-        tiers = {one.get("cluster") for one in self.stored["systems"]} - {None}
+        tiers = {system.get("cluster") for system in self.stored["systems"]} - {None}
         if len(tiers) < 2 or system.get("cluster") is None:
             return None
         return make_figure("tier", system["cluster"], self.group(system))
@@ -178,7 +191,7 @@ class Criterion:
     def chosen(self, system: Stored) -> list[Figure]:
         """Return the share of each answer that the system was given, the lowest first."""
         counts = system["counts"] or {}
-        known = {str(one["value"]): str(one["label"]) for one in self.stored["answers"]}
+        known = {str(answer["value"]): str(answer["label"]) for answer in self.stored["answers"]}
         total = sum(int(counts.get(value, 0)) for value in known)
         if not total:
             return []
@@ -234,7 +247,9 @@ class Criterion:
             return make_figure("precision", stored["half"], group, unit=stored["unit"])
         figures = [pair.difference for pair in self.planned_pairs]
         known = [
-            (one.low, one.high) for one in figures if one.low is not None and one.high is not None
+            (figure.low, figure.high)
+            for figure in figures
+            if figure.low is not None and figure.high is not None
         ]
         unit = self.difference_unit
         if unit == "ratio":
@@ -249,7 +264,7 @@ class Criterion:
     @property
     def coefficients(self) -> list[Stored]:
         """Return the stored figures of agreement on all outputs, without those of single pairs."""
-        return [one for one in self.stored["agreement"] if not one.get("group")]
+        return [figure for figure in self.stored["agreement"] if not figure.get("group")]
 
     def find_agreement(self, *names: str) -> Stored | None:
         """Return the first stored figure of agreement with one of these names."""
@@ -345,7 +360,7 @@ class Decision:
     criterion: Criterion
     relation: str  # "not_worse", "equivalent", "better" or "differs"
     system: str
-    others: tuple[str, ...]
+    against: tuple[str, ...]
     outcomes: tuple[str, ...]  # of each other system
     margin: float | None = None
     level: float = 0.05
@@ -376,7 +391,7 @@ class Decision:
                   "level": 1 - 2 * test["level"]}  # fmt: skip
         group = {"criterion": self.criterion.key, "system_1": self.system}
         return read_figure(
-            stored, "planned_difference", group | {"system_2": self.others[0]},
+            stored, "planned_difference", group | {"system_2": self.against[0]},
             unit=self.criterion.difference_unit,
         )  # fmt: skip
 
@@ -394,7 +409,7 @@ def list_decisions(criterion: Criterion) -> Iterator[Decision]:
             criterion=criterion,
             relation=relation,
             system=system,
-            others=tuple(str(test["other"]) for test in tests),
+            against=tuple(str(test["other"]) for test in tests),
             outcomes=tuple(_judge(relation, test["outcome"]) for test in tests),
         )
     for test in criterion.stored.get("margins") or ():
@@ -402,7 +417,7 @@ def list_decisions(criterion: Criterion) -> Iterator[Decision]:
             criterion=criterion,
             relation=test["relation"],
             system=test["system"],
-            others=(test["other"],),
+            against=(test["other"],),
             outcomes=(_OUTCOMES.get(test["outcome"] or "", "untested"),),
             margin=test["margin"],
             level=test.get("level", 0.05),

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -135,7 +134,7 @@ def describe_summary(study: Study, source: Source, newest: Newest) -> dict[str, 
             {"key": "md", "name": "Markdown", "text": write_markdown_table(paper)},
             {"key": "csv", "name": "CSV", "text": write_table_csv(paper)},
         ],
-        "simulated": next((one.text for one in limits if one.code in _ABOVE), ""),
+        "simulated": next((limit.text for limit in limits if limit.code in _ABOVE), ""),
         "limits": list(_list_limits(study, limits)),
         "reasons": reasons,
         "computed": render_html(Document("", computed)),
@@ -189,12 +188,6 @@ def _list_limits(study: Study, limits: list[Sentence]) -> Iterator[dict[str, Any
         }
 
 
-class BackForm(forms.Form):
-    """The page that asked for results, where that isn't the summary."""
-
-    back = forms.CharField(required=False, max_length=10)
-
-
 @study_page(
     "results/compute/",
     name="study-results-compute",
@@ -209,6 +202,4 @@ def compute_results(request: HttpRequest, study: Study) -> HttpResponseBase:
         start_analysis(study=study, by=request.user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    form = BackForm(request.POST)
-    is_from_planner = form.is_valid() and form.cleaned_data["back"]
-    return redirect("admin:study-planner" if is_from_planner else "admin:study-results", study.pk)
+    return redirect("admin:study-results", study.pk)

@@ -202,3 +202,40 @@ def test_places_choose_what_a_file_holds() -> None:
 
     assert document.keep("main").codes == ["a"]
     assert document.keep("further").codes == ["b"]
+
+
+# --- figures within tables ----------------------------------------------------------------------
+
+
+def test_a_chart_of_intervals_is_drawn_within_the_table_of_its_name() -> None:
+    means = [make_mean(name, 4.0, low=3.5, high=4.5) for name in "ab"]
+    rows = [[Cell(name, below="of 3"), mean] for name, mean in zip("ab", means, strict=True)]
+    columns = [Column("System", is_number=False), Column("Mean")]
+    blocks = [
+        Chart("systems", "intervals", "Drawn apart", means, rings=means[:1], ring_label="everyone"),
+        Table("systems", "Means", columns, rows),
+    ]
+
+    html = render_html(Document("", blocks))
+
+    assert "Drawn apart" not in html
+    assert html.count('class="dot"') == 2
+    # of the first row, and of the key
+    assert html.count('class="ring"') == 2
+    assert html.index("of 3") < html.index('class="dot"') < html.index("3.50 to 4.50</small>")
+
+
+def test_a_second_line_of_a_cell_follows_in_brackets_in_plain_text() -> None:
+    table = Table("x", "X", [Column("System"), Column("p")], [["a", Cell(".01", below=".002")]])
+
+    assert ".01 (.002)" in render_text(Document("", [table]))
+
+
+def test_a_matrix_shades_its_fields() -> None:
+    cells = [Cell(".60", look="strong"), Cell("−.10", look="apart")]
+    table = Table("m", "Matrix", [Column(""), Column("a"), Column("b")], [["a", *cells]])
+
+    html = render_html(Document("", [table]))
+
+    assert 'class="matrix tight"' in html
+    assert [word for word in ("v2", "vx") if f'class="{word}"' in html] == ["v2", "vx"]

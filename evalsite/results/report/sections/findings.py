@@ -53,7 +53,9 @@ _FEW_QUESTIONS = 3
 
 def make_findings(source: Source) -> Iterator[Block]:
     yield Heading("Findings", 2, "findings")
-    decisions = [one for criterion in source.criteria for one in list_decisions(criterion)]
+    decisions = [
+        decision for criterion in source.criteria for decision in list_decisions(criterion)
+    ]
     for decision in decisions:
         yield write_decision(decision)
     for criterion in source.criteria:
@@ -90,7 +92,7 @@ def find_headline(source: Source) -> tuple[str, str]:
     target = (source.content.get("collection") or {}).get("target") or data["annotations"]
     if data["annotations"] < FEW_ANSWERS:
         return "too_few", f"Too few answers to tell: {data['annotations']:,} of {target:,}"
-    decisions = [one for criterion in criteria for one in list_decisions(criterion)]
+    decisions = [decision for criterion in criteria for decision in list_decisions(criterion)]
     if len(decisions) == 1:
         return f"decision_{decisions[0].outcome}", head_decision(decisions[0])
     if decisions:
@@ -103,7 +105,7 @@ def find_headline(source: Source) -> tuple[str, str]:
 
 
 def _count_decisions(decisions: Sequence[Decision]) -> tuple[str, str]:
-    yes = sum(one.outcome == "yes" for one in decisions)
+    yes = sum(decision.outcome == "yes" for decision in decisions)
     if yes == len(decisions):
         return "decisions", f"All {yes} planned questions are answered yes"
     return "decisions", f"{yes} of {len(decisions)} planned questions are answered yes"
@@ -134,10 +136,10 @@ def _head_several(criteria: Sequence[Criterion]) -> tuple[str, str]:
         number = sum(bool(criterion.clear_pairs) for criterion in criteria)
         return "finding", f"Systems differ on {number} of {len(criteria)} questions"
     by_words: dict[str, list[str]] = {}
-    for criterion in [*led, *(one for one in criteria if one not in led)]:
+    for criterion in [*led, *(criterion for criterion in criteria if criterion not in led)]:
         by_words.setdefault(say_leader(criterion), []).append(name_label(criterion))
     parts = [f"{words} on {list_of(labels)}" for words, labels in by_words.items()]
-    code = "finding" if any(one.clear_pairs for one in criteria) else "finding_none"
+    code = "finding" if any(criterion.clear_pairs for criterion in criteria) else "finding_none"
     return code, start_sentence("; ".join(parts))
 
 
@@ -147,8 +149,8 @@ def find_leader(criterion: Criterion) -> str:
     for pair in criterion.pairs:
         if pair.ahead:
             behind[pair.ahead[0]] = behind.get(pair.ahead[0], 0) + 1
-    others = len(criterion.systems) - 1
-    return next((name for name, number in behind.items() if number == others > 0), "")
+    most = len(criterion.systems) - 1
+    return next((name for name, number in behind.items() if number == most > 0), "")
 
 
 def say_leader(criterion: Criterion) -> str:
@@ -159,8 +161,8 @@ def say_leader(criterion: Criterion) -> str:
     if not criterion.is_tested:
         return "no test of the systems"
     if leader := find_leader(criterion):
-        others = {1: isolate(next(name for name in names if name != leader)), 2: "both others"}
-        behind = others.get(len(names) - 1, f"all {len(names) - 1} others")
+        words = {1: isolate(next(name for name in names if name != leader)), 2: "both others"}
+        behind = words.get(len(names) - 1, f"all {len(names) - 1} others")
         return f"{isolate(leader)} is {say_ahead(criterion)} {behind}"
     if not criterion.clear_pairs:
         sides = f" between {list_names(names)}" if len(names) == 2 else ""
@@ -184,7 +186,7 @@ def write_decision(decision: Decision) -> Sentence:
     if decision.margin is not None:
         text, figures = _describe_margin(decision)
     else:
-        pairs = [pair for other in decision.others if (pair := find_pair(decision, other))]
+        pairs = [pair for other in decision.against if (pair := find_pair(decision, other))]
         figures = tuple(pair.difference for pair in pairs)
         text = join_sentences(f"{describe_pair(pair)}." for pair in pairs)
     return Sentence(
@@ -199,17 +201,17 @@ def write_decision(decision: Decision) -> Sentence:
 
 def ask_decision(decision: Decision) -> str:
     criterion = decision.criterion
-    system, others = isolate(decision.system), list_names(decision.others)
+    system, rivals = isolate(decision.system), list_names(decision.against)
     label = name_label(criterion)
     margin = _write_margin(decision)
     match decision.relation:
         case "not_worse":
-            return f"Is {system} at most {margin} worse than {others} on {label}?"
+            return f"Is {system} at most {margin} worse than {rivals} on {label}?"
         case "equivalent":
-            return f"Do {system} and {others} differ by less than {margin} on {label}?"
+            return f"Do {system} and {rivals} differ by less than {margin} on {label}?"
         case "differs":
-            return f"Does {system} differ from {others} on {label}?"
-    return f"Is {system} {say_ahead(criterion)} {others} on {label}?"
+            return f"Does {system} differ from {rivals} on {label}?"
+    return f"Is {system} {say_ahead(criterion)} {rivals} on {label}?"
 
 
 def _write_margin(decision: Decision) -> str:
@@ -227,7 +229,7 @@ def _write_margin(decision: Decision) -> str:
 def answer_decision(decision: Decision) -> str:
     match decision.outcome:
         case "yes":
-            both = {1: "", 2: ", than both"}.get(len(decision.others), ", than all")
+            both = {1: "", 2: ", than both"}.get(len(decision.against), ", than all")
             return "Yes" + (both if decision.relation == "better" else "")
         case "no":
             return "No"
@@ -238,7 +240,7 @@ def answer_decision(decision: Decision) -> str:
 
 def head_decision(decision: Decision) -> str:
     """Return the planned question and its answer as a headline."""
-    system, others = isolate(decision.system), list_names(decision.others)
+    system, rivals = isolate(decision.system), list_names(decision.against)
     margin, label = _write_margin(decision), name_label(decision.criterion)
     figure, outcome = decision.planned_difference, decision.outcome
     if outcome == "untested":
@@ -246,31 +248,31 @@ def head_decision(decision: Decision) -> str:
     if decision.relation == "not_worse":
         if outcome == "open" and figure is not None and write_interval(figure):
             up_to = _write_worst(decision, figure)
-            return f"Not shown yet: {system} could be up to {up_to} worse than {others}"
+            return f"Not shown yet: {system} could be up to {up_to} worse than {rivals}"
         start = "Yes" if outcome == "yes" else "No" if outcome == "no" else "Not shown yet"
         most = "more than" if outcome == "no" else "at most"
-        return f"{start}: {system} is {most} {margin} worse than {others}"
+        return f"{start}: {system} is {most} {margin} worse than {rivals}"
     if decision.relation == "equivalent":
         if outcome == "open" and figure is not None and write_interval(figure):
             up_to = _write_worst(decision, figure)
-            return f"Not shown yet: {system} and {others} could differ by up to {up_to}"
+            return f"Not shown yet: {system} and {rivals} could differ by up to {up_to}"
         words = {"yes": "Yes: {} and {} differ by less than {}"}.get(
             outcome, "No: {} and {} differ by more than {}"
         )
-        return words.format(system, others, margin)
+        return words.format(system, rivals, margin)
     ahead = say_ahead(decision.criterion)
     if outcome == "yes":
-        number = len(decision.others)
-        behind = others if number == 1 else "both others" if number == 2 else f"all {number} others"
+        number = len(decision.against)
+        behind = rivals if number == 1 else "both others" if number == 2 else f"all {number} others"
         if decision.relation == "differs":
             return start_sentence(f"{system} differs from {behind} on {label}")
         return start_sentence(f"{system} is {ahead} {behind} on {label}")
     if outcome == "no":
         return start_sentence(
-            f"{others} {say_is(decision.others)} {ahead} {system} on {label}: "
+            f"{rivals} {say_is(decision.against)} {ahead} {system} on {label}: "
             "the plan expected the opposite"
         )
-    return f"No clear difference between {system} and {others} on {label}"
+    return f"No clear difference between {system} and {rivals} on {label}"
 
 
 def _write_worst(decision: Decision, figure: Figure) -> str:
@@ -290,14 +292,14 @@ def _write_worst(decision: Decision, figure: Figure) -> str:
 def _describe_margin(decision: Decision) -> tuple[str, tuple[Figure, ...]]:
     criterion, test = decision.criterion, decision.stored or {}
     group = {
-        "criterion": criterion.key, "system_1": decision.system, "system_2": decision.others[0],
+        "criterion": criterion.key, "system_1": decision.system, "system_2": decision.against[0],
     }  # fmt: skip
     margin = make_figure("margin", decision.margin, group, unit=criterion.difference_unit)
     figure = decision.planned_difference
     if figure is None or decision.outcome == "untested":
         why = explain_reason(str(test.get("reason") or "no_data"))
         return start_sentence(f"the margin can’t be tested: {why}."), (margin,)
-    sides = f"{isolate(decision.system)} − {isolate(decision.others[0])}"
+    sides = f"{isolate(decision.system)} − {isolate(decision.against[0])}"
     if figure.unit == "ratio":
         sides = sides.replace(" − ", " : ")
     p = say_p(figure.p_corrected, "corrected p") or say_p(figure.p)
@@ -428,8 +430,8 @@ def _describe_leads(criterion: Criterion) -> Iterator[str]:
     for pair in clear:
         first, second = find_higher(pair)
         behind.setdefault(first, []).append(second)
-    for name, others in list(behind.items())[:MOST_NAMED]:
-        yield f"{isolate(name)} is {say_ahead(criterion)} {list_names(others)}."
+    for name, beaten in list(behind.items())[:MOST_NAMED]:
+        yield f"{isolate(name)} is {say_ahead(criterion)} {list_names(beaten)}."
     rest = len(criterion.pairs) - len(clear)
     if rest:
         yield f"{count_of(rest, 'other pair')}: no clear difference."
@@ -441,17 +443,19 @@ def _describe_leads(criterion: Criterion) -> Iterator[str]:
 def make_paper(source: Source) -> Table:
     """Return the table of systems by questions; the last row is agreement."""
     criteria = source.criteria
-    if all(one.family.compares and len(one.pairs) == 1 for one in criteria):
+    if all(criterion.family.compares and len(criterion.pairs) == 1 for criterion in criteria):
         return _tabulate_preferences(source)
     names = list(dict.fromkeys(name for criterion in criteria for name in criterion.names))
-    known = [{str(one["system"]): one for one in criterion.systems} for criterion in criteria]
+    known = [
+        {str(system["system"]): system for system in criterion.systems} for criterion in criteria
+    ]
     rows: list[list[Entry]] = []
     for name in names:
         row: list[Entry] = [isolate(name)]
         for criterion, systems in zip(criteria, known, strict=True):
             row.append(_write_paper(criterion, systems[name]) if name in systems else "")
         rows.append(row)
-    foot: list[Entry] = ["Agreement, α", *(one.alpha or "" for one in criteria)]
+    foot: list[Entry] = ["Agreement, α", *(criterion.alpha or "" for criterion in criteria)]
     columns = [Column("System", is_number=False)]
     columns += [
         Column(_head_column(criterion), scale=_name_scale(criterion)) for criterion in criteria
@@ -522,18 +526,24 @@ def orient_difference(pair: Pair, first: str) -> Figure:
 
 def _name_scale(criterion: Criterion) -> str:
     """Return what is equal for questions whose answers are on one scale."""
-    ends = criterion.stored.get("range") or [one["value"] for one in criterion.stored["answers"]]
+    ends = criterion.stored.get("range") or [
+        answer["value"] for answer in criterion.stored["answers"]
+    ]
     if criterion.mean_unit == "share":
         return "share"
     return f"{criterion.stored['kind']} {ends}" if ends else criterion.key
 
 
 def _head_column(criterion: Criterion) -> str:
+    if criterion.family.compares:
+        return f"{criterion.label} (net share)"
     note = " (lower is better)" if criterion.better == "lower" else ""
     return f"{criterion.label}{note}"
 
 
 def _write_paper(criterion: Criterion, system: Stored) -> Cell:
+    if criterion.family.compares:
+        return _write_net_share(criterion, system)
     mean, distance = criterion.mean(system), criterion.distance(system)
     tier = criterion.tier(system)
     figures = tuple(figure for figure in (mean, distance, tier) if figure is not None)
@@ -544,9 +554,23 @@ def _write_paper(criterion: Criterion, system: Stored) -> Cell:
         text += f" (×{write_value(distance)}; {write_interval(distance)})"
     elif write_interval(mean):
         text = write_figure(mean)
-    letter = "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
+    letter = write_letter(tier)
     mark = place_mean(criterion, system)
     return Cell(text, figures, letter, is_strong=letter == "A", mark=mark)
+
+
+def write_letter(tier: Figure | None) -> str:
+    """Write a tier as a letter, A for the best; "" where there are no tiers."""
+    return "" if tier is None else LETTERS[int((tier.value or 1) - 1) % len(LETTERS)]
+
+
+def _write_net_share(criterion: Criterion, system: Stored) -> Cell:
+    net, tier = criterion.net_share(system), criterion.tier(system)
+    figures = (net,) if tier is None else (net, tier)
+    letter = write_letter(tier)
+    sign = "+" if (net.value or 0) > 0 else ""
+    mark = net if net.value is not None else None
+    return Cell(f"{sign}{write_figure(net)}", figures, letter, is_strong=letter == "A", mark=mark)
 
 
 def place_mean(criterion: Criterion, system: Stored) -> Figure | None:
@@ -572,7 +596,11 @@ def _caption_paper(source: Source, *, has_tiers: bool) -> str:
     data = source.kept["data"]
     people = count_of(data["participants"], "person", "people")
     parts = [f"Systems by question: {people}, {count_of(data['annotations'], 'answer')}."]
-    if any(one.distance(system) for one in source.criteria for system in one.systems[:1]):
+    if any(
+        criterion.distance(system)
+        for criterion in source.criteria
+        for system in criterion.systems[:1]
+    ):
         parts.append(
             "±: half-width of the 95% interval of a system’s distance from the average of the "
             "systems."
@@ -581,6 +609,11 @@ def _caption_paper(source: Source, *, has_tiers: bool) -> str:
         parts.append(
             "Every system in tier A is clearly ahead of every system in tier B (p < .05, Holm); a "
             "column without letters has no clear difference."
+        )
+    if any(criterion.family.compares for criterion in source.criteria):
+        parts.append(
+            "Net share: answers that prefer the system minus those that prefer the other, in "
+            "percentage points (95% CI)."
         )
     parts.append("Last row: Krippendorff’s α (95% CI).")
     return " ".join(parts)

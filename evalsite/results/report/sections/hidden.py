@@ -15,14 +15,16 @@ def make_hidden(
     criteria: list[Criterion], projection: Mapping[str, Any] | None, target: int
 ) -> Iterator[Block]:
     """Yield how wide intervals are and will be, and how far people agree."""
-    precise = [(one, figure) for one in criteria if (figure := one.precision) is not None]
+    precise = [
+        (criterion, figure) for criterion in criteria if (figure := criterion.precision) is not None
+    ]
     if precise:
         yield Heading("Precision", 2, "precision")
         yield from _tabulate_precision(precise, projection, target)
     alphas = [
-        replace(alpha, group=(("question", one.label),))
-        for one in criteria
-        if (alpha := one.alpha) is not None and alpha.value is not None
+        replace(alpha, group=(("question", criterion.label),))
+        for criterion in criteria
+        if (alpha := criterion.alpha) is not None and alpha.value is not None
     ]
     if alphas:
         yield Heading("Agreement", 2, "agreement")
@@ -64,7 +66,7 @@ def find_expected(
 ) -> Figure | None:  # fmt: skip
     """Return how wide the widest interval will be once all answers are in."""
     options = ((projection or {}).get("criteria") or {}).get(criterion.key, {}).get("options", ())
-    half = next((one["half"] for one in options if one["key"] == "planned"), None)
+    half = next((option["half"] for option in options if option["key"] == "planned"), None)
     if half is None or (now := criterion.precision) is None:
         return None
     value = exp(half) if now.unit == "ratio" else half

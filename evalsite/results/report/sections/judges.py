@@ -1,6 +1,6 @@
 """Judges beside people: what a model's labels are worth, and people's result narrowed by them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
@@ -53,10 +53,10 @@ class Judge:
         return f"judge-{self.number}"
 
 
-def list_judges(source: Source) -> list[Judge]:
+def list_judges(criteria: Iterable[Criterion]) -> list[Judge]:
     """List the judges by name and version of the prompt, each with the questions it answered."""
     parts: dict[tuple[str, str], list[tuple[Criterion, Stored]]] = {}
-    for criterion in source.criteria:
+    for criterion in criteria:
         for stored in criterion.stored.get("judges") or ():
             key = str(stored["judge"]), str(stored["prompt_version"])
             parts.setdefault(key, []).append((criterion, stored))
@@ -67,7 +67,7 @@ def list_judges(source: Source) -> list[Judge]:
 
 
 def make_judges(source: Source) -> Iterator[Block]:
-    judges = list_judges(source)
+    judges = list_judges(source.criteria)
     if judges:
         yield Heading("Judges", 2, "judges")
     for judge in judges:
@@ -93,7 +93,7 @@ def make_judge(judge: Judge) -> Iterator[Block]:
 
 
 def _make_further(judge: Judge) -> Iterator[Block]:
-    yield Heading(isolate(judge.name), 3, f"further-{judge.place}", place="further")
+    yield Heading(f"More about {isolate(judge.name)}", 3, f"further-{judge.place}", place="further")
     for criterion, stored in judge.parts:
         for sentence in _say_more(judge, criterion, stored):
             yield replace(sentence, place="further")
@@ -394,9 +394,11 @@ def _list_pairs(
         yield people, judged
 
 
-def _name_pair(figure: Figure) -> tuple[str, str]:
+def _name_pair(figure: Figure) -> str:
+    """Return what is compared: "v2 minus v1"; of a ratio "v2 over v1"."""
     group = dict(figure.group)
-    return isolate(group["system_2"]), isolate(group["system_1"])
+    word = "over" if figure.unit == "ratio" else "minus"
+    return f"{isolate(group['system_2'])} {word} {isolate(group['system_1'])}"
 
 
 def _say_corrected(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
@@ -417,10 +419,9 @@ def _say_corrected(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
         return
     pairs = [pair for pair in _list_pairs(judge, criterion, stored) if pair[1].value is not None]
     for people, judged in pairs if len(pairs) == 1 else ():
-        second, first = _name_pair(judged)
         yield Sentence(
             "judged_difference",
-            f"{criterion.label}, {second} minus {first}: people alone "
+            f"{criterion.label}, {_name_pair(judged)}: people alone "
             f"{write_difference(people, criterion)}; with the judge on "
             f"{count_of(stored['further'], 'more input')} {write_difference(judged, criterion)}.",
             figures=(people, judged),
@@ -463,14 +464,10 @@ def _tabulate_corrected(judge: Judge) -> Table | None:
     rows: list[list[Entry]] = []
     for criterion, stored in judge.parts:
         for people, judged in _list_pairs(judge, criterion, stored):
-            second, first = _name_pair(judged)
-            cell = Cell(
-                f"{second} minus {first}" if judged.unit != "ratio" else f"{second} over {first}"
-            )
-            rows.append([criterion.label, cell, people, judged])
+            rows.append([Cell(_name_pair(judged), below=criterion.label), people, judged])
     if not rows:
         return None
-    columns = [Column("Question", is_number=False), Column("Systems", is_number=False),
-               Column("People alone"), Column("With the judge")]  # fmt: skip
+    columns = [Column("Systems", is_number=False), Column("People alone"),
+               Column("With the judge")]  # fmt: skip
     caption = f"People’s result, narrowed by {isolate(judge.name)} (95% CI)"
     return Table(f"{judge.place}-corrected", caption, columns, rows, marks="both")

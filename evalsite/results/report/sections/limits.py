@@ -191,7 +191,7 @@ def _warn_of_order(source: Source) -> Warnings:
 
 def _warn_of_ceilings(source: Source) -> Warnings:
     for criterion in source.criteria:
-        known = {one["name"]: one["value"] for one in criterion.coefficients}
+        known = {figure["name"]: figure["value"] for figure in criterion.coefficients}
         alpha, ac2 = known.get("alpha_ordinal"), known.get("ac2")
         answer, share = find_most_given(criterion)
         if share < _CEILING or alpha is None or ac2 is None or ac2 - alpha <= _APART:
@@ -206,7 +206,7 @@ def _warn_of_ceilings(source: Source) -> Warnings:
 
 def find_most_given(criterion: Criterion) -> tuple[str, float]:
     """Return the lowest or the highest point, if it was given most often, with its share."""
-    values = [str(one["value"]) for one in criterion.stored["answers"]]
+    values = [str(answer["value"]) for answer in criterion.stored["answers"]]
     totals = dict.fromkeys(values, 0)
     for system in criterion.stored["systems"]:
         for value, count in (system["counts"] or {}).items():
@@ -220,12 +220,12 @@ def find_most_given(criterion: Criterion) -> tuple[str, float]:
 
 def _warn_of_agreement(source: Source) -> Warnings:
     """Warn of the question on which people agree least, if its interval is below the others."""
-    known = [(one, figure) for one in source.criteria if (figure := one.alpha) and figure.value]
+    known = [(each, figure) for each in source.criteria if (figure := each.alpha) and figure.value]
     if len(known) < 2:
         return
     criterion, lowest = min(known, key=lambda pair: pair[1].value or 0.0)
-    others = [figure.value or 0.0 for one, figure in known if one is not criterion]
-    if lowest.high is not None and all(lowest.high < value for value in others):
+    higher = [figure.value or 0.0 for each, figure in known if each is not criterion]
+    if lowest.high is not None and all(lowest.high < value for value in higher):
         yield _warn(
             "low_alpha",
             f"{criterion.label}: people agree least, α {write_value(lowest)} "
@@ -248,9 +248,9 @@ def _warn_of_copies(source: Source) -> Warnings:
 
 
 def _warn_of_no_plan(source: Source) -> Warnings:
-    moments = {name: one for name, one in (source.plan.get("moments") or {}).items()}
+    moments = source.plan.get("moments") or {}
     tested = [moments[name] for name in _TESTED if name in moments]
-    if not tested or all(one["answers"] for one in tested):
+    if not tested or all(moment["answers"] for moment in tested):
         yield _warn(
             "no_plan",
             "No plan was frozen before the first answer: treat these results as exploratory.",

@@ -43,13 +43,13 @@ _NAMES = {
 def make_methods(source: Source) -> Iterator[Block]:
     yield Heading("Methods", 2, "methods")
     yield from _describe_changes(source.facts)
-    modelled = [one for one in source.criteria if _has_model(one)]
+    modelled = [criterion for criterion in source.criteria if _has_model(criterion)]
     if modelled:
         yield _describe_model(modelled)
     yield from _describe_other_tests(source.criteria)
-    if any(one.family.has_points for one in modelled):
+    if any(criterion.family.has_points for criterion in modelled):
         yield Sentence("equal_spacing", "Points are taken as equally spaced.")
-    if any(one.is_tested for one in source.criteria):
+    if any(criterion.is_tested for criterion in source.criteria):
         yield _describe_tests(source)
         yield _describe_correction(source)
     if sentence := _describe_agreement(source.criteria):
@@ -88,7 +88,11 @@ def _has_model(criterion: Criterion) -> bool:
 
 
 def _describe_model(criteria: Sequence[Criterion]) -> Sentence:
-    terms = {term for one in criteria for term in (one.stored["model"] or {}).get("terms", ())}
+    terms = {
+        term
+        for criterion in criteria
+        for term in (criterion.stored["model"] or {}).get("terms", ())
+    }
     effects = [words for term, words in _TERMS.items() if term in terms]
     random = f" with random effects of {list_of(effects)}," if effects else ""
     return Sentence(
@@ -115,19 +119,19 @@ def _describe_other_tests(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
 
 
 def _describe_tests(source: Source) -> Sentence:
-    by_model = any(_has_model(one) for one in source.criteria)
+    by_model = any(_has_model(criterion) for criterion in source.criteria)
     how = " with Kenward–Roger degrees of freedom" if by_model else ""
     cites = ("kenward1997",) if by_model else ()
     return Sentence("tests", f"Tests are two-sided{how}.", cites=cites)
 
 
 def _describe_correction(source: Source) -> Sentence:
-    tested = [one for one in source.criteria if one.is_tested]
-    if any(one.is_across for one in tested):
-        number = count_of(max(one.family_size for one in tested), "comparison")
+    tested = [criterion for criterion in source.criteria if criterion.is_tested]
+    if any(criterion.is_across for criterion in tested):
+        number = count_of(max(criterion.family_size for criterion in tested), "comparison")
         text = f"No question is primary, so p values are corrected for all {number} (Holm)."
         return Sentence("correction_across", text, cites=_HOLM)
-    primary = next((one for one in tested if one.role == "primary"), None)
+    primary = next((criterion for criterion in tested if criterion.role == "primary"), None)
     if primary is not None and len(tested) > 1:
         number = count_of(primary.family_size, "comparison")
         return Sentence(
@@ -136,16 +140,20 @@ def _describe_correction(source: Source) -> Sentence:
             "questions, for the pairs within each question, and not across questions.",
             cites=_HOLM,
         )
-    number = count_of(max(one.family_size for one in tested), "comparison")
+    number = count_of(max(criterion.family_size for criterion in tested), "comparison")
     return Sentence("correction", f"p values are corrected for {number} (Holm).", cites=_HOLM)
 
 
 def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
-    printed = [one.stored["agreement"][0]["name"] for one in criteria if one.stored["agreement"]]
+    printed = [
+        criterion.stored["agreement"][0]["name"]
+        for criterion in criteria
+        if criterion.stored["agreement"]
+    ]
     printed += [
         figure["name"]
-        for one in criteria
-        for figure in one.stored["agreement"]
+        for criterion in criteria
+        for figure in criterion.stored["agreement"]
         if figure["name"] in ("ac1", "ac2", "ICC(1,1)")
     ]
     names = [_NAMES[name] for name in dict.fromkeys(printed) if name in _NAMES]
@@ -167,14 +175,14 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
 
 def _except(criteria: Sequence[Criterion]) -> str:
     """Return an exception, if there are intervals for the people who rated alone."""
-    figures = (figure for one in criteria for figure in one.stored["agreement"])
+    figures = (figure for criterion in criteria for figure in criterion.stored["agreement"])
     is_bound = any(figure["details"].get("over") == "inputs" for figure in figures)
     return ", unless they are said to hold for these people only" if is_bound else ""
 
 
 def _describe_missing(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
     """Yield how much is missing, and what tests assume of it."""
-    notes = [note for one in criteria for note in one.stored["notes"]]
+    notes = [note for criterion in criteria for note in criterion.stored["notes"]]
     shares = [note["facts"]["share"] for note in notes if note["code"] == "missing_at_random"]
     if shares:
         most = max(shares)
@@ -195,7 +203,7 @@ def _describe_plan(source: Source) -> Sentence | None:
     digest = f" (SHA-256 {plan['sha256'][:12]})" if plan.get("sha256") else ""
     primary = source.find_criterion(str(plan.get("primary") or ""))
     named = f" Primary question: {isolate(primary.label)}." if primary else ""
-    answers = min((one["answers"] for one in plan["moments"].values()), default=0)
+    answers = min((moment["answers"] for moment in plan["moments"].values()), default=0)
     when = "before the first answer" if not answers else f"after {count_of(answers, 'answer')}"
     return Sentence(
         "plan_frozen",

@@ -21,7 +21,7 @@ _SAID = {"simulated", "few_raters", "one_rater", "missing_by_system", "own_error
 
 def list_notes(source: Source) -> Iterator[Sentence]:
     """Yield what else the analysis warns of, for the further analyses."""
-    labels = {one.key: one.label for one in source.criteria}
+    labels = {criterion.key: criterion.label for criterion in source.criteria}
     texts: dict[tuple[str, str], list[str]] = {}
     for note in source.kept["warnings"]:
         if note["code"] not in _SAID:

@@ -26,10 +26,10 @@ from evalsite.results.document.figures import write_number, write_p, write_value
 from evalsite.results.document.svg import name_part
 from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import (
-    LETTERS,
     describe_finding,
     say_leader,
     write_half,
+    write_letter,
 )
 from evalsite.results.report.sections.further import (
     list_all_pairs,
@@ -207,8 +207,7 @@ def _write_tier(criterion: Criterion, system: Stored) -> Entry:
     figure = criterion.tier(system)
     if figure is None:
         return ""
-    letter = LETTERS[int((figure.value or 1) - 1) % len(LETTERS)]
-    return Cell(letter, (figure,), look="tier")
+    return Cell(write_letter(figure), (figure,), look="tier")
 
 
 # --- preferences --------------------------------------------------------------------------------

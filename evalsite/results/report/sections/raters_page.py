@@ -94,7 +94,9 @@ def list_further_of_people(source: Source, *, is_blind: bool) -> Iterator[Block]
     people = list(make_people(source))[1:]
     if people:
         flagged = sum(bool(row["flags"]) for row in source.kept["raters"]["rows"])
-        text = f"The report raises signs on {count_of(flagged, 'person', 'people')}."
+        text = "The report raises no flag of its own."
+        if flagged:
+            text = f"The report flags {count_of(flagged, 'person', 'people')}, by finer signs too."
         yield from _fold("Figures of each person", "signs", text)
         yield from people
     together = [

@@ -38,7 +38,7 @@ def count_outputs(source: Source) -> int:
     for figure in source.kept["design"]:
         if figure["name"] == "ratings_per_output":
             number = figure["n"].get("outputs", 0)
-            is_about_pairs = all(one.family.compares for one in source.criteria)
+            is_about_pairs = all(criterion.family.compares for criterion in source.criteria)
             return int(number) * 2 if is_about_pairs else int(number)
     return int(data["items"])
 

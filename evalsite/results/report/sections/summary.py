@@ -48,7 +48,9 @@ class Card:
 
 def list_cards(source: Source, *, bundle: str) -> list[Card]:
     """List the planned questions. `bundle`: the name of the file that a gate checks."""
-    decisions = [one for criterion in source.criteria for one in list_decisions(criterion)]
+    decisions = [
+        decision for criterion in source.criteria for decision in list_decisions(criterion)
+    ]
     return [_make_card(source, decision, bundle) for decision in decisions]
 
 
@@ -77,7 +79,7 @@ def _draw_decision(decision: Decision) -> DecisionChart | None:
     name = f"{decision.criterion.key}-decision"
     sign = " : " if unit == "ratio" else " − "
     if decision.margin is None:
-        pairs = [(other, find_pair(decision, other)) for other in decision.others]
+        pairs = [(other, find_pair(decision, other)) for other in decision.against]
         figures = [
             (other, orient_difference(pair, decision.system)) for other, pair in pairs if pair
         ]
@@ -100,7 +102,7 @@ def _draw_decision(decision: Decision) -> DecisionChart | None:
     return DecisionChart(
         name, "intervals", "Difference with its interval, and the margin", [figure],
         reference=reference, place="page", margins=margins, passing=passing,
-        labels=[f"{isolate(decision.system)}{sign}{isolate(decision.others[0])}"],
+        labels=[f"{isolate(decision.system)}{sign}{isolate(decision.against[0])}"],
     )  # fmt: skip
 
 
@@ -126,7 +128,7 @@ def _list_facts(source: Source, decision: Decision) -> Iterator[Sentence]:
     test = decision.stored or {}
     group = {
         "criterion": decision.criterion.key, "system_1": decision.system,
-        "system_2": decision.others[0],
+        "system_2": decision.against[0],
     }  # fmt: skip
     if "se" in test:
         yield _describe_test(decision, group)
@@ -202,7 +204,7 @@ def describe_plan(source: Source, decision: Decision) -> Sentence | None:
     if not plan.get("frozen_at"):
         return None
     at = datetime.fromisoformat(plan["frozen_at"])
-    answers = min((one["answers"] for one in plan["moments"].values()), default=0)
+    answers = min((moment["answers"] for moment in plan["moments"].values()), default=0)
     when = "before the first answer" if not answers else f"after {count_of(answers, 'answer')}"
     hidden = ", and hidden until closing" if plan.get("hides_results") else ""
     figures = (make_figure("answers_in", answers),)
@@ -218,7 +220,7 @@ def _write_command(source: Source, decision: Decision, bundle: str) -> Code | No
     if decision.relation != "not_worse" or decision.outcome == "untested":
         return None
     words = [
-        "evalsite", "gate", bundle, "--system", decision.system, "--against", decision.others[0],
+        "evalsite", "gate", bundle, "--system", decision.system, "--against", decision.against[0],
         "--margin", f"{decision.margin:g}",
     ]  # fmt: skip
     if len(source.criteria) > 1:
@@ -241,7 +243,9 @@ def describe_correction(source: Source) -> Sentence | None:
     tested = [criterion for criterion in source.criteria if criterion.is_tested]
     if not tested:
         return None
-    primary = next((one for one in source.criteria if one.role == "primary"), None)
+    primary = next(
+        (criterion for criterion in source.criteria if criterion.role == "primary"), None
+    )
     if primary is not None and len(source.criteria) > 1:
         text = (
             f"{isolate(primary.label)} is primary. The others are secondary: corrected within "
@@ -254,7 +258,7 @@ def describe_correction(source: Source) -> Sentence | None:
     if any(criterion.is_across for criterion in tested):
         text = f"p is corrected across {_name_all(len(tested))}."
     else:
-        number = count_of(max(one.family_size for one in tested), "comparison")
+        number = count_of(max(criterion.family_size for criterion in tested), "comparison")
         text = f"p is corrected for {number}."
     return Sentence("correction", start + text, place="page")
 
