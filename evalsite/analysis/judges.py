@@ -5,7 +5,7 @@ prediction-powered (Angelopoulos, Duchi & Zrnic 2023, PPI++), with raters and in
 samples: the mixed model of residuals by Kenward and Roger.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import atanh, sqrt, tanh
@@ -613,11 +613,26 @@ def alt_test(
     (categories) or neg_rmse (numbers). `winning_rate` and `advantage` are None where nobody rated
     30 outputs that another person rated too; `left_out` counts the people below that.
     """
+    return alt_tests(ratings, judge, score, [epsilon])[epsilon]
+
+
+def alt_tests(
+    ratings: Ratings, judge: Mapping[str, float], score: str, epsilons: Sequence[float]
+) -> dict[float, dict[str, Any]]:
+    """Return the test at each epsilon."""
     rows = pd.DataFrame(
         {"unit": ratings.get("unit"), "rater": ratings.get("rater"), "value": ratings.value}
     )
     rows = rows[rows["unit"].isin(judge)]
     rows["judge"] = rows["unit"].map(judge)
+    ahead = _find_ahead(rows, score)
+    left_out = int(rows["rater"].nunique()) - len(ahead)
+    return {epsilon: _test_ahead(ahead, epsilon, left_out) for epsilon in epsilons}
+
+
+def _find_ahead(rows: pd.DataFrame, score: str) -> dict[str, tuple[Floats, Floats]]:
+    """Return for each person with enough outputs where the judge, and the person, is at least as
+    near to the others."""
     pairs = rows.merge(rows[["unit", "rater", "value"]], on="unit", suffixes=("", "_other"))
     pairs = pairs[pairs["rater"] != pairs["rater_other"]]
     for key in ("value", "judge"):
@@ -628,24 +643,30 @@ def alt_test(
     each = pairs.groupby(["rater", "unit"])[["value_score", "judge_score"]].mean().round(12)
     if score != "accuracy":
         each = -np.sqrt(each).round(12)
+    return {
+        str(name): (
+            ((of_rater["judge_score"] >= of_rater["value_score"]) * 1.0).to_numpy(),
+            ((of_rater["value_score"] >= of_rater["judge_score"]) * 1.0).to_numpy(),
+        )
+        for name, of_rater in each.groupby(level=0)
+        if len(of_rater) >= _ALT_LEAST
+    }
+
+
+def _test_ahead(
+    ahead: Mapping[str, tuple[Floats, Floats]], epsilon: float, left_out: int
+) -> dict[str, Any]:
     result: dict[str, Any] = {}
-    people = sorted(rows["rater"].unique())
-    for name in people:
-        if name not in each.index.get_level_values(0) or len(each.loc[name]) < _ALT_LEAST:
-            continue
-        person_score, judge_score = (each.loc[name][f"{key}_score"] for key in ("value", "judge"))
-        judge_ahead = (judge_score >= person_score) * 1.0
-        person_ahead = (person_score >= judge_score) * 1.0
+    for name, (judge_ahead, person_ahead) in ahead.items():
         apart = person_ahead - judge_ahead
-        if apart.nunique() > 1:
+        if np.ptp(apart) > 0:
             p = float(stats.ttest_1samp(apart, epsilon, alternative="less").pvalue)
         else:
-            p = 0.0 if apart.iloc[0] < epsilon else 1.0
-        result[str(name)] = {
+            p = 0.0 if apart[0] < epsilon else 1.0
+        result[name] = {
             "n": len(apart), "judge_ahead": float(judge_ahead.mean()),
             "person_ahead": float(person_ahead.mean()), "p": p,
         }  # fmt: skip
-    left_out = len(people) - len(result)
     if not result:
         return {"raters": {}, "winning_rate": None, "advantage": None, "passes": None,
                 "left_out": left_out}  # fmt: skip

@@ -576,7 +576,7 @@ def list_places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, 
 @pytest.mark.parametrize("name", TABLES)
 def test_odd_value_in_any_field_of_a_record_is_refused_with_its_line_or_fits(name):
     files = read_files(bundle_of("pairwise"))
-    rows = [json.loads(line) for line in files.get(name, b"").decode().splitlines()]
+    rows = [json.loads(line) for line in files.get(name, b"").decode().split("\n")[:-1]]
     # one row that has everything
     number = max(range(len(rows)), key=lambda place: len(json.dumps(rows[place])), default=0)
     tried = 0

@@ -18,7 +18,7 @@ from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.judges import (
     LEAST_PEOPLE,
     Corrected,
-    alt_test,
+    alt_tests,
     find_agreement,
     find_bias,
     find_corrected,
@@ -270,16 +270,12 @@ class _Part:
         """Return the winning rate of the alternative annotator test at each epsilon, and the
         advantage."""
         people = self.people
+        rated = self.judge.merge(people[self.keys].drop_duplicates(), on=self.keys)
         ratings = Ratings(unit=self._join(people), rater=people["rater"], value=people["value"])
-        judge = dict(zip(self._join(self.judge), self.judge["value"], strict=True))
-        if self.is_nominal:
-            judge = {unit: float(np.sign(value)) for unit, value in judge.items()}
-        tests = {
-            epsilon: alt_test(
-                ratings, judge, score="accuracy" if self.is_nominal else "neg_rmse", epsilon=epsilon
-            )
-            for epsilon in EPSILONS
-        }
+        value = np.sign(rated["value"]) if self.is_nominal else rated["value"]
+        judge = dict(zip(self._join(rated), value, strict=True))
+        score = "accuracy" if self.is_nominal else "neg_rmse"
+        tests = alt_tests(ratings, judge, score, EPSILONS)
         first = tests[EPSILONS[0]]
         n = {"raters": len(first["raters"]), "left_out": first["left_out"]}
         made = [

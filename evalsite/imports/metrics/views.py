@@ -30,7 +30,7 @@ from evalsite.studies.summary_lines import count_of, name_of_file
 
 
 def _describe_new(study: Study) -> dict[str, Any]:
-    return {"has_items": _list_outputs(study).exists()}
+    return {"has_items": _list_outputs(study).exists(), "kept": list_kept_scores(study)}
 
 
 def _describe(study: Study, report: Report) -> dict[str, Any]:
@@ -83,28 +83,20 @@ class Coverage:
     outputs: int
     of: int
 
-    @property
-    def missing(self) -> int:
-        return max(self.of - self.outputs, 0)
 
-
-def describe_metrics(study: Study, *, may_edit: bool) -> dict[str, Any]:
-    """Return what a page shows of metrics: every file with what it covers, and scores to take."""
-    total = _list_outputs(study).count()
-    of_file: dict[Any, list[Coverage]] = {}
+def describe_metrics(study: Study) -> dict[str, Any]:
+    """Return what a page shows of metrics: every file with its scores, and what each covers."""
+    of_file: dict[Any, list[tuple[str, int]]] = {}
     of_metric: dict[str, int] = {}
     counts = MetricScore.objects.filter(file__study=study).order_by("metric")
     for file_id, metric, number in counts.values_list("file", "metric").annotate(n=Count("pk")):
-        of_file.setdefault(file_id, []).append(Coverage(metric, number, total))
+        of_file.setdefault(file_id, []).append((metric, number))
         of_metric[metric] = of_metric.get(metric, 0) + number
+    total = _list_outputs(study).count() if of_file else 0
+    files = MetricFile.objects.filter(study=study).select_related("uploaded_by")
     return {
-        "files": [
-            (file, of_file.get(file.pk, []))
-            for file in MetricFile.objects.filter(study=study).select_related("uploaded_by")
-        ],
+        "files": [(file, of_file.get(file.pk, [])) for file in files] if of_file else [],
         "metrics": [Coverage(name, of_metric[name], total) for name in sorted(of_metric)],
-        "has_items": total > 0,
-        "kept": list_kept_scores(study) if may_edit else [],
     }
 
 

@@ -5,6 +5,7 @@ from evalsite.results.document.figures import REASONS
 # a method; what a plus sign adds to it is in ADDED
 METHODS = {
     "count": "count",
+    "ANOVA": "analysis of variance",
     "standardised_difference": "difference over the total standard deviation",
     "equal_differences": "every difference is equal",
     "mean": "mean of ratings",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -26,6 +27,7 @@ from evalsite.results.document.figures import write_number, write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.judges.certificate import list_missing, make_certificate, write_certificate
 from evalsite.results.models import Report
+from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.judges import (
@@ -37,10 +39,9 @@ from evalsite.results.report.sections.judges import (
     make_judge,
     read_agreement,
 )
-from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
-from evalsite.results.report.source import Source
-from evalsite.results.report.study_facts import make_source
-from evalsite.studies.models import Item, Membership, Output, Study
+from evalsite.results.report.sections.metrics import list_metrics
+from evalsite.results.report.source import Criterion
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_edit, study_page
 from evalsite.studies.summary_lines import name_of_file
 
@@ -62,26 +63,30 @@ def show_judges(request: HttpRequest, study: Study) -> HttpResponseBase:
     can_edit = may_edit(request, study)
     is_blind = is_hidden(study)
     uploads = find_uploads(study) if can_edit else []
-    jobs = find_jobs(study)
+    jobs = find_jobs(study) if uploads else []
     waiting = [row for purpose in _PURPOSES for row in list_waiting(study, purpose, uploads, jobs)]
     form = WidthForm(request.GET or None)
+    judges = list(_list_known(study, newest))
     context: dict[str, Any] = {
         **split_spent(waiting),
-        **describe_metrics(study, may_edit=can_edit),
+        **describe_metrics(study),
         "newest": newest,
         "report": newest.report,
         "is_blind": is_blind,
         "can_compute": has_role(request, study, Membership.Role.EDITOR),
         "can_upload": can_edit,
-        "judge_files": JudgeFile.objects.filter(study=study).select_related("uploaded_by"),
-        "judges": list(_list_known(study, newest)),
+        "judge_files": JudgeFile.objects.filter(study=study).select_related("uploaded_by")
+        if judges
+        else [],
+        "judges": judges,
+        "has_items": count_edge(study).items > 0,
         "form": UploadForm(None),
         "to": reverse("admin:upload-new", args=[study.pk]),
         "width": form,
     }
     if newest.report is not None and not is_blind:
-        source = make_source(study, newest.report, has_notes=False)
-        context |= _describe(study, source, form)
+        criteria = [Criterion(stored) for stored in newest.report.content["kept"]["criteria"]]
+        context |= _describe(study, criteria, form)
     response = TemplateResponse(request, "results/judges.html", context)
     return keep_watching(response, newest.job)
 
@@ -102,9 +107,9 @@ def _list_known(study: Study, newest: Newest) -> Iterable[dict[str, Any]]:
         }
 
 
-def _describe(study: Study, source: Source, form: "WidthForm") -> dict[str, Any]:
+def _describe(study: Study, criteria: list[Criterion], form: "WidthForm") -> dict[str, Any]:
     """Return the judges of the report as HTML, the headline, and the metrics."""
-    judges = list_judges(source)
+    judges = list_judges(criteria)
     shown = []
     for judge in judges:
         document = Document("", list(make_judge(judge))[1:])
@@ -119,13 +124,12 @@ def _describe(study: Study, source: Source, form: "WidthForm") -> dict[str, Any]
                 "designs": _list_designs(judge, form),
             }
         )
-    metrics = [*make_metrics(source), *make_further_metrics(source)][1:]
-    body = Document("", metrics)
+    metrics = [block for criterion in criteria for block in list_metrics(criterion, "main")]
     return {
         "headline": _head(judges[0]) if judges else "",
         "shown": shown,
-        "metrics_body": render_html(body.keep("main")),
-        "metrics_further": render_html(Document("", body.keep("further").blocks[1:])),
+        "metrics_body": render_html(Document("", metrics).keep("main")),
+        "metrics_further": render_html(Document("", metrics).keep("further")),
         "has_designs": any(row["designs"] for row in shown),
     }
 
@@ -153,30 +157,20 @@ def _head(judge: JudgeOfReport) -> str:
 
 def _list_differences(study: Study, judge: JudgeOfReport) -> list[dict[str, Any]]:
     """Return the outputs of the first question on which judge and people are furthest apart."""
-    rows = judge.parts[0][1]["differences"][:_SHOWN]
-    groups = {row["item"] for row in rows}
-    items = {
-        item.group: item
-        for item in Item.objects.main().filter(study=study, group__in=groups).order_by("-pk")
-    }
-    outputs = {
-        (output.item_id, output.system.name if output.system else ""): output.text
-        for output in Output.objects.filter(item__in=items.values()).select_related("system")
-    }
     listed = []
-    for row in rows:
-        item = items.get(row["item"])
-        names = [row[name] for name in ("system", "first", "second") if name in row]
+    for row in judge.parts[0][1]["differences"][:_SHOWN]:
+        items = reverse("admin:results-items", args=[study.pk])
         listed.append(
             {
-                "item": item,
                 "name": row["item"],
-                "systems": [isolate(name) for name in names],
+                "url": f"{items}?{urlencode({'q': row['item']})}",
+                "systems": [
+                    isolate(row[name]) for name in ("system", "first", "second") if name in row
+                ],
                 "judge": write_number(row["judge"], "statistic").removesuffix(".00"),
                 "people": write_number(row["people"], "statistic"),
                 "answers": row["answers"],
                 "reason": row["reason"],
-                "texts": [outputs.get((item.pk, name), "") for name in names] if item else [],
             }
         )
     return listed
@@ -193,7 +187,8 @@ _COLUMNS = ("criterion", "item", "system", "system_1", "system_2", "judge", "peo
 def send_differences(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     """Send the outputs on which this judge and people differ, the furthest apart first."""
     report = newest_report(study)
-    judges = list_judges(make_source(study, report, has_notes=False)) if report else []
+    criteria = report.content["kept"]["criteria"] if report else []
+    judges = list_judges([Criterion(stored) for stored in criteria])
     judge = next((one for one in judges if one.number == number), None)
     if judge is None:
         raise Http404("No such judge.")

@@ -23,7 +23,7 @@ from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
-from evalsite.imports.models import JudgeFile, MetricFile
+from evalsite.imports.models import JudgeFile, JudgeLabel, MetricFile
 from evalsite.instruments.scales import Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.jobs.models import Job
@@ -80,6 +80,7 @@ def take_fingerprint(study: Study) -> str:
         imported=RatingsFile.objects.filter(study=study),
         metrics=files,
         judges=JudgeFile.objects.filter(study=study),
+        labels=(JudgeLabel.objects.filter(file__study=study), Max("pk")),
         versions=study.plan_versions.all(),
         hidden=list_hidden().filter(pk=study.pk),
         events=study.plan_events.all(),
@@ -94,9 +95,6 @@ def take_fingerprint(study: Study) -> str:
             "options": study.config.default_options | study.options,
             # a batch may take some scores along
             "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},
-            "judges": [str(pk) for pk in study.judge_files.values_list("pk", flat=True)]
-            if counts["judges"]
-            else [],
             "plan": find_state(study, counts),
             "version": study.version_id,
             "methods": METHODS_VERSION,

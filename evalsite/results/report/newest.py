@@ -51,7 +51,8 @@ class Newest:
     @property
     def is_behind(self) -> bool:
         """Return whether there are results to come, or newer ones than those shown."""
-        return not self.is_current and (self.report is not None or not self.has_few_answers)
+        is_older = not self.is_current and (self.report is not None or not self.has_few_answers)
+        return is_older or self.is_computing
 
     @property
     def is_due(self) -> bool:

@@ -1,6 +1,6 @@
 """Judges beside people: what a model's labels are worth, and people's result narrowed by them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
@@ -53,10 +53,10 @@ class Judge:
         return f"judge-{self.number}"
 
 
-def list_judges(source: Source) -> list[Judge]:
+def list_judges(criteria: Iterable[Criterion]) -> list[Judge]:
     """List the judges by name and version of the prompt, each with the questions it answered."""
     parts: dict[tuple[str, str], list[tuple[Criterion, Stored]]] = {}
-    for criterion in source.criteria:
+    for criterion in criteria:
         for stored in criterion.stored.get("judges") or ():
             key = str(stored["judge"]), str(stored["prompt_version"])
             parts.setdefault(key, []).append((criterion, stored))
@@ -67,7 +67,7 @@ def list_judges(source: Source) -> list[Judge]:
 
 
 def make_judges(source: Source) -> Iterator[Block]:
-    judges = list_judges(source)
+    judges = list_judges(source.criteria)
     if judges:
         yield Heading("Judges", 2, "judges")
     for judge in judges:
