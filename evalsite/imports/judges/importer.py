@@ -465,8 +465,8 @@ class LabelReader:
         for system, number in sorted(self._unknown_systems.items()):
             yield Remark(
                 "system_unknown",
-                f"This study has no system “{shorten(system, 60)}”: {count_of(number, 'label')} "
-                "of it are kept, and no figure uses them",
+                f"This study has no system “{shorten(system, 60)}”: no figure uses its "
+                f"{count_of(number, 'label')}",
             )
         versions: dict[str, set[str]] = defaultdict(set)
         values: dict[tuple[str, str], set[Any]] = defaultdict(set)
