@@ -110,6 +110,35 @@ def drop_unstorable(text: str) -> str:
     return _HALF.sub("", text.replace("\x00", ""))
 
 
+class SentField(forms.Field):
+    """A hidden field or a button, as it was sent; None if it wasn't."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+
+class YesField(SentField):
+    """A box that sends “yes” if it is ticked."""
+
+    def clean(self, value: Any) -> bool:
+        return bool(value == "yes")
+
+
+class TrimmedField(forms.CharField):
+    """A text without what can't be stored, cut where it would be too long."""
+
+    def to_python(self, value: Any) -> str:
+        return drop_unstorable(str(super().to_python(value))).strip()[: self.max_length]
+
+
+class SentForm(forms.Form):
+    """What a page sends beside its answers: nothing in it is refused."""
+
+    def read(self, name: str) -> Any:
+        """Return what was sent in this field; None if nothing was."""
+        return self.cleaned_data[name] if self.is_valid() else None
+
+
 class NoteField(forms.CharField):
     """Free text with LF line breaks, because browsers count a line break as one character but send
     two."""

@@ -55,12 +55,13 @@ SUBJECTS: dict[str, dict[str, str]] = {
     },
     "Plans and results": {
         "Plan a question and a margin": "results#the-analysis-plan",
-        "How many items and answers?": "results#precision-and-power",
+        "How many items and answers?": "results#design-balance-precision-and-what-next",
         "Leave answers out": "results#leaving-answers-out",
         "For a paper: table, report, bundle": "results#reports-for-a-paper",
         "How results are computed": "analysis",
         "Agreement": "analysis#how-often-intervals-of-agreement-hold",
         "A gate in your CI": "ci",
+        "A judge beside people": "judges",
         "For coding agents": "agents",
     },
     "Run the site": {

@@ -131,6 +131,12 @@ PROFILE = (
 )  # fmt: skip
 
 
+class SessionForm(forms.Form):
+    """Where to sign out: on one other device, or on all others."""
+
+    out = forms.RegexField(r"\A(?:others|[0-9]{1,9})\Z")
+
+
 class ProfileForm(forms.Form):
     """How one appears to colleagues."""
 

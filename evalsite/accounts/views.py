@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.accounts.adapter import AccountAdapter
 from evalsite.accounts.addresses import change_address, read_address, sign_address
 from evalsite.accounts.allauth_views import INVALID
-from evalsite.accounts.forms import PROFILE, ProfileForm
+from evalsite.accounts.forms import PROFILE, ProfileForm, SessionForm
 from evalsite.accounts.lockout import find_account
 from evalsite.accounts.models import MailChoice, Profile
 from evalsite.accounts.sessions import end_sessions, list_devices
@@ -148,13 +148,12 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponseBase:
 def sign_out_sessions(request: HttpRequest) -> HttpResponseBase:
     """Sign out on one other device, or on all others."""
     user: Any = request.user
-    out = request.POST.get("out", "")
+    form = SessionForm(request.POST)
+    out = form.cleaned_data["out"] if form.is_valid() else None
     if out == "others":
         count = end_sessions(request)
-    elif out.isascii() and out.isdigit() and len(out) < 10:
-        count = end_sessions(request, only=int(out))
     else:
-        count = 0
+        count = end_sessions(request, only=int(out)) if out else 0
     if count:
         record_account(Event.SESSIONS_ENDED, user, request)
         messages.success(

@@ -59,22 +59,18 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
         return _show(request, instrument, find_base(instrument), can_edit=can_edit)
     if not can_edit:
         raise PermissionDenied
-    action = request.POST.get("do", "draft")
     base = find_base(instrument)
     try:
-        draft = read_draft(Post(request.POST), base, _list_kept_keys(instrument))
-        anchor, removed = _act(request, instrument, draft, action)
+        post = Post(request.POST)
+        draft = read_draft(post, base, _list_kept_keys(instrument))
+        anchor, removed = _act(request, instrument, draft, post)
     except (BadPost, LookupError) as error:
         raise BadRequest(f"This isn’t the form of this page: {error}.") from error
+    action, revision = post.values.get("do"), read_revision(post.values.get("revision"))
     if action == "preview":
         return _show(request, instrument, draft, can_edit=True)
     try:
-        kept = change_draft(
-            instrument=instrument,
-            draft=draft,
-            revision=read_revision(request.POST),
-            by=request.user,
-        )
+        kept = change_draft(instrument=instrument, draft=draft, revision=revision, by=request.user)
         if removed is not None:
             _remember(request, instrument, removed)
         if action == "save":
@@ -83,6 +79,7 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
             anchor = "#main"  # not where the page was: a browser would go there again
     except DraftChanged as error:
         messages.error(request, " ".join(error.messages))
+        instrument.revision = revision  # of what this person opened: it stays what it was
         return _show(request, instrument, draft, can_edit=True, status=CONFLICT)
     except FaultyInstrument:
         kept.refresh_from_db()
@@ -124,8 +121,7 @@ def _show(
         "can_edit": can_edit,
         "has_changes": bool(instrument.draft) or newest is None,
         "is_owner": may(request.user, instrument, InstrumentMember.Role.OWNER),
-        # of what this person opened: after a conflict it stays what it was
-        "revision": read_revision(request.POST) if status == CONFLICT else instrument.revision,
+        "revision": instrument.revision,
         "removed": find_removed(request, instrument),
         "members": list_shares(instrument),
         "title": draft.get("title") or instrument.title,
@@ -134,15 +130,15 @@ def _show(
 
 
 def _act(
-    request: HttpRequest, instrument: Instrument, draft: Plain, action: str
+    request: HttpRequest, instrument: Instrument, draft: Plain, post: Post
 ) -> tuple[str, Plain | None]:
     """Do what a button says; return where the page goes on, and the row that was removed.
 
     None: no row was; {}: the one before came back.
     """
     removed: Plain | None = None
-    number = find_shown_input(draft)
-    if request.POST.get("context") == NOTHING and number is not None:
+    action, number = post.values.get("do", "draft"), find_shown_input(draft)
+    if post.values.get("context") == NOTHING and number is not None:
         _, removed = change_rows(draft, "remove", f"item-inputs-{number}")
     if action in _SAVING:
         return "", removed

@@ -1,6 +1,6 @@
 """The whole form of the builder, read into a draft; names that changed are changed everywhere."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from copy import deepcopy
 from typing import Any
 
@@ -27,10 +27,9 @@ _BOUNDS = {"one": (1, 1), "pair": (2, 2), "several": (3, 8)}
 NOTHING = "nothing"
 
 
-def read_revision(data: Mapping[str, str]) -> int:
-    """Return the revision that this form was filled from; -1 where it doesn't say."""
-    text = data.get("revision", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+def read_revision(text: str | None) -> int:
+    """Return the revision that a form was filled from; -1 where it doesn't say."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else -1
 
 
 def read_draft(post: Post, base: Plain, kept_keys: Container[str] = ()) -> Plain:

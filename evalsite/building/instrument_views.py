@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count
@@ -21,7 +22,7 @@ from evalsite.building.gallery import describe_uses, find_entry, list_by_task
 from evalsite.building.keys import make_key
 from evalsite.building.reuse import list_questions, take_question
 from evalsite.building.starts import start_draft
-from evalsite.fields import drop_unstorable
+from evalsite.fields import SentField, SentForm, TrimmedField, drop_unstorable
 from evalsite.instruments.installed import installed_folders
 from evalsite.instruments.texts import LANGUAGE, digest_content, list_texts
 from evalsite.studies.instruments import (
@@ -42,6 +43,54 @@ from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVers
 INVALID, CONFLICT = 422, 409
 _MOST_FAULTS = 50
 _SEARCH = 100
+
+
+class NewInstrumentForm(forms.Form):
+    """What a new instrument is called, and its outputs."""
+
+    title = TrimmedField(max_length=200)
+    output_name = TrimmedField(max_length=60, required=False)
+
+
+class RevisionField(SentField):
+    """The revision that a page was filled from; -1 where it doesn't say."""
+
+    def clean(self, value: Any) -> int:
+        return read_revision(value)
+
+
+class VersionForm(SentForm):
+    """The version that becomes the draft again."""
+
+    number = RevisionField()
+    revision = RevisionField()
+
+
+class ShareForm(SentForm):
+    """Who is added in which role, who is removed, or whether everyone here sees it."""
+
+    user = TrimmedField(required=False)
+    role = SentField()
+    remove = SentField()
+    visible = SentField()
+
+
+class ChosenForm(SentForm):
+    """The question that is added."""
+
+    question = SentField()
+
+
+class TranslationForm(SentForm):
+    """The texts in another language, by the number of each."""
+
+    tag = TrimmedField(required=False)
+    revision = RevisionField()
+
+    def __init__(self, data: Any, *, texts: int) -> None:
+        super().__init__(data)
+        for number in range(texts):
+            self.fields[f"text-{number}"] = TrimmedField(required=False)
 
 
 @require_safe
@@ -69,12 +118,12 @@ def list_instruments(request: HttpRequest) -> HttpResponseBase:
 def new_instrument(request: HttpRequest) -> HttpResponseBase:
     """Begin an instrument: empty, or as a copy of what the address names."""
     entry = find_entry(request.GET.get("of", ""), request.user)
-    title = drop_unstorable(request.POST.get("title", "")).strip()[:200]
-    output_name = drop_unstorable(request.POST.get("output_name", "")).strip()[:60]
-    if request.method == "POST" and title:
+    form = NewInstrumentForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        title = form.cleaned_data["title"]
         taken = {*installed_folders(), *Instrument.objects.values_list("key", flat=True)}
         draft = (
-            start_draft(title, output_name)
+            start_draft(title, form.cleaned_data["output_name"])
             if entry is None
             else copy_data(entry.config.to_data(), title)
         )
@@ -86,12 +135,14 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
         # of a new one the first question is what is left to write
         return redirect(address if entry else f"{address}#id_criteria-0")
     start = f"{entry.config.title} (copy)" if entry else ""
-    is_missing = request.method == "POST"
     context = {
-        "entry": entry, "start": start, "output_name": output_name, "is_missing": is_missing,
+        "entry": entry,
+        "start": start,
+        "output_name": form.cleaned_data["output_name"] if form.is_bound else "",
+        "is_missing": form.is_bound,
         "title": "New instrument",
-    }  # fmt: skip
-    status = INVALID if is_missing else 200
+    }
+    status = INVALID if form.is_bound else 200
     return TemplateResponse(request, "building/new_instrument.html", context, status=status)
 
 
@@ -156,13 +207,12 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
     """List the versions; going back to one makes it the draft."""
     instrument = get_instrument(request, instrument_id)
     if request.method == "POST":
-        number = request.POST.get("number", "")
-        is_number = number.isascii() and number.isdigit() and len(number) < 10
-        version = _get_version(request, instrument_id, int(number) if is_number else 0)
+        form = VersionForm(request.POST)
+        version = _get_version(request, instrument_id, form.read("number"))
         try:
             change_draft(
                 instrument=instrument, draft=version.content,
-                revision=read_revision(request.POST), by=request.user,
+                revision=form.read("revision"), by=request.user,
             )  # fmt: skip
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
@@ -195,15 +245,15 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
 def share(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     """Change who may use an instrument: add or remove a person, or show it to everyone here."""
     instrument = lock_owned(get_instrument(request, instrument_id), request.user)
-    name = drop_unstorable(request.POST.get("user", "")).strip()
-    role = request.POST.get("role", "")
+    form = ShareForm(request.POST)
+    name, role, removed = form.read("user"), form.read("role"), form.read("remove")
     how: dict[str, Any] = {"instrument": instrument, "by": request.user}
     try:
-        if "visible" in request.POST:
-            instrument.is_visible = request.POST["visible"] == "yes"
+        if (visible := form.read("visible")) is not None:
+            instrument.is_visible = visible == "yes"
             instrument.save(update_fields=["is_visible"])
-        elif "remove" in request.POST:
-            unshare_instrument(username=drop_unstorable(request.POST["remove"]), **how)
+        elif removed is not None:
+            unshare_instrument(username=drop_unstorable(removed), **how)
         elif name and role in InstrumentMember.Role.values:
             share_instrument(username=name, role=role, **how)
             messages.success(
@@ -247,7 +297,8 @@ def choose_question(request: HttpRequest, instrument_id: UUID) -> HttpResponseBa
         draft = find_base(instrument)
         criteria = list(draft.get("criteria", []))
         taken = {str(question.get("key")) for question in criteria}
-        question = take_question(request.POST.get("question", ""), request.user, taken)
+        chosen = ChosenForm(request.POST).read("question") or ""
+        question = take_question(chosen, request.user, taken)
         if question is None:
             raise Http404("No such question.")
         draft["criteria"] = [*criteria, question]
@@ -279,18 +330,19 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     instrument = get_instrument(request, instrument_id)
     if not may(request.user, instrument, InstrumentMember.Role.EDITOR):
         raise PermissionDenied
-    language = (request.POST.get("tag") or request.GET.get("tag") or "").strip()
     draft = find_base(instrument)
+    known = list_texts(draft)
+    form = TranslationForm(request.POST, texts=len(known))
+    language = form.read("tag") or request.GET.get("tag", "").strip()
     if not LANGUAGE.fullmatch(language) or language == draft.get("language"):
         messages.error(request, "Enter the tag of another language, such as de or pt-BR.")
         return redirect("admin:instrument", instrument.pk)
     translations = dict(draft.get("translations", {}))
-    known = list_texts(draft)
     if request.method == "POST":
         translated = {
-            address: text.strip()
+            address: text
             for number, address in enumerate(known)
-            if (text := drop_unstorable(request.POST.get(f"text-{number}", ""))).strip()
+            if (text := form.read(f"text-{number}"))
         }
         translations.pop(language, None)
         if translated:
@@ -300,7 +352,7 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
             draft["translations"] = translations
         try:
             change_draft(
-                instrument=instrument, draft=draft, revision=read_revision(request.POST),
+                instrument=instrument, draft=draft, revision=form.read("revision"),
                 by=request.user,
             )  # fmt: skip
         except DraftChanged as error:

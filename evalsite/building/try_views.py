@@ -23,7 +23,8 @@ def try_instrument(request: HttpRequest, kind: str, name: str, number: int) -> H
     total = len(list_samples(config))
     if not 1 <= number <= total:
         raise Http404("No such item.")
-    context = try_item(config, number, request.POST if request.method == "POST" else None)
+    data = request.POST if request.method == "POST" else None
+    context = try_item(config, number, data)
     context |= {
         "instructions_url": reverse("admin:instrument-instructions", args=[kind, name]),
         "back_url": reverse("admin:new-all"),

@@ -123,8 +123,8 @@ def _count_edge(study: Study) -> Edge:
 def _read_columns(study: Study, columns: dict[str, Any]) -> dict[str, Any]:
     """Return these columns, which count something of the study, in one query."""
     row: Any = Study.objects.filter(pk=study.pk).order_by().values("pk").annotate(**columns)
-    found: dict[str, Any] = row.get()
-    return found
+    counted: dict[str, Any] = row.get()
+    return counted
 
 
 def _edge_columns(study: Study) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _edge_columns(study: Study) -> dict[str, Any]:
         "newest": items.filter(study=study).order_by("-pk").values("pk")[:1],
         "changes": _count_in_study(study, Change.objects.all()),
         # one for each: by the index of origins and times
-        **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in GIVEN_HERE},
+        **{f"last_{origin}": Subquery(newest.filter(origin=origin)[:1]) for origin in GIVEN_HERE},
     }
 
 
@@ -165,7 +165,7 @@ def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
         if study.config.unit_name == "item"
         else count_records(MainItems(study.pk, row["all_items"], row["newest"], row["changes"])),
         systems=row["all_systems"],
-        last_at=max(filter(None, (row[f"last_{one}"] for one in GIVEN_HERE)), default=None),
+        last_at=max(filter(None, (row[f"last_{origin}"] for origin in GIVEN_HERE)), default=None),
     )
 
 
@@ -327,7 +327,7 @@ class Activity:
     left_early: int
     reports: int
     surplus: int
-    held: int
+    on_hold: int
     simulated: str
     waiting: int = 0
     may_be_quiet: bool = False
@@ -352,14 +352,14 @@ def activity_of(study: Study, *, has_others: bool = True) -> Activity:
     in a query of their own.
     """
     # reports are never among those that count; with the origin named, an index leaves these out
-    others = Annotation.objects.agreed().filter(
+    further = Annotation.objects.agreed().filter(
         study=study,
         origin__in=Origin.values,
         status__in=(Annotation.Status.SURPLUS, Annotation.Status.CONTROL),
     )
     answers = {"reports": 0, "surplus": 0}
     if has_others:
-        answers = others.aggregate(
+        answers = further.aggregate(
             reports=Count("pk", filter=_REPORTED),
             surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
         )
@@ -378,7 +378,7 @@ def activity_of(study: Study, *, has_others: bool = True) -> Activity:
         "review_due_at": Subquery(reviews.values("review_due_at")[:1]),
         "to_approve": _count_in_study(study, find_unapproved(study)),
         "joined": _count_in_study(study, find_recent_joins(JOINED_WITHIN)),
-        "held": _count_in_study(study, Item.objects.filter(held_at__isnull=False)),
+        "on_hold": _count_in_study(study, Item.objects.filter(held_at__isnull=False)),
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
         "excluded": _count_in_study(study, Exclusion.objects.active()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
@@ -408,7 +408,7 @@ def activity_of(study: Study, *, has_others: bool = True) -> Activity:
         left_early=row["left_early"],
         reports=answers["reports"],
         surplus=answers["surplus"],
-        held=row["held"],
+        on_hold=row["on_hold"],
         simulated=_describe_simulated(
             is_simulated=row["last_simulated"] is not None,
             is_real=row["last_own"] is not None or row["is_imported"],
@@ -427,8 +427,8 @@ _OF_PLAN = ("number", "frozen_at", "answers", "has_plan", "commitment")
 
 def _plan_columns(study: Study) -> dict[str, Any]:
     newest = AnalysisPlanVersion.objects.filter(study=study).order_by("-number")
-    found = {f"plan_{name}": Subquery(newest.values(name)[:1]) for name in _OF_PLAN}
-    return {**found, "plan_hides": Exists(list_hidden().filter(pk=study.pk))}
+    columns = {f"plan_{name}": Subquery(newest.values(name)[:1]) for name in _OF_PLAN}
+    return {**columns, "plan_hides": Exists(list_hidden().filter(pk=study.pk))}
 
 
 def _read_plan(study: Study, row: dict[str, Any]) -> NewestPlan | None:
@@ -481,13 +481,13 @@ def _find_active(study: Study) -> QuerySet[Participant]:
     )
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     # new sets are reserved for less than a lease at first
-    dealt = ItemSet.objects.filter(study=study, created_at__gte=since, finished_at=None)
+    sets = ItemSet.objects.filter(study=study, created_at__gte=since, finished_at=None)
     leased = Slot.objects.leased().filter(
         study=study, lease_until__gte=renewed, lease_until__lt=ASSIGNED
     )
-    held = Slot.objects.leased().filter(study=study, lease_until__gte=now())
-    dealt = dealt.filter(participant__in=held.values("participant"))
-    touched = Q(pk__in=leased.values("participant")) | Q(pk__in=dealt.values("participant"))
+    slots = Slot.objects.leased().filter(study=study, lease_until__gte=now())
+    sets = sets.filter(participant__in=slots.values("participant"))
+    touched = Q(pk__in=leased.values("participant")) | Q(pk__in=sets.values("participant"))
     if not study.has_ended:
         touched |= Q(pk__in=answered.values("participant"))
         touched |= Q(pk__in=drafted.values("participant"))

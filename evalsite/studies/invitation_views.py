@@ -22,7 +22,7 @@ from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from evalsite.studies.roles import list_powers
 from evalsite.studies.site_invitations import use_site_invitation
 from evalsite.studies.staff_pages import find_home
-from evalsite.studies.team_forms import AccountForm
+from evalsite.studies.team_forms import AccountForm, AnswerForm
 
 INVALID, GONE, UNKNOWN = 422, 410, 404
 
@@ -37,8 +37,9 @@ def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _close(request, "unknown", UNKNOWN)
     if invitation.state != Invitation.State.OPEN:
         return _refuse(request, invitation)
+    does = AnswerForm(request.POST).read("do")
     form = AccountForm(
-        request.POST if request.POST.get("do") == "create" else None,
+        request.POST if does == "create" else None,
         initial={"email": _address_in(invitation)},
     )
     if request.method == "POST":
@@ -74,7 +75,7 @@ def _answer(
 ) -> HttpResponse:
     user = _signed_in(request)
     try:
-        if user is not None and request.POST.get("do") == "accept":
+        if user is not None and AnswerForm(request.POST).read("do") == "accept":
             _accept(invitation, token, user)
         elif user is None and form.is_valid():
             user = _create_account(invitation, token, form)

@@ -22,7 +22,7 @@ from evalsite.studies.site_invitations import (
     list_site_invitations,
     withdraw_site_invitation,
 )
-from evalsite.studies.team_forms import ResearcherForm
+from evalsite.studies.team_forms import ResearcherForm, WithdrawForm
 
 INVALID = 422
 
@@ -33,8 +33,9 @@ def show_site_invitations(request: HttpRequest) -> HttpResponseBase:
     user: Any = request.user
     if not user.is_superuser:
         raise PermissionDenied
-    if request.method == "POST" and "withdraw" in request.POST:
-        return _withdraw(request, user)
+    withdrawn = WithdrawForm(request.POST).read("withdraw")
+    if withdrawn is not None:
+        return _withdraw(request, user, withdrawn)
     form = ResearcherForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         invitation, is_new = invite_researcher(by=user, **form.cleaned_data)
@@ -57,9 +58,9 @@ def show_site_invitations(request: HttpRequest) -> HttpResponseBase:
     return TemplateResponse(request, "studies/site_invitations.html", context, status=status)
 
 
-def _withdraw(request: HttpRequest, user: Any) -> HttpResponseBase:
+def _withdraw(request: HttpRequest, user: Any, text: str) -> HttpResponseBase:
     try:
-        key = UUID(request.POST["withdraw"])
+        key = UUID(text)
     except ValueError:
         key = None
     if key is not None and withdraw_site_invitation(key=key, by=user):

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from evalsite.accounts.researchers import make_researcher
+from evalsite.fields import SentField, SentForm
 from evalsite.lib.mail import is_mail_on
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.members import StepDown
@@ -75,6 +76,24 @@ class InviteForm(RoleForm):
         self.initial.setdefault("key", uuid4())
         self.initial.setdefault("role", TeamRole.VIEWER.value)
         self.fields["label"].help_text = describe_sending()
+
+
+class RenewForm(forms.Form):
+    """Which link of an invitation is replaced: the one that the page showed."""
+
+    generation = forms.RegexField(r"\A[0-9]{1,9}\Z")
+
+
+class WithdrawForm(SentForm):
+    """The invitation to the site that is withdrawn, if that button was pressed."""
+
+    withdraw = SentField()
+
+
+class AnswerForm(SentForm):
+    """What the person who opened an invitation does: make an account, or use theirs."""
+
+    do = SentField()
 
 
 class ResearcherForm(forms.Form):

@@ -31,7 +31,7 @@ from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from evalsite.studies.roles import ROLE_TABLE
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.staff_pages import has_role, study_page
-from evalsite.studies.team_forms import HandOverForm, InviteForm, NoteForm, RoleForm
+from evalsite.studies.team_forms import HandOverForm, InviteForm, NoteForm, RenewForm, RoleForm
 
 INVALID = 422
 _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
@@ -116,11 +116,12 @@ def show_invitation(request: HttpRequest, study: Study, invitation_id: UUID) -> 
 @require_POST
 def renew(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
     invitation = get_object_or_404(Invitation, study=study, pk=invitation_id)
-    generation = request.POST.get("generation", "")
+    form = RenewForm(request.POST)
     try:
-        if not (generation.isascii() and generation.isdigit() and len(generation) < 10):
+        if not form.is_valid():
             raise ValidationError("Nothing was changed. Reload the page, then try again.")
-        renew_invitation(invitation=invitation, generation=int(generation), by=request.user)
+        generation = int(form.cleaned_data["generation"])
+        renew_invitation(invitation=invitation, generation=generation, by=request.user)
     except ValidationError as error:
         _show_errors(request, error)
     else:

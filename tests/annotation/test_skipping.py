@@ -150,7 +150,7 @@ def test_set_of_which_more_than_half_was_skipped_is_paid_and_marked_for_a_look(s
 
     [due] = describe_sets(study, list_payable(study))
     assert (due.worth, due.skipped, due.needs_a_look) == (Decimal("2.10"), 3, True)
-    assert "3 of 4 items skipped" in page.text
+    assert "3 of 4 outputs skipped" in page.text
 
 
 @pytest.mark.slow

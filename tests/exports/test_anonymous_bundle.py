@@ -15,6 +15,7 @@ from evalsite.exports.bundle.anonymous_views import WordsForm
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.neutral_words import Replacer, find_words
 from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.imports.models import Judge, JudgeFile, JudgeLabel
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.frozen_plans import list_cluster_answers
@@ -77,9 +78,22 @@ def make_named() -> Study:
         extra={"who": "Jane Mori", "url": "https://hill.example"}
     )
     Exclusion.objects.filter(study=study).update(reason="Jane Mori decided")
+    add_judge(study, item)
     idle = make_annotator(study)
     study.participants.filter(pk=idle.pk).update(may_share=False)
     return close(study)
+
+
+def add_judge(study: Study, item: Item) -> None:
+    """Labels of a judge with names wherever researchers write them."""
+    file = JudgeFile.objects.create(study=study, file_name="mori-labels.csv", sha256="1" * 64)
+    judge = Judge.objects.create(
+        study=study, name="Hill-Lab judge", version="Ruiz 2", prompt="Be Dr Mori.", settings="Mori"
+    )
+    JudgeLabel.objects.create(
+        file=file, judge=judge, criterion=study.config.criteria[0].key, item_key=item.key,
+        system="Mori_v2", value=3, reason="As Tomás would.",
+    )  # fmt: skip
 
 
 def anonymise(study: Study, **more: str) -> tuple[bytes, Anonymised]:

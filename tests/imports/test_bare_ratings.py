@@ -29,6 +29,7 @@ from evalsite.participants.models import Origin, Participant
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
+from evalsite.results.report.computation import start_analysis
 from evalsite.studies.models import Batch, InstrumentVersion, Item, Output, Study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
@@ -42,12 +43,18 @@ GERMAN = FIXTURES / "ratings" / "bewertungen.csv"
 RANKME = FIXTURES / "ratings" / "stp1_rankME.csv"
 SQUALITY = FIXTURES / "published" / "squality" / "all-responses.jsonl.gz"
 HEADER = "participant,item,system,fluency\n"
-RATED = HEADER + "".join(
-    f"{person},{item},{system},{value}\n"
-    for person, shift in (("p", 0), ("q", 1))
-    for item in ("a b", "ä")
-    for system, value in (("x", 4 + shift), ("y", 2 - shift))
-)
+
+
+def write_ratings(*items: str) -> str:
+    return HEADER + "".join(
+        f"{person},{item},{system},{value}\n"
+        for person, shift in (("p", 0), ("q", 1))
+        for item in items
+        for system, value in (("x", 4 + shift), ("y", 2 - shift))
+    )
+
+
+RATED = write_ratings("a b", "ä")
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +164,7 @@ def test_table_can_be_turned(text: str, turn: str) -> None:
 
     assert kept.report["faults"] == []
     assert (kept.report["people"], kept.report["items"], kept.report["ratings"]) == (2, 2, 8)
-    create(kept)
+    start_analysis(study=create(kept), by=None)
     run_waiting_jobs()
     # by hand: (4 + 5) / 2 and (2 + 1) / 2
     means = list_means(Report.objects.get().content["kept"])
@@ -192,11 +199,11 @@ def test_closed_study_is_made_with_half_points_as_a_scale_and_ids_as_they_are() 
 
 
 def test_results_are_computed_without_being_asked_for() -> None:
-    study = create(upload(RATED))
+    study = create(upload(write_ratings("a b", "ä", "c", "d", "e")))
     run_waiting_jobs()
 
     report = Report.objects.get(study=study).content["kept"]
-    # by hand: (4 + 4 + 5 + 5) / 4 and (2 + 2 + 1 + 1) / 4
+    # by hand: (4 + 5) / 2 and (2 + 1) / 2
     assert list_means(report) == {"fluency": {"x": 4.5, "y": 1.5}}
     sheet = make_datasheet(study, Report.objects.get())
     answers = {topic: text for part in list_answers(sheet).values() for topic, text in part.items()}
@@ -496,5 +503,6 @@ def test_little_is_said_and_taken(text: str, code: str) -> None:
 
     assert list_codes(kept, "notes") == [code]
     study = create(kept)
+    start_analysis(study=study, by=None)
     run_waiting_jobs()
     assert Report.objects.filter(study=study).exists()

@@ -1,6 +1,7 @@
 """One file holds the sentences about faulty files, so that their English can be read in one place.
 
-They are those of files of items, of ratings and of metric scores; of each code, the first.
+They are those of files of items, of ratings, of metric scores and of judges' labels; of each code,
+the first.
 """
 
 import ast
@@ -19,11 +20,12 @@ from evalsite.data.tables.faults import Fault, group_faults
 from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, aim_at_study, check_source
+from evalsite.imports.judges.importer import store_labels
 from evalsite.imports.metrics.importer import store_scores
 from evalsite.studies.models import Study
 from tests.imports.test_faulty_batches import CASES, HOSTILE, read_case
 from tests.support.batches import import_rows, make_rows, write_csv
-from tests.support.checking import check_file, check_scores
+from tests.support.checking import check_file, check_labels, check_scores
 from tests.support.factories import add_batch, launch
 from tests.support.hostile_files import with_text, write_cell, write_rows, write_workbook
 from tests.support.imported import Row, check, load, rows_for
@@ -176,6 +178,33 @@ def check_metric_files(study: Study) -> Iterator[Checked]:
     yield check_scores(io.BytesIO(f"{head}{good}\n".encode()), study=study)
 
 
+def check_judge_files(study: Study) -> Iterator[Checked]:
+    head = "item,system,judge,value\n"
+    good = "item-1,alpha,judge,31\n"
+    for text in (
+        head + good + "item-01,beta,judge,1\n",
+        head + good + ",beta,judge,1\n",
+        head + good + "item-2,beta,,1\n",
+        head + good + "item-2,beta,judge,high\n",
+        head + good + "item-2,beta,judge,\n",
+        head + good + good,
+        head + good + "practice-1,baseline,judge,1\n",
+        head + good + "item-2,newral,judge,31\n",
+        "item,judge\nitem-1,judge\n",
+        "item,system,judge,value,run\nitem-1,alpha,judge,31,first\n",
+        "item,system,judge,value,criterion\nitem-1,alpha,judge,31,warmth\n",
+        "item,system,judge,value,reason\n" + f"item-1,alpha,judge,31,{'r' * 100_000}\n",
+        "item,system,judge,value,prompt_version\nitem-1,alpha,judge,1,a\nitem-1,beta,judge,2,b\n",
+    ):
+        yield check_labels(io.BytesIO(text.encode()), study=study)
+    store_labels(
+        checked=check_labels(io.BytesIO(f"{head}{good}".encode()), study=study),
+        source=Source(study=study, file_name="labels.csv", sha256="0" * 64),
+        by=None,
+    )
+    yield check_labels(io.BytesIO(f"{head}{good}".encode()), study=study)
+
+
 def list_sentences(checks: Iterable[Checked]) -> dict[str, str]:
     found: dict[str, str] = {}
     for checked in checks:
@@ -212,6 +241,7 @@ def sentences(make_study: Callable[..., Any]) -> dict[str, dict[str, str]]:
                 *check_later_items(pairs, replies),
             ]
         ),
+        "labels of judges": list_sentences(check_judge_files(study)),
         "metric scores": list_sentences(check_metric_files(study)),
         "ratings": list_sentences(check_rating_files(study, pairs, replies)),
     }

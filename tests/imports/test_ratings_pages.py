@@ -10,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.exports.services import Choice, name_file
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.jobs.models import Job
@@ -309,15 +308,6 @@ def test_pages_say_what_was_imported(staff_client: Client, study: Study, name: s
     page = staff_client.get(address(name, study)).content.decode()
 
     assert "2 answers were imported from ratings.csv on " in page
-
-
-def test_names_of_exports_say_imported(study: Study) -> None:
-    choice = Choice(file="ratings")
-    before = name_file(study, choice)
-    load(study, rows_for(study))
-
-    assert "imported" not in before
-    assert "imported" in name_file(study, choice)
 
 
 def test_pages_of_imported_people_open_for_nobody(staff_client: Client, study: Study) -> None:

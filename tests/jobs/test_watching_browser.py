@@ -226,7 +226,7 @@ def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> 
 
 
 @pytest.mark.torture
-def test_launched_study_leads_to_its_overview(page: Page, live_server: Any) -> None:
+def test_launched_study_leads_to_its_invitations(page: Page, live_server: Any) -> None:
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
     study = make_study(items=2, by=user)
@@ -235,7 +235,7 @@ def test_launched_study_leads_to_its_overview(page: Page, live_server: Any) -> N
 
     run_waiting_jobs()
 
-    page.wait_for_url(f"**{reverse('admin:study-overview', args=[study.pk])}")
+    page.wait_for_url(f"**{reverse('admin:study-invite', args=[study.pk])}")
 
 
 @pytest.mark.torture

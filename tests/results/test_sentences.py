@@ -30,11 +30,11 @@ def test_names_in_notes_stay_on_their_line_and_keep_their_direction() -> None:
 
 
 def test_copied_answers_name_nobody_in_a_report() -> None:
-    facts = {"pairs": 1, "equal": 1400, "outputs": 1400, "others": [0.26, 0.43]}
+    facts = {"pairs": 1, "equal": 1400, "outputs": 1400, "shares": [0.26, 0.43]}
 
     sentence = NOTES.write({"code": "copied", "facts": facts})
     several = NOTES.write({"code": "copied", "facts": facts | {"pairs": 3}})
-    alone = NOTES.write({"code": "copied", "facts": facts | {"others": []}})
+    alone = NOTES.write({"code": "copied", "facts": facts | {"shares": []}})
 
     assert sentence.startswith(
         "Two raters gave identical answers on 1,400 of 1,400 outputs. Other pairs agree on 26% to "

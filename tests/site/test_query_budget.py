@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evalsite.admin import collect_study_views
 from evalsite.exports.file_counts import store_counts
+from evalsite.imports.models import Judge
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
@@ -102,7 +103,7 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
     store_figures(study)
     parts["batch_id"] = study.batches.first().pk
     parts["item_id"] = study.items.main()[0].pk
-    parts["judge_id"] = 1
+    parts["judge_id"] = Judge.objects.create(study=study, name="judge-a").pk
     parts["system_id"] = study.systems.all()[0].pk
     return parts | {
         "file": "ratings",

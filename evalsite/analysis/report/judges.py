@@ -160,7 +160,7 @@ class _Part:
                 "reason": labels.reason,
             })  # fmt: skip
             people, each = turn_pairs(people), turn_pairs(each)
-        elif family.name in ("points", "magnitude", "decision"):
+        elif (family.is_scored and not family.averages) or family.decides:
             measured = pd.Series(get_numbers(family).measure(table), index=rows.index)
             people = pd.DataFrame({
                 "rater": rows.participant, "item": rows.group, "system": rows.system,

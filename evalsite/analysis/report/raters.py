@@ -464,7 +464,7 @@ def warn_of_copies(copied: Mapping[str, Any]) -> list[dict[str, Any]]:
     equal, number = pair["outputs"] - pair["unequal"], len(copied["pairs"])
     return [
         make_note(
-            "copied", pairs=number, equal=equal, outputs=pair["outputs"], others=pair["others"]
+            "copied", pairs=number, equal=equal, outputs=pair["outputs"], shares=pair["others"]
         )
     ]
 

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evalsite.annotation.pages.forms import ComprehensionForm
+from evalsite.annotation.pages.forms import ComprehensionForm, ShownForm
 from evalsite.annotation.pages.instructions_check import answer_check, explain_check
 from evalsite.annotation.pages.next_step import Step, entry_step
 from evalsite.annotation.pages.qualification import Score
@@ -19,7 +19,8 @@ def check(request: HttpRequest, me: Participant) -> HttpResponse:
     """Ask all questions; at the second try what was right stays chosen."""
     attempt = me.check_tries + 1
     is_asked = entry_step(me) == Step("instructions-check")
-    if not is_asked or (request.method == "POST" and request.POST.get("attempt") != str(attempt)):
+    is_other_try = ShownForm(request.POST).read("attempt") != str(attempt)
+    if not is_asked or (request.method == "POST" and is_other_try):
         return redirect(address(request, "participant-home"))
     results = explain_check(me) if me.later_visit_id is None else []
     data = request.POST if request.method == "POST" else None

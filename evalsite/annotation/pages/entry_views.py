@@ -22,6 +22,7 @@ from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import ASSIGNED, Annotation
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import answer_consent
+from evalsite.annotation.pages.forms import ConsentForm, SharingForm
 from evalsite.annotation.pages.next_step import (
     END,
     TAKE_PLACE,
@@ -59,13 +60,11 @@ from evalsite.participants.services import (
 from evalsite.participants.visits import find_visit, find_way_out, name_platform
 from evalsite.platforms import Outcome
 from evalsite.studies.bonus import cap_in_words
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item
 from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import has_notice
 
 NOT_AGREED = _("Choose whether you want to take part.")
-TEXT_NOT_SHOWN = _("Please read this text before you agree to it.")
-TEXT_CHANGED = _("This text has just changed. Please read it again before you decide.")
 
 # how often a page that waits for a place asks again
 SECONDS_BETWEEN_CHECKS = 60
@@ -85,23 +84,25 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
     if has_agreed(me) or entry_step(me) == END:
         # to take it back is to withdraw, which says what becomes of the answers
         return redirect(address(request, "participant-home"))
+    form = ConsentForm(request.POST if request.method == "POST" else None, study=me.study)
     error = ""
-    if request.method == "POST":
-        choice = request.POST.get("go")
+    if form.is_bound:
+        form.full_clean()
+        choice = form.cleaned_data["go"]
         is_declined = choice == "decline"
-        error = find_consent_fault(request, me.study) if choice == "agree" else str(NOT_AGREED)
+        error = form.fault if choice == "agree" else str(NOT_AGREED)
         is_later = me.later_visit_id is not None and bool(me.consented_to)
         if is_declined and is_later:
             return refuse_later_visit(request, me)
         if is_declined or not error:
-            may_share = bool(me.may_share) if is_later else request.POST.get("share") == "yes"
+            may_share = bool(me.may_share) if is_later else form.cleaned_data["share"]
             answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
             # nothing else may be asked before a place is reserved
             if entry_step(me) == TAKE_PLACE:
                 return begin_set(request, me)
             return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
-        **describe_consent(request, me.study),
+        **describe_consent(form),
         "is_changed": bool(me.consented_to),
         # who tries the study comes here first
         "has_notice": has_notice(me.study),
@@ -114,27 +115,17 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "participants/consent.html", context, status=422 if error else 200)
 
 
-def describe_consent(request: HttpRequest, study: Study) -> dict[str, Any]:
+def describe_consent(form: ConsentForm) -> dict[str, Any]:
     """Return the text that people agree to, and what they tick with it."""
+    study = form.study
     return {
         "consent_html": render_markdown(consent_text(study)),
         "text_hash": consent_hash(study),
         "minimum_age": study.minimum_age,
         "asks_to_share": study.asks_to_share,
-        "may_share": request.POST.get("share") == "yes",
-        "is_of_age": request.POST.get("age") == "yes",
+        "may_share": form["share"].value() == "yes",
+        "is_of_age": form["age"].value() == "yes",
     }
-
-
-def find_consent_fault(request: HttpRequest, study: Study) -> str:
-    """Return why this isn't an agreement to the text that is shown now; "" if it is."""
-    if study.minimum_age and request.POST.get("age") != "yes":
-        return _("Confirm that you are %(age)s or older.") % {"age": study.minimum_age}
-    # nobody agrees to a text that they were not shown
-    shown = request.POST.get("text")
-    if shown is None:
-        return str(TEXT_NOT_SHOWN)
-    return "" if shown == consent_hash(study) else str(TEXT_CHANGED)
 
 
 @participant_page
@@ -159,7 +150,7 @@ def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
     if me.may_share is None:
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
-        change_sharing(participant=me, may_share=request.POST.get("share") == "yes")
+        change_sharing(participant=me, may_share=SharingForm(request.POST).read("share"))
         return redirect(address(request, "participant-sharing") + "?choice=saved")
     context = page_context(request, me) | {
         "may_share": me.may_share,
@@ -190,7 +181,7 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
         try:
             settle_entry(participant=me, answers=form.answers, network=network)
         except NetworkIsFull as error:
-            return _refuse_network(request, me, error, sent=request.POST.dict())
+            return _refuse_network(request, me, error, sent=dict(form.data.items()))
         if entry_step(me) == TAKE_PLACE:
             return _go_waiting(request)
         return redirect(address(request, "participant-home"))

@@ -8,16 +8,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
+from evalsite.fields import (
+    LONGEST_TEXT,
+    NoteField,
+    SentField,
+    SentForm,
+    YesField,
+    drop_unstorable,
+    unify_breaks,
+)
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.questions import Question, ShownOutput
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import CheckQuestion, Instrument
+from evalsite.participants.services import consent_hash
+from evalsite.studies.models import Study
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +104,11 @@ class RatingForm(forms.Form):
         """The message of each question at fault, in page order, and of all of them together."""
         names = [*self.fields, NON_FIELD_ERRORS]
         return {name: str(self.errors[name][0]) for name in names if name in self.errors}
+
+    @property
+    def button(self) -> str | None:
+        """What the button says that was pressed, if it says anything."""
+        return self.data.get("go")
 
     @property
     def entered(self) -> dict[str, str]:
@@ -214,6 +229,60 @@ def _settle_comment(form: RatingForm, question: Question, answers: _Answers) -> 
 
 
 # --- other forms ------------------------------------------------------------------------
+
+
+class ShownForm(SentForm):
+    """What a page says of itself: what was shown, signed, in which try, and the button pressed."""
+
+    state = SentField()
+    attempt = SentField()
+    go = SentField()
+
+
+class ConsentForm(forms.Form):
+    """An agreement to the text that is shown now."""
+
+    go = SentField()
+    age = YesField()
+    share = YesField()
+    text = SentField()
+
+    def __init__(self, data: Any = None, *, study: Study) -> None:
+        super().__init__(data)
+        self.study = study
+
+    def clean(self) -> dict[str, Any]:
+        if self.study.minimum_age and not self.cleaned_data["age"]:
+            age = {"age": self.study.minimum_age}
+            raise ValidationError(_("Confirm that you are %(age)s or older.") % age)
+        # nobody agrees to a text that they were not shown
+        if self.cleaned_data["text"] is None:
+            raise ValidationError(_("Please read this text before you agree to it."))
+        if self.cleaned_data["text"] != consent_hash(self.study):
+            raise ValidationError(
+                _("This text has just changed. Please read it again before you decide.")
+            )
+        return self.cleaned_data
+
+    @property
+    def fault(self) -> str:
+        """Why this isn't an agreement to the text that is shown now; "" if it is."""
+        return str(next(iter(self.non_field_errors()), ""))
+
+
+class SharingForm(SentForm):
+    """Whether my answers may be shared."""
+
+    share = YesField()
+
+
+class LeaveForm(forms.Form):
+    """What becomes of the answers of a person who withdraws."""
+
+    def __init__(self, data: Any = None, *, may_delete: bool) -> None:
+        super().__init__(data)
+        choices = ("keep", "delete") if may_delete else ("keep",)
+        self.fields["keep"] = forms.ChoiceField(choices=[(choice, choice) for choice in choices])
 
 
 class ReportForm(forms.Form):

@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.allocation.leases import keep_lease
-from evalsite.annotation.pages.forms import IgnoreForm
+from evalsite.annotation.pages.forms import IgnoreForm, ShownForm
 from evalsite.annotation.pages.ignored_items import ignore_item, reason_of, undo_ignoring
 from evalsite.annotation.pages.rating_views import address_for_consent
 from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved, Submission
@@ -32,7 +32,7 @@ def ignore(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         return unknown_link(request)
     if item_set.finished_at is not None:
         return _final(request)
-    text = request.POST.get("state") or request.GET.get("state")
+    text = ShownForm(request.POST).read("state") or request.GET.get("state")
     try:
         shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
     except Http404:
@@ -119,7 +119,7 @@ def _ask(
         "reasons": [
             (reason, reason.describe_cover(group.size)) for reason in config.ignore_reasons
         ],
-        "chosen": form.data.get("ignore", ""),
+        "chosen": form["ignore"].value() or "",
         "error": error,
         "errors": [(f"ignore-{config.ignore_reasons[0].key}", error)] if error else [],
         "place": shown.place,

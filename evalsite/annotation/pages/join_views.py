@@ -26,9 +26,10 @@ from evalsite.annotation.pages.entry_views import (
     NOTHING_LEFT,
     describe_consent,
     describe_waiting,
-    find_consent_fault,
 )
+from evalsite.annotation.pages.forms import ConsentForm
 from evalsite.annotation.pages.views import home
+from evalsite.fields import SentField, SentForm
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
 from evalsite.participants.joins import (
@@ -75,6 +76,14 @@ from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import get_content_warning, has_notice, shown_content
 
 
+class JoinForm(SentForm):
+    """How somebody arrived, signed, or the id that they typed; and that they are on a phone."""
+
+    arrival = SentField()
+    typed = SentField()
+    do = SentField()
+
+
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
@@ -89,7 +98,8 @@ def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
                 return unknown_link(request)
             recruitment.study = study
             return _answer(request, recruitment)
-        named = None if "arrival" in request.POST else find_named_platform(request.GET)
+        is_sealed = JoinForm(request.POST).read("arrival") is not None
+        named = None if is_sealed else find_named_platform(request.GET)
         if named is None:
             return _answer(request, Recruitment.objects.open_link(study))
         return _answer_named(request, study, named)
@@ -118,13 +128,13 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     is_starting = request.method == "POST" and may_start
     # whoever has started agrees, if need be, on a page of their own
     is_agreeing = has_notice(study) and not is_used
-    error = find_consent_fault(request, study) if is_starting and is_agreeing else ""
+    form = ConsentForm(request.POST if request.method == "POST" else None, study=study)
+    error = form.fault if is_starting and is_agreeing else ""
     if is_starting and not error:
         me = use_personal_link(link)
         if is_agreeing:
             me.study = study
-            may_share = request.POST.get("share") == "yes"
-            answer_consent(participant=me, is_given=True, may_share=may_share)
+            answer_consent(participant=me, is_given=True, may_share=form.cleaned_data["share"])
         return redirect("participant-home", token)
     if _is_shut(study):
         return render(request, "participants/closed.html", _shut_context(study))
@@ -137,7 +147,7 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     if link.participant_id is not None:
         context |= _describe_assigned(link)
     if is_agreeing:
-        context |= describe_consent(request, study) | {"has_notice": True, "error": error}
+        context |= describe_consent(form) | {"has_notice": True, "error": error}
     status = 422 if error else 200
     return render(request, "participants/landing.html", context, status=status)
 
@@ -186,7 +196,8 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
                 "join_url": _address_of(recruitment),
             }
         return private(render(request, "participants/closed.html", context))
-    is_start = request.method == "POST" and not arrival.is_preview and "typed" not in request.POST
+    is_typed = JoinForm(request.POST).read("typed") is not None
+    is_start = request.method == "POST" and not arrival.is_preview and not is_typed
     if is_start and (_has_free_place(recruitment) or _is_coming_back(request, study, arrival)):
         return private(_start(request, recruitment, arrival))
     # nobody agrees to anything for a place that they don't get
@@ -250,11 +261,13 @@ def _is_known_elsewhere(study: Study, arrival: Arrival) -> bool:
 
 def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
     """Return the arrival of the hidden field, or of the link if there is none."""
-    if "arrival" in request.POST:
-        return open_arrival(request.POST["arrival"], recruitment.study_id, recruitment.number)
-    if recruitment.takes_typed_ids and "typed" in request.POST:
+    form = JoinForm(request.POST)
+    sealed, typed = form.read("arrival"), form.read("typed")
+    if sealed is not None:
+        return open_arrival(sealed, recruitment.study_id, recruitment.number)
+    if recruitment.takes_typed_ids and typed is not None:
         return read_typed(
-            request.POST["typed"],
+            typed,
             recruitment.adapter,
             recruitment.platform_settings,
             find_namespace(recruitment),
@@ -266,7 +279,7 @@ def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
 
 def _refuse(request: HttpRequest, recruitment: Recruitment, problem: Problem) -> HttpResponse:
     """Say what is wrong with an arrival by a round, and let people type their id if they may."""
-    typed = request.POST.get("typed")
+    typed = JoinForm(request.POST).read("typed")
     may_type = recruitment.takes_typed_ids and (problem == Problem.MISSING or typed is not None)
     more = {
         "may_type": may_type and problem != Problem.KNOWN,
@@ -313,7 +326,7 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         response = render(request, "participants/landing.html", context, status=429)
         response.headers["Retry-After"] = str(error.retry_seconds)
         return response
-    if recruitment.refuses_phones and request.POST.get("do") == "phone":
+    if recruitment.refuses_phones and JoinForm(request.POST).read("do") == "phone":
         me = Participant.objects.get(links__token_hash=hash_token(token))
         visit = find_visit(me)
         # people who have a place keep it

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.entry_views import describe_place
 from evalsite.annotation.pages.feedback import explain_answers
-from evalsite.annotation.pages.forms import RatingForm, read_circumstances
+from evalsite.annotation.pages.forms import RatingForm, ShownForm, read_circumstances
 from evalsite.annotation.pages.next_step import entry_step, next_practice
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
@@ -41,7 +41,7 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     is_for_practice = step is None or step.name == "participant-practice"
     if me.study.is_qualification_on or not is_for_practice:
         return redirect(address(request, "participant-home"))
-    if request.POST.get("go") == "skip" and _may_skip(me):
+    if ShownForm(request.POST).read("go") == "skip" and _may_skip(me):
         _end_practice(me)
         return redirect(address(request, "participant-home"))
     item = items[number - 1]
@@ -114,7 +114,7 @@ def _check(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
     form = screen.make_form(request.POST)
-    shown = read_shown(request.POST.get("state"))
+    shown = read_shown(ShownForm(request.POST).read("state"))
     if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
         return unknown_link(request)
     if not form.is_valid():
@@ -125,7 +125,7 @@ def _check(
             "status": _("Fix what is marked, then check again"),
         }
         return render(request, me.study.config.item_template, context, status=422)
-    submit_annotation(participant=me, submission=read_submission(request, screen, shown, form))
+    submit_annotation(participant=me, submission=read_submission(screen, shown, form))
     if next_practice(me) is None:
         _end_practice(me)
     return redirect(request.path)
@@ -160,9 +160,7 @@ def _try_again(
     return render(request, me.study.config.item_template, frame | {"item": screen.view({})})
 
 
-def read_submission(
-    request: HttpRequest, screen: Screen, shown: Shown, form: RatingForm
-) -> Submission:
+def read_submission(screen: Screen, shown: Shown, form: RatingForm) -> Submission:
     """Return what a valid form submits, outside any set."""
     return Submission(
         item=screen.item,
@@ -172,7 +170,7 @@ def read_submission(
         order_shown=tuple(screen.order),
         is_aided=shown.is_aided,
         started_at=shown.shown_at,
-        **read_circumstances(request.POST),
+        **read_circumstances(form.data),
     )
 
 

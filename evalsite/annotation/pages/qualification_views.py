@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.forms import ComprehensionForm
+from evalsite.annotation.pages.forms import ComprehensionForm, ShownForm
 from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.practice_views import frame_of, read_submission
 from evalsite.annotation.pages.qualification import (
@@ -94,7 +94,7 @@ def qualification_item(request: HttpRequest, me: Participant, number: int) -> Ht
 def _take_item(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
-    shown = read_shown(request.POST.get("state"))
+    shown = read_shown(ShownForm(request.POST).read("state"))
     if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
         return unknown_link(request)
     if shown.set_number != current_try(me):
@@ -109,7 +109,7 @@ def _take_item(
             "status": _("Fix what is marked, then continue"),
         }
         return render(request, me.study.config.item_template, context, status=422)
-    submission = read_submission(request, screen, shown, form)
+    submission = read_submission(screen, shown, form)
     answer_item(participant=me, submission=submission, attempt=shown.set_number)
     return go_home(request)
 
@@ -122,7 +122,7 @@ def qualification_questions(request: HttpRequest, me: Participant) -> HttpRespon
     if plan is None or not plan.is_on_instructions or not _is_asked(me):
         return go_home(request)
     attempt = current_try(me)
-    if request.method == "POST" and request.POST.get("attempt") != str(attempt):
+    if request.method == "POST" and ShownForm(request.POST).read("attempt") != str(attempt):
         return go_home(request)
     results = explain_questions(me) if me.later_visit_id is None else []
     form = ComprehensionForm(

@@ -335,7 +335,7 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     except Http404:
         return unknown_link(request)
     shown, form = sent.shown, sent.form
-    go = request.POST.get("go")
+    go = form.button
     target = asked_place(go, shown, has_menu=bool(me.study.config.layout.menu))
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):

@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.forms import ReportForm
+from evalsite.annotation.pages.forms import ReportForm, ShownForm
 from evalsite.annotation.pages.rating_views import (
     address_for_consent,
     next_address,
@@ -36,7 +36,7 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
     ).first()
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
-    text = request.POST.get("state") or request.GET.get("state")
+    text = ShownForm(request.POST).read("state") or request.GET.get("state")
     try:
         shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
     except Http404:
@@ -62,8 +62,8 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         "layout": config.layout,
         "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
         "reasons": ReportForm.REASONS,
-        "reason": request.POST.get("reason", ""),
-        "note": drop_unstorable(request.POST.get("note", "")),
+        "reason": form["reason"].value() or "",
+        "note": drop_unstorable(drop_unstorable(form["note"].value() or "")),
         "errors": [
             (f"report-{'note' if name == 'note' else first_reason}", messages[0])
             for name, messages in form.errors.items()

@@ -13,6 +13,7 @@ from evalsite.annotation.models import Annotation, Draft, Slot, order_for
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.shown_screens import newest_values
+from evalsite.fields import SentField, SentForm
 from evalsite.lib.clock import now
 from evalsite.lib.limited import read_json
 from evalsite.participants.models import ItemSet, Participant
@@ -120,16 +121,24 @@ def is_changed(data: QueryDict) -> bool:
     return entered != {name: text for name, text in known if text}
 
 
-def read_parts(data: QueryDict) -> dict[int, QueryDict]:
-    """Return what was sent for each place, by the names that fields have on a page of one item."""
-    fields: dict[int, QueryDict] = {}
-    for name, values in data.lists():
-        if match := _FIELD.fullmatch(name):
-            part = fields.setdefault(int(match[1]), QueryDict(mutable=True))
-            part.setlist(match[2], values)
-    for part in fields.values():
-        part["device"] = str(data.get("device", ""))
-    return {place: fields[place] for place in sorted(fields)}
+class SheetForm(SentForm):
+    """The place in view, the one that a button leads to, and what was sent for each place."""
+
+    data: QueryDict
+    at = SentField()
+    go = SentField()
+
+    @property
+    def parts(self) -> dict[int, QueryDict]:
+        """What was sent for each place, by the names that fields have on a page of one item."""
+        fields: dict[int, QueryDict] = {}
+        for name, values in self.data.lists():
+            if match := _FIELD.fullmatch(name):
+                part = fields.setdefault(int(match[1]), QueryDict(mutable=True))
+                part.setlist(match[2], values)
+        for part in fields.values():
+            part["device"] = str(self.data.get("device", ""))
+        return {place: fields[place] for place in sorted(fields)}
 
 
 # --- time -------------------------------------------------------------------------------

@@ -37,13 +37,13 @@ from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.sets import find_set, kept_until, wanted_places
 from evalsite.annotation.pages.sheet import (
+    SheetForm,
     ShownPart,
     anchor_of,
     is_changed,
     load_parts,
     next_showing,
     place_after,
-    read_parts,
     share_time,
     write_known,
 )
@@ -72,7 +72,7 @@ def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) 
     if item_set is None:
         return unknown_link(request)
     status = ask_to_wait(wait)
-    sent = read_parts(request.POST)
+    sent = SheetForm(request.POST).parts
     return _Sheet(request, me, item_set, sent).render(status, code=429)
 
 
@@ -175,7 +175,7 @@ def _read_sent(request: HttpRequest, me: Participant, item_set: ItemSet) -> list
 
     Http404 if one of them wasn't shown to this person in this set.
     """
-    parts = read_parts(request.POST)
+    parts = SheetForm(request.POST).parts
     sent = {place: read_sent(data, me) for place, data in parts.items() if is_changed(data)}
     for place, part in sent.items():
         if (part.shown.set_id, part.shown.place) != (item_set.pk, place):
@@ -203,9 +203,10 @@ def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     if waiting is not None:
         return go_on(request, address_for_consent(request, waiting))
     page = SetPage(request, me, item_set)
-    at = _read_place(request.POST.get("at"))
+    form = SheetForm(request.POST)
+    at = _read_place(form.read("at"))
     place = place_after(wanted_places(me, item_set, page.times), at or max(saved, default=0))
-    if target := _read_place(request.POST.get("go")):
+    if target := _read_place(form.read("go")):
         # who jumps to another question goes on with this one later
         for answer in rest:
             keep_entered(me, answer.screen, answer.data)

@@ -18,6 +18,7 @@ from evalsite.annotation.pages.answer_table import tabulate_answers
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import describe_deletion, withdraw
 from evalsite.annotation.pages.entry_views import begin_set, describe_place, go_to
+from evalsite.annotation.pages.forms import LeaveForm
 from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.item_status import ignored_before
 from evalsite.annotation.pages.jump_menu import list_contents
@@ -241,7 +242,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
-        "given": {name: drop_unstorable(request.POST.get(name, "")) for name in form.fields},
+        "given": {name: drop_unstorable(form[name].value() or "") for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "background_url": address(request, "background-questions")
         if list_background(me.study) and me.later_visit_id is None
@@ -312,13 +313,13 @@ def leave(request: HttpRequest, me: Participant) -> HttpResponse:
     """Let people withdraw, and choose what becomes of their answers."""
     if me.withdrawn_at is not None:
         return redirect(address(request, "participant-withdrawn"))
-    choice = request.POST.get("keep", "")
-    deletion, error = describe_deletion(me), ""
-    if request.method == "POST":
-        if choice == "keep" or (choice == "delete" and deletion["may_delete"]):
-            withdraw(participant=me, is_kept=choice == "keep")
-            return redirect(address(request, "participant-withdrawn"))
-        error = str(_("Choose what should happen to your answers"))
+    deletion = describe_deletion(me)
+    data = request.POST if request.method == "POST" else None
+    form = LeaveForm(data, may_delete=deletion["may_delete"])
+    if form.is_valid():
+        withdraw(participant=me, is_kept=form.cleaned_data["keep"] == "keep")
+        return redirect(address(request, "participant-withdrawn"))
+    error = str(_("Choose what should happen to your answers")) if form.is_bound else ""
     context = page_context(request, me) | deletion | {"error": error}
     return render(request, "participants/withdraw.html", context, status=422 if error else 200)
 

@@ -397,8 +397,9 @@ class LabelReader:
             return float(answer), ""
         if not scale.list_options():
             value = read_score(text)
-            is_whole = scale.family != "decision" or value in (0.0, 1.0)
-            if value is not None and is_whole and _is_within(scale, value):
+            # between points that have words of their own there is no answer
+            is_point = not scale.is_told_in_words or value in dict(scale.list_answers())
+            if value is not None and is_point and _is_within(scale, value):
                 return value, ""
         raise ValidationError(
             f"“{shorten(text)}” is no answer to {criterion.key}. Use {scale.describe_choices()}.",
@@ -465,8 +466,8 @@ class LabelReader:
         for system, number in sorted(self._unknown_systems.items()):
             yield Remark(
                 "system_unknown",
-                f"This study has no system “{shorten(system, 60)}”: {count_of(number, 'label')} "
-                "of it are kept, and no figure uses them",
+                f"This study has no system “{shorten(system, 60)}”: no figure uses its "
+                f"{count_of(number, 'label')}",
             )
         versions: dict[str, set[str]] = defaultdict(set)
         values: dict[tuple[str, str], set[Any]] = defaultdict(set)

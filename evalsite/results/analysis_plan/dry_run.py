@@ -30,18 +30,18 @@ class DryRun:
 
 def list_targets(study: Study, user: Any, *, has_pilots: bool) -> list[tuple[str, str]]:
     """Return what rules can be tried on: own answers, and studies with the same questions."""
-    found = []
+    choices = []
     if count_edge(study).done:
-        found.append((THIS, "This study’s answers"))
+        choices.append((THIS, "This study’s answers"))
     if has_pilots:
-        found.append((PILOT, "Your pilot"))
-    asked = [one.key for one in study.config.criteria]
-    others = Study.objects.visible_to(user).filter(protocol=study.protocol)
-    others = others.filter(launched_at__isnull=False).exclude(pk=study.pk)
-    for other in others.select_related("version").order_by("-launched_at")[:_MOST_STUDIES]:
-        if [one.key for one in other.config.criteria] == asked:
-            found.append((str(other.pk), other.title))
-    return found
+        choices.append((PILOT, "Your pilot"))
+    asked = [criterion.key for criterion in study.config.criteria]
+    studies = Study.objects.visible_to(user).filter(protocol=study.protocol)
+    studies = studies.filter(launched_at__isnull=False).exclude(pk=study.pk)
+    for other in studies.select_related("version").order_by("-launched_at")[:_MOST_STUDIES]:
+        if [criterion.key for criterion in other.config.criteria] == asked:
+            choices.append((str(other.pk), other.title))
+    return choices
 
 
 def try_rules(
@@ -55,7 +55,7 @@ def try_rules(
     return DryRun(
         name=targets[on],
         people=len(people),
-        answers=sum(len(one.items) or one.answers for one in people.values()),
+        answers=sum(len(person.items) or person.answers for person in people.values()),
         items=Item.objects.main().filter(study=chosen).count(),
         outcomes=run_rules(list(rules), people),
     )

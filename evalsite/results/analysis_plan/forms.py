@@ -60,10 +60,10 @@ class ThresholdField(forms.DecimalField):
 
     def clean(self, value: Any) -> float | None:
         """Return the threshold; None where it is the starting value."""
-        given = super().clean(value)
-        if given is None:
+        number = super().clean(value)
+        if number is None:
             return None
-        number = int(given) if self.limit.is_whole else float(given / self.times)
+        number = int(number) if self.limit.is_whole else float(number / self.times)
         return None if number == self.limit.start else number
 
 
@@ -248,7 +248,7 @@ def _find_main(plan: AnalysisPlan) -> str:
 
 
 def _list_mains(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
-    known = [(one.key, one.label) for one in list_analysed(study)]
+    known = [(criterion.key, criterion.label) for criterion in list_analysed(study)]
     if plan.primary and plan.primary not in dict(known):
         known.append((plan.primary, f"{plan.primary}, which can’t be compared now"))
     return [(FIRST, "That of question 1"), *known, (ALIKE, "All count the same")]
@@ -261,7 +261,7 @@ class LimitsForm(forms.Form):
     reason = _make_reason()
 
     def __init__(self, data: Any, *, study: Study, stored: Stored) -> None:
-        limits, own = limits_of(study), own_thresholds(study, stored.plan)
+        limits, thresholds = limits_of(study), own_thresholds(study, stored.plan)
         if data is not None and data.get("do") == RESET:
             # whatever the fields hold
             data = {name: data.get(name, "") for name in ("seen", "reason")}
@@ -269,7 +269,7 @@ class LimitsForm(forms.Form):
             data,
             initial={
                 "seen": mark_plan(stored.plan, stored.rules),
-                **{limit.key: own.get(limit.key, limit.start) for limit in limits},
+                **{limit.key: thresholds.get(limit.key, limit.start) for limit in limits},
             },
         )
         self.limits = limits

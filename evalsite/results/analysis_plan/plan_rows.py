@@ -68,13 +68,13 @@ class QuestionForm(RowForm):
         self, *args: Any, systems: Sequence[str], criteria: Sequence[Criterion], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.systems, self.criteria = systems, {one.key: one for one in criteria}
+        self.systems, self.criteria = systems, {criterion.key: criterion for criterion in criteria}
         names = [("", "Choose…"), *((name, name) for name in systems)]
         for name, choices in (
             ("system", names),
             ("relation", list(RELATIONS.items())),
             ("other", names),
-            ("criterion", [(one.key, one.label) for one in criteria]),
+            ("criterion", [(criterion.key, criterion.label) for criterion in criteria]),
         ):
             self.fields[name].widget.choices = choices
 
@@ -148,7 +148,7 @@ class ConditionForm(RowForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        measures = [("", "Choose…"), *((key, one.label) for key, one in MEASURES.items())]
+        measures = [("", "Choose…"), *((key, measure.label) for key, measure in MEASURES.items())]
         self.fields["measure"].widget.choices = measures
         self.fields["comparison"].widget.choices = list(COMPARISONS.items())
 
@@ -194,11 +194,11 @@ class PlanRows:
         self.criteria = list_analysed(study)
         self.systems = list(study.systems.order_by("name").values_list("name", flat=True))
         saved = [*stored.plan.hypotheses, *stored.plan.margins]
-        questions = [{**one, "margin": show_margin(study, one)} for one in saved]
+        questions = [{**question, "margin": show_margin(study, question)} for question in saved]
         conditions = [
-            {**one, "rule": number, "threshold": f"{one['threshold']:g}"}
+            {**condition, "rule": number, "threshold": f"{condition['threshold']:g}"}
             for number, rule in enumerate(stored.rules, start=1)
-            for one in rule
+            for condition in rule
         ]
         self._make(questions, conditions, data)
 
@@ -288,17 +288,17 @@ class PlanRows:
     @property
     def named_errors(self) -> list[tuple[str, str]]:
         """Return each error by the id of its field, with the row that holds it."""
-        found = []
+        errors_by_id = []
         for rows, name in ((self.questions, "Question"), (self.conditions, "Rule")):
             for place, form in enumerate(rows.forms, start=1):
                 number = form.number if name == "Rule" else place
-                found += [
+                errors_by_id += [
                     (form[field].id_for_label, f"{name} {number}: {error}")
                     for field, errors in form.errors.items()
                     for error in errors
                     if field in form.fields
                 ]
-        return found
+        return errors_by_id
 
 
 def _describe(rows: Sequence[ConditionForm]) -> str:
@@ -343,7 +343,9 @@ def _find_half(criterion: Criterion) -> float | None:
 def show_margin(study: Study, row: Mapping[str, Any]) -> str:
     if "margin" not in row:
         return ""
-    find: Callable[[str], Criterion | None] = {one.key: one for one in study.config.criteria}.get
+    find: Callable[[str], Criterion | None] = {
+        criterion.key: criterion for criterion in study.config.criteria
+    }.get
     criterion = find(row["criterion"])
     times = 100 if criterion is not None and _is_share(criterion) else 1
     return f"{row['margin'] * times:g}"

@@ -146,7 +146,9 @@ def measure_questions(
             known[key] = find_spread(study, criteria[key])
         if (spread := known[key]) is None:
             continue
-        alike = sum((one["relation"] not in DIFFERENCES) == has_margin for one in questions)
+        alike = sum(
+            (question["relation"] not in DIFFERENCES) == has_margin for question in questions
+        )
         decision = Decision(
             has_margin=has_margin,
             is_equivalence=question["relation"] == "equivalent",
@@ -168,16 +170,18 @@ def _measure(
     def count(size: float) -> int | None:
         return find_inputs(*scale, log(size) if family.is_log else size, decision)
 
-    found = find_smallest(design.people, design.items, design.answers, spread.variances, decision)
-    found = exp(found) if family.is_log else found
+    smallest = find_smallest(
+        design.people, design.items, design.answers, spread.variances, decision
+    )
+    smallest = exp(smallest) if family.is_log else smallest
     needed = None if aimed is None else count(aimed)
     sizes = sorted({*_list_sizes(criterion, family), *([] if aimed is None else [aimed])})
     return Size(
         verb="decide" if decision.has_margin else "find",
         noun="margin" if decision.has_margin else "difference",
-        smallest=write_amount(_round_up(found, family), family),
+        smallest=write_amount(_round_up(smallest, family), family),
         aimed="" if aimed is None else write_amount(aimed, family),
-        is_enough=aimed is not None and found <= aimed,
+        is_enough=aimed is not None and smallest <= aimed,
         needed=needed,
         # only the first has its unit
         rows=[
@@ -267,11 +271,11 @@ def check_sizes(sizes: Sequence[Size]) -> Check:
 def find_spread(study: Study, criterion: Criterion) -> Spread | None:
     """Return how answers to this question vary: in closed studies of the same team with the same
     instrument, otherwise typically; None where nothing is known of such questions."""
-    found = _read_closed(study, criterion)
-    if found:
-        parts = zip(*found, strict=True)
+    closed = _read_closed(study, criterion)
+    if closed:
+        parts = zip(*closed, strict=True)
         by_person, by_input, residual = (mean(part) for part in parts)
-        return Spread(variances=(by_person, by_input, residual), studies=len(found))
+        return Spread(variances=(by_person, by_input, residual), studies=len(closed))
     planner = get_family(criterion.family).planner
     has_ends = None not in (criterion.scale.minimum, criterion.scale.maximum)
     if planner is None or (planner.has_points and not has_ends):
@@ -315,13 +319,13 @@ def _read_closed(study: Study, criterion: Criterion) -> list[Variances]:
     kept = Report.objects.filter(pk__in=reports).values_list(
         "content__kept__criteria", "content__kept__data"
     )
-    found = (_read_model(criterion, criteria, data) for criteria, data in kept)
-    return [variances for variances in found if variances is not None]
+    models = (_read_model(criterion, criteria, data) for criteria, data in kept)
+    return [variances for variances in models if variances is not None]
 
 
 def _has_scale(instrument: Instrument, criterion: Criterion) -> bool:
     """Return whether this instrument asks the question on the same scale: keys may be alike."""
-    asked = next((one for one in instrument.criteria if one.key == criterion.key), None)
+    asked = next((each for each in instrument.criteria if each.key == criterion.key), None)
     return asked is not None and _list_values(asked) == _list_values(criterion)
 
 
@@ -337,7 +341,7 @@ def _read_model(
     """Return the variances of differences in a report, where enough people told them."""
     if data.get("participants", 0) < FEW_RATERS or data.get("origins", {}).get("simulated"):
         return None
-    model = next((one.get("model") or {} for one in criteria if one["key"] == criterion.key), {})
+    model = next((each.get("model") or {} for each in criteria if each["key"] == criterion.key), {})
     variances, compares = model.get("variances", {}), get_family(criterion.family).compares
     by_input = "input:system" if compares else "group:system"
     if "rater:system" not in variances or by_input not in variances:

@@ -56,7 +56,9 @@ def limits_of(study: Study) -> list[Limit]:
 
 def list_analysed(study: Study) -> list[Criterion]:
     """Return the criteria that can be compared; words are only read."""
-    return [one for one in study.config.criteria if get_family(one.family).is_analysed]
+    return [
+        criterion for criterion in study.config.criteria if get_family(criterion.family).is_analysed
+    ]
 
 
 def find_level(plan: AnalysisPlan) -> float:
@@ -167,14 +169,14 @@ def _store_rules(study: Study, rules: list[list[dict[str, Any]]], *, is_frozen: 
     """Replace the rules by these; what stays keeps its row, which exclusions name."""
     known = list(ExclusionRule.objects.current().filter(study=study))
     for position, conditions in enumerate(rules, start=1):
-        row = next((one for one in known if one.conditions == conditions), None)
+        row = next((rule for rule in known if rule.conditions == conditions), None)
         if row is None:
             ExclusionRule.objects.create(study=study, position=position, conditions=conditions)
             continue
         known.remove(row)
         row.position = position
         row.save(update_fields=["position"])
-    gone = ExclusionRule.objects.filter(pk__in=[one.pk for one in known])
+    gone = ExclusionRule.objects.filter(pk__in=[rule.pk for rule in known])
     if is_frozen:
         gone.update(removed_at=now())
     else:
@@ -243,12 +245,12 @@ def name_criteria(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
     if not (plan.primary or plan.margins or plan.hypotheses):
         return {}
     named = {}
-    for one in study.config.criteria:
-        family = get_family(one.scale.family)
+    for criterion in study.config.criteria:
+        family = get_family(criterion.scale.family)
         is_share = family.compares or family.decides
         unit = "ratio" if family.is_log else "percentage points" if is_share else "points"
-        unit = "" if one.scale.kind == "number" else unit
-        named[one.key] = {"label": one.label, "unit": unit}
+        unit = "" if criterion.scale.kind == "number" else unit
+        named[criterion.key] = {"label": criterion.label, "unit": unit}
     return {"criteria": named}
 
 
@@ -257,12 +259,14 @@ def _describe_frozen(study: Study, stored: Stored) -> dict[str, Any]:
     plan, first = stored.plan, find_first(stored.versions)
     known = {
         "hypotheses": plan.hypotheses,
-        "rules": [describe_rule(one) for one in stored.rules],
+        "rules": [describe_rule(rule) for rule in stored.rules],
         "has_own_errors": plan.has_own_errors,
         "smallest": plan.smallest,
         "planned": {} if first is None else first.content.get("planned", {}),
         "frozen_at": "" if first is None else first.frozen_at.isoformat(),
         "sha256": "" if first is None else first.commitment,
-        "deviations": [one.to_data() for one in list_deviations(study, stored.versions)],
+        "deviations": [
+            deviation.to_data() for deviation in list_deviations(study, stored.versions)
+        ],
     }
     return {name: value for name, value in known.items() if value}

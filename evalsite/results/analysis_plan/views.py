@@ -196,8 +196,8 @@ def _describe_for_readers(study: Study, stored: Stored) -> dict[str, Any]:
         "headline": _write_headline(study, stored, planned, []),
         "smallest": describe_smallest(plan) if plan.get("smallest") else "",
         "questions": [
-            *(describe_hypothesis(plan, one) for one in plan.get("hypotheses", ())),
-            *(describe_margin(plan, one) for one in plan["margins"]),
+            *(describe_hypothesis(plan, hypothesis) for hypothesis in plan.get("hypotheses", ())),
+            *(describe_margin(plan, margin) for margin in plan["margins"]),
         ],
         "primary": labels.get(plan["primary"], ""),
         "planned": (first.content.get("planned") if first else None) or now,
@@ -215,7 +215,9 @@ def _describe_frozen(
     return {
         "plan": plan,
         "versions": stored.versions,
-        "lines": [(one.number, line) for one in stored.versions if (line := write_line(one))],
+        "lines": [
+            (version.number, line) for version in stored.versions if (line := write_line(version))
+        ],
         "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
         "moments": {name: describe_moment(plan, name) for name in plan["moments"]},
     }
@@ -243,20 +245,20 @@ def show_limits(request: HttpRequest, study: Study) -> HttpResponseBase:
             messages.success(request, "Saved." if changed else "Nothing was changed.")
             return redirect("admin:study-flag-limits", study.pk)
     plan = describe_plan(study, stored)
-    own = plan["thresholds"]
+    thresholds = plan["thresholds"]
     context = {
         "form": form if may_change else None,
         "has_errors": form.is_bound,
-        "own": own,
+        "own": thresholds,
         "moment": describe_moment(plan, "thresholds"),
         "version": len(stored.versions),
         "limits": [
             {
                 "label": LIMITS[limit.key][0],
                 "measures": LIMITS[limit.key][1],
-                "value": write_limit(limit, own.get(limit.key, limit.start)),
+                "value": write_limit(limit, thresholds.get(limit.key, limit.start)),
                 "start": write_limit(limit, limit.start),
-                "is_own": limit.key in own,
+                "is_own": limit.key in thresholds,
             }
             for limit in limits_of(study)
         ],

@@ -152,8 +152,10 @@ def plan_in_words(plan: Plan, *, criteria: int) -> Rows:
     """
     if not plan:
         return []
-    margins = [describe_margin(plan, one) for one in plan.get("margins") or ()]
-    hypotheses = [describe_hypothesis(plan, one) for one in plan.get("hypotheses") or ()]
+    margins = [describe_margin(plan, margin) for margin in plan.get("margins") or ()]
+    hypotheses = [
+        describe_hypothesis(plan, hypothesis) for hypothesis in plan.get("hypotheses") or ()
+    ]
     return [
         ("Primary criterion", _describe_primary(plan)),
         ("Comparisons", "all pairs of systems"),
@@ -223,31 +225,37 @@ def describe_hypothesis(plan: Plan, hypothesis: Mapping[str, Any]) -> str:
     return f"on {_find_label(plan, hypothesis['criterion'])}, {system} {relation} {other}"
 
 
-def describe_deviation(one: Mapping[str, Any]) -> str:
+def describe_deviation(deviation: Mapping[str, Any]) -> str:
     """Return one sentence, with its moment and how many answers were in."""
-    at, reason = _write_moment(one["at"]), one["reason"].rstrip(".")
-    so_far = f"with {count_of(one['answers'] or 0, 'answer')} in"
-    said = f": {reason}" if reason else ""
-    match one["kind"]:
+    at, reason = _write_moment(deviation["at"]), deviation["reason"].rstrip(".")
+    so_far = f"with {count_of(deviation['answers'] or 0, 'answer')} in"
+    why = f": {reason}" if reason else ""
+    match deviation["kind"]:
         case "revealed":
-            known = f"{one['answers']:,} of {one['planned']:,} answers" if one["planned"] else ""
+            known = (
+                f"{deviation['answers']:,} of {deviation['planned']:,} answers"
+                if deviation["planned"]
+                else ""
+            )
             words = f"Results were viewed on {at}, {f'with {known} in' if known else so_far}"
             return f"{words}.{f' Reason: {reason}.' if reason else ''}"
         case "declined":
-            return f"The exclusion rules weren’t applied at closing, on {at}{said}."
+            return f"The exclusion rules weren’t applied at closing, on {at}{why}."
         case "topped_up":
-            return f"{count_of(one['number'], 'more answer')} were asked for on {at}, {so_far}."
+            return (
+                f"{count_of(deviation['number'], 'more answer')} were asked for on {at}, {so_far}."
+            )
         case "raised":
-            return f"Answers per item were raised to {one['number']} on {at}."
+            return f"Answers per item were raised to {deviation['number']} on {at}."
         case "changed":
-            return f"The plan was changed on {at} (version {one['number']}), {so_far}{said}."
+            return f"The plan was changed on {at} (version {deviation['number']}), {so_far}{why}."
         case "withdrawn":
-            return f"{count_of(one['number'], 'item')} withdrawn from {at} on{said}."
+            return f"{count_of(deviation['number'], 'item')} withdrawn from {at} on{why}."
         case "corrected":
-            return f"{count_of(one['number'], 'output')} corrected from {at} on{said}."
+            return f"{count_of(deviation['number'], 'output')} corrected from {at} on{why}."
         case "taken_back":
-            return f"An exclusion on {at} that followed no rule was taken back{said}."
-    return f"An exclusion on {at} followed no rule{said}."
+            return f"An exclusion on {at} that followed no rule was taken back{why}."
+    return f"An exclusion on {at} followed no rule{why}."
 
 
 def _write_moment(text: str) -> str:
@@ -261,10 +269,10 @@ def _describe_primary(plan: Plan) -> str:
 
 
 def _describe_correction(plan: Plan, criteria: int) -> str:
-    which = "these comparisons"
+    pairs = "these comparisons"
     if plan.get("hypotheses"):
-        which = "the comparisons that the hypotheses name (the others are exploratory)"
-    words = f"corrected by Holm’s method, over {which}"
+        pairs = "the comparisons that the hypotheses name (the others are exploratory)"
+    words = f"corrected by Holm’s method, over {pairs}"
     if criteria < 2:
         return words
     return f"{words} on each criterion" if plan.get("primary") else f"{words} on all criteria"
@@ -344,14 +352,14 @@ def describe_rules(plan: Plan) -> str:
 
 def _describe_thresholds(plan: Plan) -> str:
     moment = describe_moment(plan, "thresholds")
-    own = [
+    changed = [
         f"{LIMITS[key][0]}: {write_limit(BY_KEY[key], value)} (the software starts with "
         f"{write_limit(BY_KEY[key], BY_KEY[key].start)})"
         # PostgreSQL keeps what JSON holds in an order of its own
         for key in plan["limits"]
         if (value := plan["thresholds"].get(key)) is not None
     ]
-    words = "; ".join(own) or "the defaults"
+    words = "; ".join(changed) or "the defaults"
     return f"{words}; set {moment}" if moment else words
 
 

@@ -105,7 +105,7 @@ def escape(text: str) -> str:
     """Return the text as LaTeX that shows it: one line, no command, no open group, no comment."""
     plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
-    apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
+    apart = _DRAWN_AS_ONE.sub(lambda match: "\0".join(match[0]), plain)
     parts = [
         _print_or_number(text, rf"\righttoleft{{{text}}}") if place % 2 else _escape_forward(text)
         # every second part is a run from right to left
@@ -143,7 +143,7 @@ def add_other_script(text: str) -> str:
 
 def set_p(text: str) -> str:
     """Return LaTeX with every p value as one formula: "p = .012", "p $<$ .001"."""
-    return _P.sub(lambda found: f"$p {found[1]} {found[2]}$", text)
+    return _P.sub(lambda match: f"$p {match[1]} {match[2]}$", text)
 
 
 def _keep(sign: str) -> str:
@@ -417,7 +417,7 @@ def _break(head: str, side: str) -> str:
 
 def _split(head: str) -> list[str]:
     """Return the lines of a head; "(95% CI)" stays in one."""
-    whole = _IN_BRACKETS.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), head)
+    whole = _IN_BRACKETS.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), head)
     return wrap(whole, _WIDEST_HEAD, break_long_words=False, break_on_hyphens=False)
 
 

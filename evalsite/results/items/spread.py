@@ -160,7 +160,7 @@ def _measure(
     if criterion.scale.compares:
         return _measure_comparisons(rows, limit, by_item)
     if limit.unit == "share":
-        return _measure_choices(rows, by_item, is_number=criterion.scale.family == "decision")
+        return _measure_choices(rows, by_item, is_number=get_family(criterion.scale.family).decides)
     return _measure_numbers(rows, limit, by_item)
 
 

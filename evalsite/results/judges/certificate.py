@@ -179,9 +179,9 @@ def find_lapses(
     `used`: by the names of `identity`, whatever is known of the judge in use.
     """
     identity = certificate["identity"]
-    for name, what in _USED.items():
+    for name, words in _USED.items():
         if name in used and used[name] != identity[name]:
-            yield name, f"{what[:1].upper()}{what[1:]} isn't the one of the certificate."
+            yield name, f"{words[:1].upper()}{words[1:]} isn't the one of the certificate."
     if today.isoformat() > certificate["expires_on"]:
         yield "expired", f"It expired on {certificate['expires_on']}."
 

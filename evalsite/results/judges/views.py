@@ -189,7 +189,7 @@ def send_differences(request: HttpRequest, study: Study, number: int) -> HttpRes
     report = newest_report(study)
     criteria = report.content["kept"]["criteria"] if report else []
     judges = list_judges([Criterion(stored) for stored in criteria])
-    judge = next((one for one in judges if one.number == number), None)
+    judge = next((row for row in judges if row.number == number), None)
     if judge is None:
         raise Http404("No such judge.")
     rows = [
@@ -229,7 +229,7 @@ def _list_designs(judge: JudgeOfReport, form: WidthForm) -> list[dict[str, Any]]
     """Return for each question the designs with the fewest answers that are precise enough."""
     if not form.is_valid():
         return []
-    wanted = form.cleaned_data["width"]
+    width = form.cleaned_data["width"]
     listed = []
     for criterion, stored in judge.parts:
         rows = stored.get("planner") or ()
@@ -238,20 +238,20 @@ def _list_designs(judge: JudgeOfReport, form: WidthForm) -> list[dict[str, Any]]
                 {
                     "label": criterion.label,
                     "further": stored["further"],
-                    "without": _find_cheapest(rows, wanted, 3),
-                    "beside": _find_cheapest(rows, wanted, 4),
+                    "without": _find_cheapest(rows, width, 3),
+                    "beside": _find_cheapest(rows, width, 4),
                 }
             )
     return listed
 
 
-def _find_cheapest(rows: Iterable[list[float]], wanted: float, column: int) -> list[dict[str, Any]]:
+def _find_cheapest(rows: Iterable[list[float]], width: float, column: int) -> list[dict[str, Any]]:
     """Return the cheapest designs by answers to an output of each system, one for each number of
     people; `column`: of the half-width."""
     best: dict[int, tuple[int, list[float]]] = {}
     for row in rows:
         people, inputs, answers = (int(row[place]) for place in range(3))
-        if row[column] <= wanted and inputs * answers < best.get(people, (10**9, row))[0]:
+        if row[column] <= width and inputs * answers < best.get(people, (10**9, row))[0]:
             best[people] = inputs * answers, row
     cheapest = sorted(best.items(), key=lambda pair: (pair[1][0], pair[0]))[:_CHEAPEST]
     return [

@@ -150,15 +150,15 @@ def _crowding(study: Study, progress: Progress) -> list[Task]:
 
 
 def _held_items(study: Study, activity: Activity) -> list[Task]:
-    if not activity.held:
+    if not activity.on_hold:
         return []
     reports = Annotation.objects.reports().filter(item=OuterRef("pk"))
     items = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
     item = items.annotate(reason=Subquery(reports.values("reason")[:1])).first()
     reason = name_reason(item.reason) if item is not None and item.reason else ""
     # more may have two reports than reports may hold
-    more = count_waiting(study) if activity.held >= LEAST_HELD else 0
-    return [Task(key="held", count=activity.held, items=more, item=item, reason=reason)]
+    more = count_waiting(study) if activity.on_hold >= LEAST_HELD else 0
+    return [Task(key="held", count=activity.on_hold, items=more, item=item, reason=reason)]
 
 
 def _quiet_places(study: Study, activity: Activity) -> list[Task]:

@@ -56,7 +56,7 @@ class Strip:
     rows: list[Row]
     levels: list[Level]
     items: int
-    held: int
+    on_hold: int
     per_cell: int
     left_out: int  # systems that are not shown
     fewest: int  # answers of a system, over all systems
@@ -69,14 +69,14 @@ def draw_strip(study: Study, items: int) -> Strip | None:
     if not items or items > MOST_ITEMS:
         return None
     counted: dict[int, int] = {}
-    held: set[int] = set()
+    on_hold: set[int] = set()
     outputs: dict[str, list[int]] = defaultdict(list)
     for system, item, held_at, answers in _list_outputs(study).iterator():
         outputs[system].append(item)
         counted[item] = answers
         if held_at is not None:
-            held.add(item)
-    rows = [_draw_row(name, pks, counted, held, study.k) for name, pks in outputs.items()]
+            on_hold.add(item)
+    rows = [_draw_row(name, pks, counted, on_hold, study.k) for name, pks in outputs.items()]
     rows.sort(key=lambda row: (row.done / row.target, row.name))
     shown = rows if len(rows) <= MOST_SYSTEMS else rows[:MOST_SYSTEMS]
     largest = max((row.items for row in shown), default=0)
@@ -84,7 +84,7 @@ def draw_strip(study: Study, items: int) -> Strip | None:
         rows=sorted(shown, key=lambda row: row.name),
         levels=_count_levels(counted.values(), study.k),
         items=len(counted),
-        held=len(held & counted.keys()),
+        on_hold=len(on_hold & counted.keys()),
         per_cell=-(-largest // MOST_CELLS) if largest else 1,
         left_out=len(rows) - len(shown),
         fewest=min((row.done for row in rows), default=0),
@@ -105,13 +105,15 @@ def _list_outputs(study: Study) -> QuerySet[Output, tuple[str, int, datetime | N
     )
 
 
-def _draw_row(name: str, items: list[int], answers: dict[int, int], held: set[int], k: int) -> Row:
+def _draw_row(
+    name: str, items: list[int], answers: dict[int, int], on_hold: set[int], k: int
+) -> Row:
     size = -(-len(items) // MOST_CELLS)
     cells = []
     for number, start in enumerate(range(0, len(items), size)):
         part = items[start : start + size]
         mean = sum(min(answers[item], k) for item in part) / len(part)
-        shade = "held" if held.intersection(part) else shade_of(mean, k)
+        shade = "held" if on_hold.intersection(part) else shade_of(mean, k)
         cells.append((f"{number * 10 + 0.6:.1f}", shade))
     return Row(
         name=name,

@@ -43,12 +43,12 @@ def send_notices() -> str:
             continue
         if choice.noticed_at is not None and moment - choice.noticed_at < _APART:
             continue
-        own = [
+        studies = [
             (rows[study], reviews.get(study, 0) if sees_identities else 0)
             for study, sees_identities in teams[user.pk].items()
             if study in rows
         ]
-        sent += _notify(user, choice, own)
+        sent += _notify(user, choice, studies)
     return f"{sent} messages" if sent else ""
 
 
@@ -67,17 +67,17 @@ def _count_reviews(rows: dict[UUID, StudyRow]) -> dict[UUID, int]:
 
 
 @transaction.atomic
-def _notify(user: User, choice: MailChoice, own: list[tuple[StudyRow, int]]) -> bool:
+def _notify(user: User, choice: MailChoice, studies: list[tuple[StudyRow, int]]) -> bool:
     """Post the message of this person, if there is something new to say."""
-    urgent = [(row, reviews) for row, reviews in own if row.is_urgent or reviews]
+    urgent = [(row, reviews) for row, reviews in studies if row.is_urgent or reviews]
     wants_all = choice.when == MailChoice.When.DAILY
-    shown = own if wants_all else urgent
+    shown = studies if wants_all else urgent
     if not shown:
         return False
-    said = "\n".join(
+    text = "\n".join(
         sorted(f"{row.study.pk} {row.flag} {row.reported} {reviews}" for row, reviews in urgent)
     )
-    digest = sha256(said.encode()).hexdigest()
+    digest = sha256(text.encode()).hexdigest()
     moment = now()
     is_old = choice.noticed_at is None or moment - choice.noticed_at >= _AGAIN_AFTER
     if choice.digest == digest and not (wants_all or is_old):

@@ -40,7 +40,7 @@ def list_copies(report: Report | None) -> list[dict[str, Any]]:
                     pairs=1,
                     equal=pair["outputs"] - pair["unequal"],
                     outputs=pair["outputs"],
-                    others=pair["others"],
+                    shares=pair["others"],
                     raters=[pair["first_rater"], pair["second_rater"]],
                 )
             ),

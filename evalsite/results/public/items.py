@@ -37,7 +37,7 @@ class Said:
 class ReadOutput:
     system: str
     view: OutputView
-    said: Said
+    answers: Said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,9 @@ def _read_answers(study: Study) -> dict[int, list[tuple[Annotation, list[AnswerR
 
 def _score_outputs(study: Study, primary: str) -> dict[int, float]:
     """Return the mean of each output on the primary question; of comparisons, how much it won."""
-    criterion = next((one for one in study.config.criteria if one.key == primary), None)
+    criterion = next(
+        (criterion for criterion in study.config.criteria if criterion.key == primary), None
+    )
     values: dict[int, list[float]] = defaultdict(list)
     ratings = find_ratings(study).filter(criterion=primary, output__isnull=False)
     for output, value in ratings.values_list("output_id", "value"):
@@ -107,16 +109,16 @@ class _Reader:
             )
             inputs = inputs or view.inputs
             names = {output.pk: output.system.name if output.system else "" for output in outputs}
-            said = {output.pk: Said() for output in outputs}
+            answers = {output.pk: Said() for output in outputs}
             criteria = bind_criteria(self.study.config, item)
             for annotation, rows in self.answers.get(item.pk, ()):
-                _add_answer(criteria, rows, names, said, about)
+                _add_answer(criteria, rows, names, answers, about)
                 about.comments += [annotation.note] if annotation.note else []
             shown += [
-                ReadOutput(system=names[output.pk], view=output_view, said=said[output.pk])
+                ReadOutput(system=names[output.pk], view=output_view, answers=answers[output.pk])
                 for output, output_view in zip(outputs, view.outputs, strict=True)
             ]
-        for part in (about, *(output.said for output in shown)):
+        for part in (about, *(output.answers for output in shown)):
             kept = [text for text in part.comments if text != WITHHELD]
             part.comments = kept if self.has_comments else []
         rated = [output for item in items for output in self.outputs[item.pk]]
@@ -129,13 +131,13 @@ class _Reader:
 
 def _add_answer(
     criteria: dict[str, Criterion], rows: list[AnswerRow], names: dict[int, str],
-    said: dict[int, Said], about: Said,
+    answers: dict[int, Said], about: Said,
 ) -> None:  # fmt: skip
     """Add what one person answered to what is said of each output, and of the item."""
     for (key, turn, output), asked in _group(criteria, rows):
         criterion = criteria.get(key)
-        is_of_output = output in said and not (criterion and criterion.scale.compares)
-        target = said[output] if is_of_output and output is not None else about
+        is_of_output = output in answers and not (criterion and criterion.scale.compares)
+        target = answers[output] if is_of_output and output is not None else about
         label = criterion.label if criterion else key
         label = f"{label} (turn {turn})" if turn else label
         answered = [row for row in asked if row.part != COMMENT]

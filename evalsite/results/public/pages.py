@@ -78,7 +78,7 @@ class Site:
     def simulated(self) -> str:
         """Return the sentence on simulated answers, if there are any."""
         sentences = (block for block in self.document.blocks if isinstance(block, Sentence))
-        return next((one.text for one in sentences if one.code == "simulated"), "")
+        return next((sentence.text for sentence in sentences if sentence.code == "simulated"), "")
 
     @property
     def authors(self) -> str:
@@ -292,8 +292,8 @@ _BIBTEX = str.maketrans(
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    given, _, family = name.rpartition(" ")
-    return given, family
+    first, _, family = name.rpartition(" ")
+    return first, family
 
 
 def _escape(text: str) -> str:
@@ -303,8 +303,8 @@ def _escape(text: str) -> str:
 def _write_bibtex(site: Site) -> str:
     names = [drop_isolates(isolate(author.name)) for author in site.options.authors]
     authors = " and ".join(
-        f"{_escape(family)}, {_escape(given)}" if given else f"{{{_escape(family)}}}"
-        for given, family in map(_split_name, names)
+        f"{_escape(family)}, {_escape(first)}" if first else f"{{{_escape(family)}}}"
+        for first, family in map(_split_name, names)
     )
     first = slugify(_split_name(names[0])[1]).replace("-", "") if names else ""
     word = next(iter(slugify(drop_isolates(site.title)).split("-")), "")
@@ -330,9 +330,9 @@ def _write_citation(site: Site) -> str:
         "authors:",
     ]
     for author in site.options.authors:
-        given, family = _split_name(drop_isolates(isolate(author.name)))
-        if given:
-            lines += [f"  - family-names: {_quote(family)}", f"    given-names: {_quote(given)}"]
+        first, family = _split_name(drop_isolates(isolate(author.name)))
+        if first:
+            lines += [f"  - family-names: {_quote(family)}", f"    given-names: {_quote(first)}"]
         else:
             lines += [f"  - name: {_quote(family)}"]
         if author.orcid:

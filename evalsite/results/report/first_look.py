@@ -62,7 +62,7 @@ def find_first_look(study: Study) -> Look | None:
         return look
     later = _find_asked(study).filter(created_at__gt=look.at)
     # of a top-up, and of more answers per item or a further batch
-    places = sum(one.detail.get("slots", 0) + one.detail.get("added", 0) for one in later)
+    places = sum(change.detail.get("slots", 0) + change.detail.get("added", 0) for change in later)
     return replace(look, asked_later=places)
 
 

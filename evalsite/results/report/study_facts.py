@@ -35,13 +35,13 @@ def make_source(
 
 def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Facts:
     """Collect what the report holds, and what its version of the study says."""
-    version, found = _find_version(study, report), report.content["kept"]
+    version, kept = _find_version(study, report), report.content["kept"]
     if version is None or version == study.version:
         content, asked = shown_content(study), study.config
     else:
         content, asked = version.content, read_instrument(study.pk, version.pk, study.protocol)
     texts = content["texts"]
-    wanted = {criterion["key"] for criterion in found["criteria"]}
+    keys = {criterion["key"] for criterion in kept["criteria"]}
     return Facts(
         title=texts["title"],
         organisation=texts["organisation"],
@@ -52,11 +52,11 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
         language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
-            describe_asked(one)
-            for one in asked.criteria
-            if one.key in wanted or _is_told_apart(one)
+            describe_asked(criterion)
+            for criterion in asked.criteria
+            if criterion.key in keys or _is_told_apart(criterion)
         ),
-        data=found["data"],
+        data=kept["data"],
         settings=content["settings"],
         texts=texts,
         has_practice=bool(asked.practice) and content["settings"]["is_practice_on"],
@@ -70,9 +70,9 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
         import_notes=_list_import_notes(study, report) if has_notes else (),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
-        methods=found["methods_version"],
-        seed=found["seed"],
-        draws=found["draws"],
+        methods=kept["methods_version"],
+        seed=kept["seed"],
+        draws=kept["draws"],
         sha256=report.sha256,
         made_at=report.made_at,
     )  # fmt: skip
@@ -116,9 +116,9 @@ def _describe_scale(criterion: Criterion) -> str:
     words = criterion.scale.words()
     if criterion.turns is None:
         return words
-    which = "the marked turns" if criterion.turns.marked_by else "each turn"
+    turns = "the marked turns" if criterion.turns.marked_by else "each turn"
     roles = " or ".join(f"“{role}”" for role in criterion.turns.roles)
-    return f"{words}; asked of {which} of the role {roles}"
+    return f"{words}; asked of {turns} of the role {roles}"
 
 
 def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
@@ -131,9 +131,9 @@ def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
     """Return those of the report's moment; for an older report, the present ones."""
-    found = report.content.get("exclusions")
-    given = count_reasons(study) if found is None else found
-    return tuple((str(reason), int(number)) for reason, number in given)
+    counted = report.content.get("exclusions")
+    reasons = count_reasons(study) if counted is None else counted
+    return tuple((str(reason), int(number)) for reason, number in reasons)
 
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:

@@ -47,8 +47,8 @@ class Command(BaseCommand):
             raise CommandError(f"{study.title} has no answers yet.")
         if options["against"]:
             original = find_study(options["against"])
-            for one in (study, original):
-                note_reveal(one, "the command line", "the command analyse")
+            for each in (study, original):
+                note_reveal(each, "the command line", "the command analyse")
             self._write_out(output, _compare(study, original, options))
             return
         note_reveal(study, "the command line", "the command analyse")
@@ -90,12 +90,12 @@ def _compare(study: Study, original: Study, options: dict[str, Any]) -> str:
     if options["html"] or options["latex"]:
         raise CommandError("A comparison with another study is written as text or with --json.")
     try:
-        found = compare_studies(study, original)
+        comparison = compare_studies(study, original)
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from None
     if options["json"]:
-        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    return let_go(render_text(make_comparison(found)))
+        return json.dumps(comparison, indent=1, ensure_ascii=False) + "\n"
+    return let_go(render_text(make_comparison(comparison)))
 
 
 def write_json(study: Study, report: Report) -> str:

@@ -49,14 +49,17 @@ def write_table(table: Table) -> list[str]:
     for row in table.rows:
         names = [row.name, ""]
         rows += [
-            [name, what, *counts] for name, (what, counts) in zip(names, row.lines, strict=False)
+            [name, words, *counts] for name, (words, counts) in zip(names, row.lines, strict=False)
         ]
     return [table.caption, *(f"  {line}" for line in align(rows, words=2)), f"  {table.words}"]
 
 
 def write_measures(measures: list[Measure]) -> list[str]:
     rows = [["Largest difference between", "planned", "achieved"]]
-    rows += [[one.name, _in_words(one.planned), _in_words(one.achieved)] for one in measures]
+    rows += [
+        [measure.name, _in_words(measure.planned), _in_words(measure.achieved)]
+        for measure in measures
+    ]
     return align(rows, words=1)
 
 

@@ -134,9 +134,9 @@ def write_difference(figure: Figure, criterion: Criterion) -> str:
 def read_agreement(judge: Judge, criterion: Criterion, stored: Stored) -> dict[str, Figure]:
     group = _group(judge, criterion)
     return {
-        one["name"]: read_figure(one, one["name"], group)
-        for one in stored["agreement"]
-        if one["name"] in ("people_agreement", "judge_agreement", "judge_shortfall")
+        figure["name"]: read_figure(figure, figure["name"], group)
+        for figure in stored["agreement"]
+        if figure["name"] in ("people_agreement", "judge_agreement", "judge_shortfall")
     }
 
 
@@ -253,9 +253,9 @@ def turn(figure: Figure) -> Figure:
 def _tabulate_bias(judge: Judge) -> Table | None:
     rows: list[list[Entry]] = []
     for criterion, stored in judge.parts:
-        for one in stored["bias"].get("systems") or ():
-            figure = _read_difference(judge, criterion, one, "judge_bias")
-            rows.append([criterion.label, isolate(one["group"]["system"]), figure])
+        for difference in stored["bias"].get("systems") or ():
+            figure = _read_difference(judge, criterion, difference, "judge_bias")
+            rows.append([criterion.label, isolate(difference["group"]["system"]), figure])
         length = stored["bias"].get("length")
         if length and length["value"] is not None:
             figure = _read_difference(judge, criterion, length, "judge_length")
@@ -298,17 +298,17 @@ def _say_more(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Se
     group = _group(judge, criterion)
     yield from _say_stands_in(judge, criterion, stored)
     rates = {
-        one["name"]: read_figure(one, one["name"], group)
-        for one in stored["agreement"]
-        if one["name"].startswith(("tpr", "tnr", "precision"))
+        figure["name"]: read_figure(figure, figure["name"], group)
+        for figure in stored["agreement"]
+        if figure["name"].startswith(("tpr", "tnr", "precision"))
     }
     if {"tpr_of_judge", "tpr_of_person", "tnr_of_judge", "tnr_of_person"} <= rates.keys():
-        said = {name: write_value(figure) for name, figure in rates.items()}
+        written = {name: write_value(figure) for name, figure in rates.items()}
         yield Sentence(
             "judge_rates",
-            f"{criterion.label}: the judge finds {said['tpr_of_judge']} of what people accept "
-            f"(another person: {said['tpr_of_person']}) and {said['tnr_of_judge']} of what they "
-            f"reject (another person: {said['tnr_of_person']}).",
+            f"{criterion.label}: the judge finds {written['tpr_of_judge']} of what people accept "
+            f"(another person: {written['tpr_of_person']}) and {written['tnr_of_judge']} of what "
+            f"they reject (another person: {written['tnr_of_person']}).",
             figures=tuple(rates.values()),
         )
     if runs := stored["runs"]:
@@ -342,10 +342,12 @@ def _say_more(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Se
 def _say_stands_in(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
     """Yield the result of the alternative annotator test at the three epsilons."""
     figures = [
-        read_figure(one, one["name"], _group(judge, criterion, **one.get("group", {})))
-        for one in stored["stands_in"]
+        read_figure(rate, rate["name"], _group(judge, criterion, **rate.get("group", {})))
+        for rate in stored["stands_in"]
     ]
-    rates = {dict(one.group)["epsilon"]: one for one in figures if one.name == "winning_rate"}
+    rates = {
+        dict(figure.group)["epsilon"]: figure for figure in figures if figure.name == "winning_rate"
+    }
     main = rates[_CROWD]
     start = f"{criterion.label}: may it stand in for a person (alternative annotator test)?"
     people, left_out = int(main.n["raters"]), int(main.n["left_out"])

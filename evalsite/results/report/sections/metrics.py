@@ -30,7 +30,7 @@ _MOST_DRAWN = 4
 
 
 def make_metrics(source: Source) -> Iterator[Block]:
-    known = [one for one in source.criteria if one.stored.get("metrics")]
+    known = [criterion for criterion in source.criteria if criterion.stored.get("metrics")]
     if known:
         yield Heading("Metrics and judges", 2, "metrics")
     for criterion in known:
@@ -66,13 +66,13 @@ def tabulate_metrics(criterion: Criterion, place: Place) -> Table:
         for level in _LEVELS
         if metric["levels"].get(level)
     ]
-    codes = list(dict.fromkeys(one["name"] for _, _, figures in lines for one in figures))
+    codes = list(dict.fromkeys(figure["name"] for _, _, figures in lines for figure in figures))
     columns = [Column("Metric", is_number=False), Column("Of", is_number=False)]
     columns += [Column(name_code(code)) for code in codes]
     rows: list[list[Entry]] = []
     for metric, level, figures in lines:
         group = {"criterion": criterion.key, "metric": str(metric["metric"]), "over": level}
-        cells = {one["name"]: read_own(one, group) for one in figures}
+        cells = {figure["name"]: read_own(figure, group) for figure in figures}
         rows.append([
             _name_metric(metric), _LEVELS[level], *(cells.get(code, "") for code in codes)
         ])  # fmt: skip
@@ -110,7 +110,7 @@ def _draw_metrics(criterion: Criterion) -> Iterator[Block]:
                 for kind in ("metric", "human")
             ]
             figures += both
-            cells = [Cell(write_number(one.value, "statistic"), (one,)) for one in both]
+            cells = [Cell(write_number(figure.value, "statistic"), (figure,)) for figure in both]
             rows.append([isolate(system), _name_metric(metric), *cells])
         if len(metric["points"]) > 1:
             caption = f"{criterion.label}: people against {_name_metric(metric)}, by system"

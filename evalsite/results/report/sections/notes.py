@@ -135,15 +135,15 @@ def too_alike(pairs: Sequence[Mapping[str, Any]]) -> str:
 
 @NOTES.add
 def copied(
-    pairs: int, equal: int, outputs: int, others: Sequence[float], raters: Sequence[str] = ()
+    pairs: int, equal: int, outputs: int, shares: Sequence[float], raters: Sequence[str] = ()
 ) -> str:
-    """`others`: the lowest and the highest share of the other pairs; `raters`: the names of the
+    """`shares`: the lowest and the highest share of the other pairs; `raters`: the names of the
     two, on pages for staff."""
     who = " and ".join(raters) or "Two raters"
     if pairs > 1:
         who = f"In {pairs:,} pairs, raters gave nearly identical answers: in one of them, both"
-    shares = " to ".join(dict.fromkeys(f"{share:.0%}" for share in others))
-    beside = f" Other pairs agree on {shares}." if shares else ""
+    between = " to ".join(dict.fromkeys(f"{share:.0%}" for share in shares))
+    beside = f" Other pairs agree on {between}." if between else ""
     return (
         f"{who} gave identical answers on {equal:,} of {count_of(outputs, 'output')}.{beside} "
         "Check whether one copied the other, or whether they are the same person. Agreement and "
@@ -380,14 +380,14 @@ def unknown_kind(kind: str, analysed_as: str) -> str:
 @NOTES.add
 def read_as_points(low: float, high: float, step: float, is_range_found: bool) -> str:
     steps = f" in steps of {step:g}" if step != 1 else ""
-    found = " (the range found); give --scale if it is wider" if is_range_found else ""
-    return f"Read as points from {low:g} to {high:g}{steps}{found}."
+    hint = " (the range found); give --scale if it is wider" if is_range_found else ""
+    return f"Read as points from {low:g} to {high:g}{steps}{hint}."
 
 
 @NOTES.add
 def read_as_slider(low: float, high: float, is_range_found: bool) -> str:
-    found = " (the range found); give --scale if it is wider" if is_range_found else ""
-    return f"Read as a slider from {low:g} to {high:g}{found}."
+    hint = " (the range found); give --scale if it is wider" if is_range_found else ""
+    return f"Read as a slider from {low:g} to {high:g}{hint}."
 
 
 @NOTES.add
@@ -430,7 +430,7 @@ def only_raters(raters: Sequence[str]) -> str:
 
 @NOTES.add
 def only_first_ratings(first: int, left_out: int) -> str:
-    which = "first rating of each output is"
+    ratings = "first rating of each output is"
     if first > 1:
-        which = f"first {first} ratings of each output are"
-    return f"Only the {which} analysed (--first): {left_out:,} are left out."
+        ratings = f"first {first} ratings of each output are"
+    return f"Only the {ratings} analysed (--first): {left_out:,} are left out."
