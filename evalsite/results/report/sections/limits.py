@@ -302,7 +302,7 @@ def _list_fine(source: Source, codes: set[str]) -> list[str]:
         "exclusions change no verdict": source.everything is not None
         and "verdict_changes" not in codes,
         "the plan came before the first answer": "no_plan" not in codes,
-        "nobody looked at results early": "looked" not in codes,
+        "no answers came in after a look at results": source.is_closed and "looked" not in codes,
         "no system has more answers missing than the others": "missing_by_system" not in codes,
         "nobody copied answers": source.kept["copied"]["can_be_seen"] and "copied" not in codes,
     }
