@@ -14,6 +14,7 @@ from django.template import TemplateDoesNotExist, TemplateSyntaxError
 
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import SETS_A_PERSON, simulate_crowd
+from evalsite.exports.models import FileCounts
 from evalsite.imports.batches.importer import import_file
 from evalsite.instruments.installed import find_folder, installed_folders
 from evalsite.instruments.schema import Instrument
@@ -175,8 +176,9 @@ def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
             people = add_demo_crowd(study)
             filled.append((study, people))
             if people:
-                # the worker takes answers that are given in the past for measured already
+                # the worker takes answers that are given in the past for measured and counted
                 PeopleFigures.objects.filter(study=study).delete()
+                FileCounts.objects.filter(study=study).delete()
     return filled, failures
 
 

@@ -117,7 +117,7 @@ def test_design_alone_and_free_text_are_chosen_on_the_page(staff_client, study):
 def test_page_says_that_other_columns_of_uploaded_files_are_in_it(staff_client, study):
     page = staff_client.get(url("export-bundle", study)).content.decode()
 
-    assert "What other columns of your uploaded files held is in items.csv, column extra" in page
+    assert "Other columns of your uploaded files are in items.csv, in the column extra" in page
 
 
 @pytest.mark.one_case

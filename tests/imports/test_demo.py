@@ -13,6 +13,8 @@ from django.db.models import F
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
+from evalsite.exports.file_counts import count_changed_files, store_counts
+from evalsite.exports.models import FileCounts
 from evalsite.imports.demo import FailedDemo, make_demo_studies, read_demo
 from evalsite.instruments.installed import ProtocolConfig, find_folder
 from evalsite.instruments.schema import Instrument
@@ -185,16 +187,19 @@ def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
 
 @pytest.mark.torture
 @pytest.mark.slow
-def test_crowd_that_comes_after_people_were_measured_is_measured_too():
+def test_crowd_that_comes_after_a_study_was_measured_is_measured_too():
     made, _ = make_demo_studies(by=make_user())
     for study in made:
         store_figures(study)
+        store_counts(study)
 
     run_demo("--crowd")
     measure_new_answers()
+    count_changed_files()
 
     for study in made:
         assert PeopleFigures.objects.get(study=study).people
+        assert FileCounts.objects.get(study=study).rows["annotations"]
 
 
 def test_newcomer_adds_demo_studies_of_their_own_once(client):

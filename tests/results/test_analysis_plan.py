@@ -394,7 +394,7 @@ def test_the_results_page_tells_the_plan_of_its_report(staff_client, settings, t
     words = f"“{RULE}”; worded before the first answer, on 1 March 2026"
     assert words in before
     assert words in after  # what stands there is of that moment
-    stale = "Answers, exclusions or the plan have changed since."
+    stale = "Answers, exclusions, the plan or judges have changed since."
     assert stale not in before
     assert stale in after
 

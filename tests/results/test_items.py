@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -120,6 +121,22 @@ def test_answers_to_one_output_are_as_far_apart_as_the_extremes(protocol, values
     assert spread.apart == pytest.approx(apart)
     assert spread.is_wide == is_wide
     assert spread.answers == 3
+
+
+def test_marks_of_magnitudes_lie_between_the_answers_given(staff_client):
+    study = make_study(items=2, protocol="magnitude")
+    low, high = study.items.main().order_by("key")
+    rate(study, low, 20)
+    rate(study, high, 120)
+
+    page = staff_client.get(url("results-items", study))
+
+    # the question allows up to 999,999: all answers would have one shade
+    assert [(mark.shade, mark.words) for mark in page.context["key"]] == [
+        ("p5", "120"), ("p1", "20"),
+    ]  # fmt: skip
+    shades = [{square.shade for square in row["squares"]} for row in page.context["items"]]
+    assert sorted(shades, key=str) == [{"p1"}, {"p5"}]
 
 
 def test_one_answer_is_apart_from_nothing():
@@ -492,6 +509,21 @@ def test_excluded_people_are_shown_and_marked_with_everyone_included(study, staf
     assert len(without.context["rows"]) == 1
     marks = [row["is_excluded"] for row in everyone.context["rows"]]
     assert sorted(marks) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds"),
+    [({"active_ms": 8_200}, 8), ({}, 30), ({"origin": "imported"}, None)],
+)
+def test_an_answer_shows_its_active_time_or_else_the_whole(staff_client, study, fields, seconds):
+    item = study.items.main().order_by("key")[0]
+    given = item.annotations.first()
+    times = {"active_ms": None, "submitted_at": given.started_at + timedelta(seconds=30)}
+    item.annotations.update(**times | fields)
+
+    page = staff_client.get(address(study, item))
+
+    assert {row["seconds"] for row in page.context["rows"]} == {seconds}
 
 
 def test_invited_people_have_names_for_those_who_may_see_them():

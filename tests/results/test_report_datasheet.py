@@ -172,7 +172,7 @@ def test_power_is_told_once_for_each_criterion(study: Study, report: Report) -> 
 
     told = str(find(make_datasheet(study, report), "Statistical power"))
 
-    assert told.count("would find a factor of 1.40 on") == 1
+    assert told.count("would find a difference by a factor of 1.40 on") == 1
     assert told.endswith("in 8 of 10 cases, after correction for 3 comparisons.")
 
 

@@ -190,7 +190,6 @@ def test_three_colleagues_get_their_links(page, live_server, files):
     assert watch.found == []
 
 
-@pytest.mark.torture
 def walk_to_links(page: Page, live_server: Any, tmp_path: Path) -> Walk:
     """Go from the results of promptfoo to a study of five people with a planned margin."""
     walk = walk_to_read(page, live_server.url, [write_promptfoo(tmp_path / "results.json")])
@@ -218,6 +217,7 @@ def walk_to_links(page: Page, live_server: Any, tmp_path: Path) -> Walk:
     return walk
 
 
+@pytest.mark.torture
 def test_two_prompts_are_compared_with_a_plan(page, live_server, tmp_path):
     watch = Watch(page)
 

@@ -218,17 +218,17 @@ def _add_systems(report: Report, study: Study, systems: dict[int, str], sizes: l
 def _add_people(report: Report, study: Study) -> None:
     spread = spread_over_people(study)
     if not spread.of:
-        report.left_out.append("Answers per participant: no answers yet.")
+        report.left_out.append("Answers per person: no answers yet.")
         return
     report.tables.append(
         Table(
-            caption="Answers per participant",
+            caption="Answers per person",
             head="Number",
             columns=["fewest", "median", "most"],
             rows=[Row(name="Answers", achieved=[spread.fewest, round(spread.median), spread.most])],
             words=(
-                f"{count_of(spread.of, 'participant')}: {_between(spread)} each. "
-                "How much each gives is not planned."
+                f"{count_of(spread.of, 'person', 'people')}: {_between(spread)} each. "
+                "How many each gives isn’t planned."
             ),
         )
     )
@@ -354,7 +354,7 @@ def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
         return
     report.tables.append(
         Table(
-            caption="How often a participant met each system",
+            caption="How often a person met each system",
             head="System",
             columns=["fewest", "median", "most"],
             rows=[
@@ -362,12 +362,12 @@ def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
                 for pk, item in met.by_system.items()
             ],
             words=(
-                f"Largest difference between two systems: {met.in_a_person:,} for one participant"
+                f"Largest difference between two systems: {met.in_a_person:,} for one person"
                 + ("." if met.in_a_set is None else f", {met.in_a_set:,} in one set.")
             ),
         )
     )
     report.measures += [
-        Measure(name="two systems, for one participant", planned=None, achieved=met.in_a_person),
+        Measure(name="two systems, for one person", planned=None, achieved=met.in_a_person),
         Measure(name="two systems, in one set", planned=None, achieved=met.in_a_set),
     ]

@@ -17,6 +17,7 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import name_output
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
+from evalsite.participants.models import Origin
 from evalsite.quality.models import Exclusion
 from evalsite.results.items.choice import Choice
 from evalsite.results.people.answer_words import (
@@ -148,8 +149,17 @@ def _describe(
             if row.start is not None
         ],
         "written": [*written, ("", annotation.note)] if annotation.note else written,
-        "seconds": None if annotation.active_ms is None else round(annotation.active_ms / 1000),
+        "seconds": _count_seconds(annotation),
     }
+
+
+def _count_seconds(annotation: Annotation) -> int | None:
+    """Return the active time, or else from shown to saved; imported answers have neither."""
+    if annotation.active_ms is not None:
+        return round(annotation.active_ms / 1000)
+    if annotation.origin == Origin.IMPORTED:
+        return None
+    return round((annotation.submitted_at - annotation.started_at).total_seconds())
 
 
 def _describe_outcome(annotation: Annotation) -> str:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, Max, Min, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import QueryDict
 from django.utils.functional import cached_property
 
+from evalsite.analysis.families import get_family
 from evalsite.imports.batches.records import search_items
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.models import Note
 from evalsite.results.comments.written import count_by_item
+from evalsite.results.items.marks import Reach
 from evalsite.results.items.records import State, list_records
 from evalsite.results.items.spread import (
     Limit,
@@ -118,6 +120,18 @@ class Choice:
     @cached_property
     def limit(self) -> Limit | None:
         return find_limit(self.criterion.scale) if self.criterion else None
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Return the values between which marks differ: of magnitudes, those people gave."""
+        assert self.criterion is not None
+        scale = self.criterion.scale
+        if not get_family(scale.family).is_log:
+            return scale.minimum, scale.maximum
+        ratings = read_counted(self.study, is_everyone=self.is_everyone).order_by()
+        values = ratings.filter(criterion=self.criterion.key)
+        ends = values.aggregate(low=Min("value"), high=Max("value"))
+        return ends["low"] or scale.minimum, ends["high"] or scale.maximum
 
     @property
     def order(self) -> str:

@@ -15,6 +15,8 @@ from evalsite.results.people.answer_words import Names, describe_rows
 # from the lowest answer to the highest
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
 _BOTH = {"good": "bothgood", "bad": "bothbad"}
+# the values that have the first and the last shade
+Reach = tuple[float, float]
 # answers of one item that are drawn
 MOST = 40
 
@@ -34,13 +36,17 @@ class Square(NamedTuple):
 
 
 def mark_answer(
-    config: Instrument, criterion: Criterion, row: AnswerRow, sides: Sequence[str]
+    config: Instrument,
+    criterion: Criterion,
+    row: AnswerRow,
+    sides: Sequence[str],
+    reach: Reach,
 ) -> Mark:
     """Return the mark of an answer. `sides`: of comparisons, what the outputs are called, and
     `row.output` is the number of the one preferred, from 1."""
     if not criterion.scale.compares:
         value = row.value or 0.0
-        share = place_value(criterion.scale, value)
+        share = place_value(criterion.scale, value, reach)
         shade = _SHADES[round(share * (len(_SHADES) - 1))]
         return Mark(-share, shade, describe_rows(criterion, [row], Names({}, {})))
     detail = row.detail or {}
@@ -73,18 +79,20 @@ def _describe_side(
     return describe_rows(criterion, [row._replace(detail=detail)], Names(names, shown))
 
 
-def place_value(scale: Scale, value: float) -> float:
-    """Return where a value is on its scale, from 0 to 1; of magnitudes, its logarithm."""
-    if get_family(scale.family).is_log:
-        return min(log(max(value, 1)) / log(scale.maximum), 1.0)
+def place_value(scale: Scale, value: float, reach: Reach) -> float:
+    """Return where a value is in its reach, from 0 to 1; of magnitudes, its logarithm."""
     listed = [known for known, _label in scale.list_answers()]
     if value in listed:
         return listed.index(value) / max(len(listed) - 1, 1)
-    span = scale.maximum - scale.minimum
-    return min(max((value - scale.minimum) / span, 0.0), 1.0) if span else 0.5
+    low, high = reach
+    if get_family(scale.family).is_log:
+        low, high, value = log(max(low, 1)), log(max(high, 1)), log(max(value, 1))
+    return min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.5
 
 
-def list_key(config: Instrument, criterion: Criterion, sides: Sequence[str]) -> list[Mark]:
+def list_key(
+    config: Instrument, criterion: Criterion, sides: Sequence[str], reach: Reach
+) -> list[Mark]:
     """Return what the shades mean, the highest answer first."""
     scale: Any = criterion.scale
     about = AnswerRow(0, None, criterion.key)
@@ -100,8 +108,8 @@ def list_key(config: Instrument, criterion: Criterion, sides: Sequence[str]) -> 
         ]
     else:
         values = [value for value, _label in scale.list_answers()]
-        rows = [about._replace(value=value) for value in values or (scale.minimum, scale.maximum)]
-    return sorted(mark_answer(config, criterion, row, sides) for row in rows)
+        rows = [about._replace(value=value) for value in values or reach]
+    return sorted(mark_answer(config, criterion, row, sides, reach) for row in rows)
 
 
 def draw_squares(clusters: Mapping[str, Sequence[Mark]]) -> tuple[list[Square], str]:

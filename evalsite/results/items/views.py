@@ -96,13 +96,13 @@ def _list_key(choice: Choice, described: Sequence[dict[str, Any]]) -> list[Mark]
         return []
     names = described[0]["names"]
     sides = names if len(names) == 2 else ["the first", "the second"]
-    return list_key(choice.study.config, criterion, sides)
+    return list_key(choice.study.config, criterion, sides, choice.reach)
 
 
 def _describe_rows(
     request: HttpRequest, choice: Choice, spreads: Sequence[Spread]
 ) -> list[dict[str, Any]]:
-    """Return what a page shows of these items, in three queries at most."""
+    """Return what a page shows of these items, in four queries at most."""
     study, criterion = choice.study, choice.criterion
     pks = [pk for spread in spreads for pk in spread.record.items]
     items, outputs = _read_items(Output.objects.filter(item__in=pks).defer("text"))
@@ -198,7 +198,7 @@ def _cluster(
                 row = row._replace(output=number)
             else:
                 name = names.get(row.output or 0, "")
-            clusters[name].append(mark_answer(config, criterion, row, sides))
+            clusters[name].append(mark_answer(config, criterion, row, sides, choice.reach))
     return clusters
 
 

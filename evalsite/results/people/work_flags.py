@@ -168,7 +168,7 @@ def list_rules(limits: Thresholds) -> list[tuple[str, str]]:
         (
             "Same answer",
             f"one point in over {limits.top_share:.0%} of at least "
-            f"{limits.top_share_ratings:.0f} answers on every criterion, if the others give it so "
+            f"{limits.top_share_ratings:.0f} answers on every question, if the others give it so "
             "rarely that chance doesn’t explain it",
         ),
         (

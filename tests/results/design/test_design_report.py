@@ -153,14 +153,14 @@ def test_an_item_without_an_answer_is_counted_as_one_with_none():
 def test_participants_are_counted_by_their_answers_and_by_the_systems_they_met():
     report = report_design(make_counted())
 
-    assert table(report, "Answers per participant") == {"Answers": (None, [1, 2, 2])}
+    assert table(report, "Answers per person") == {"Answers": (None, [1, 2, 2])}
     # the first met a, b, b, c; the second b, a
-    assert table(report, "How often a participant met each system") == {
+    assert table(report, "How often a person met each system") == {
         "a": (None, [1, 1, 1]),
         "b": (None, [1, 2, 2]),
         "c": (None, [0, 0, 1]),
     }
-    assert measures(report)["two systems, for one participant"] == (None, 1)
+    assert measures(report)["two systems, for one person"] == (None, 1)
     assert measures(report)["two systems, in one set"] == (None, 1)
 
 

@@ -151,6 +151,7 @@ def test_many_questions_are_counted() -> None:
     open_one = make_points(make_pair("a", "b", "not_enough"))
 
     assert head(*leads, open_one)[1] == "a leads on 3 of 4 questions"
+    assert head(*leads, make_points(*pairs, key="w"))[1] == "a leads on all 4 questions"
     assert head(*[open_one] * 5)[1] == "No clear difference on any of 5 questions"
 
 

@@ -88,7 +88,7 @@ def test_an_own_error_that_changes_a_verdict_is_told() -> None:
     warning = find(make_source(make_content(warnings=[note])), "own_error")
 
     assert warning is not None
-    assert "the difference of a and b isn’t clear (p = .090)" in warning.text
+    assert "the difference between a and b isn’t clear (p = .090)" in warning.text
 
 
 @pytest.mark.parametrize(("low", "is_told"), [(0.52, True), (0.48, False)])
@@ -136,7 +136,7 @@ def test_what_is_not_clear_is_not_equal_and_says_what_a_study_like_this_finds() 
     warning = find(make_source(make_content(criteria=[criterion])), "not_equal")
 
     assert warning is not None
-    assert "would find 0.31 points on fluency in 8 of 10 cases" in warning.text
+    assert "would find a difference of 0.31 points on fluency in 8 of 10 cases" in warning.text
     assert [figure.name for figure in warning.figures] == ["detectable"]
 
 

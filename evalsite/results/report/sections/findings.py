@@ -130,8 +130,9 @@ def _head_several(criteria: Sequence[Criterion]) -> tuple[str, str]:
         best = max(set(leaders.values()) - {""}, key=list(leaders.values()).count, default="")
         if best:
             number = list(leaders.values()).count(best)
+            of = "all" if number == len(criteria) else f"{number} of"
             return "finding", start_sentence(
-                f"{isolate(best)} leads on {number} of {len(criteria)} questions"
+                f"{isolate(best)} leads on {of} {len(criteria)} questions"
             )
         number = sum(bool(criterion.clear_pairs) for criterion in criteria)
         return "finding", f"Systems differ on {number} of {len(criteria)} questions"

@@ -354,7 +354,7 @@ def _say_stands_in(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
     if main.value is None:
         yield Sentence(
             "stands_in",
-            f"{start} Nobody has 30 answers beside another person’s, so this can’t be told.",
+            f"{start} Nobody has 30 answers beside another person’s, so this can’t be tested.",
             figures=(main,),
         )
         return

@@ -168,7 +168,7 @@ def _warn_of_own_errors(source: Source) -> Warnings:
             yield _warn(
                 "own_error",
                 f"People differ {more} about {isolate(pair['system'])} than about the others. With "
-                f"its own error, the difference of {first} and {second} {is_clear} clear "
+                f"its own error, the difference between {first} and {second} {is_clear} clear "
                 f"({say_p(pair['p'])}).",
             )
 
@@ -273,8 +273,8 @@ def describe_detectable(criterion: Criterion) -> str:
     if figure is None or figure.value is None:
         return ""
     words = f" {criterion.unit_words}" if criterion.unit_words else ""
-    ratio = f"a factor of {write_value(figure)}"
-    amount = ratio if figure.unit == "ratio" else f"{write_value(figure)}{words}"
+    ratio = f"a difference by a factor of {write_value(figure)}"
+    amount = ratio if figure.unit == "ratio" else f"a difference of {write_value(figure)}{words}"
     tests = figure.details.get("tests") or 1
     after = f", after correction for {count_of(tests, 'comparison')}" if tests > 1 else ""
     return (
@@ -302,7 +302,7 @@ def _list_fine(source: Source, codes: set[str]) -> list[str]:
         "exclusions change no verdict": source.everything is not None
         and "verdict_changes" not in codes,
         "the plan came before the first answer": "no_plan" not in codes,
-        "nobody looked at results early": "looked" not in codes,
+        "no answers came in after a look at results": source.is_closed and "looked" not in codes,
         "no system has more answers missing than the others": "missing_by_system" not in codes,
         "nobody copied answers": source.kept["copied"]["can_be_seen"] and "copied" not in codes,
     }

@@ -216,7 +216,7 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
         rows.append(row)
     means = "Means of the mixed model" if criterion.is_by_model else "Means of all answers"
     if criterion.family.compares:
-        means = "Share of its answers that a system won, ties as half"
+        means = "Share of its answers that a system won, with ties as half"
     elif criterion.family.decides:
         means = means.replace("Means", "Shares of yes")
     elif criterion.family.is_log:

@@ -94,9 +94,10 @@ def list_further_of_people(source: Source, *, is_blind: bool) -> Iterator[Block]
     people = list(make_people(source))[1:]
     if people:
         flagged = sum(bool(row["flags"]) for row in source.kept["raters"]["rows"])
-        text = "The report raises no flag of its own."
+        text = "Nobody stands out by further signs."
         if flagged:
-            text = f"The report flags {count_of(flagged, 'person', 'people')}, by finer signs too."
+            stand = "stands" if flagged == 1 else "stand"
+            text = f"{count_of(flagged, 'person', 'people')} {stand} out by further signs."
         yield from _fold("Figures of each person", "signs", text)
         yield from people
     together = [
