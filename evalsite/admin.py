@@ -293,7 +293,7 @@ def build_frame(
     `context`: of the page, which may know what the frame would have to count.
     """
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
-    from evalsite.results.navigation import list_groups  # noqa: PLC0415
+    from evalsite.results.navigation import count_evidence, list_groups  # noqa: PLC0415
     from evalsite.results.people.work import count_tabs  # noqa: PLC0415
     from evalsite.results.progress import count_edge  # noqa: PLC0415
 
@@ -322,6 +322,10 @@ def build_frame(
     counts = {}
     if place == "People" and current is entry:
         counts = count_tabs(study, flagged=(context or {}).get("flagged"))
+    groups = []
+    if place == "Results":
+        evidence = (context or {}).get("evidence") or count_evidence(study)
+        groups = list_groups(study, edge, evidence, page=entry.name, key=captured.get("key", ""))
     return Frame(
         facts=describe_study(study, items=edge.records, systems=edge.systems, reader=request.user),
         unit=name_unit(study, edge.systems),
@@ -345,9 +349,7 @@ def build_frame(
             for page in shown
             if find_place(page) == place
         ],
-        groups=list_groups(study, edge, page=entry.name, key=captured.get("key", ""))
-        if place == "Results"
-        else [],
+        groups=groups,
         setup=setup if is_draft and study.state == Study.State.DRAFT else None,
     )
 

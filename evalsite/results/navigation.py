@@ -37,10 +37,11 @@ class Group:
     entries: list[Entry]
 
 
-def list_groups(study: Study, edge: Edge, *, page: str, key: str = "") -> list[Group]:
-    """List what the navigation shows, in one query. `page`: the name of the page that is open;
-    `key`: of a question's page, its question."""
-    counts = _count_evidence(study)
+def list_groups(
+    study: Study, edge: Edge, counts: dict[str, Any], *, page: str, key: str = ""
+) -> list[Group]:
+    """List what the navigation shows. `page`: the name of the page that is open; `key`: of a
+    question's page, its question."""
 
     def enter(label: str, name: str, count: int = 0) -> Entry:
         return Entry(
@@ -105,7 +106,7 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
     return reverse("admin:results-question", args=[study.pk, key])
 
 
-def _count_evidence(study: Study) -> dict[str, Any]:
+def count_evidence(study: Study) -> dict[str, Any]:
     """Count comments, raters and metrics; say which question is primary, and whether results are
     hidden: all in one query."""
     is_mine = Q(participant=OuterRef("pk"), study=OuterRef("study"))

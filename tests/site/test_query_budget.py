@@ -1,4 +1,4 @@
-"""Each page of a study asks the database at most 14 times, for 2 rows as for more."""
+"""Each page of a study asks the database at most 15 times, for 2 rows as for more."""
 
 from typing import Any
 from uuid import uuid4
@@ -47,12 +47,8 @@ STARTS = {
     "shown": "",
     "draft": ("setup-", "study-setup", "study-launch", "study-pilot", "study-overview", "batch-"),
 }
-# everything about one person, and a whole document of the study: one look at a time
-LARGER = {
-    f"{name}, {state}"
-    for name in ("study-person", "study-document")
-    for state in ("hidden", "shown", "draft")
-}
+# everything about one person: one look at a time
+LARGER = {f"study-person, {state}" for state in ("hidden", "shown", "draft")}
 
 
 def fill_study(study: Study, rows: int) -> dict[str, object]:
@@ -108,7 +104,7 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
     return parts | {
         "file": "ratings",
         "part": "raters",
-        "name": "ethics",
+        "name": "appendix",
         "kind": "html",
         "key": "informativeness",
         "platform": "panel",

@@ -119,7 +119,7 @@ def sheet(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
 @_of_a_sheet
 def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
     """Keep what is new, and save what is a whole answer; a script goes on with its page."""
-    sent = _read_sent(request, me, item_set)
+    sent = _read_sent(SheetForm(request.POST), me, item_set)
     agreement = agreement_of(me)
     if agreement is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
@@ -170,13 +170,12 @@ def _list_renewed(me: Participant, items: Sequence[int]) -> set[int]:
 # --- saving ---------------------------------------------------------------------------
 
 
-def _read_sent(request: HttpRequest, me: Participant, item_set: ItemSet) -> list[Sent]:
+def _read_sent(form: SheetForm, me: Participant, item_set: ItemSet) -> list[Sent]:
     """Return the parts that say something new.
 
     Http404 if one of them wasn't shown to this person in this set.
     """
-    parts = SheetForm(request.POST).parts
-    sent = {place: read_sent(data, me) for place, data in parts.items() if is_changed(data)}
+    sent = {place: read_sent(data, me) for place, data in form.parts.items() if is_changed(data)}
     for place, part in sent.items():
         if (part.shown.set_id, part.shown.place) != (item_set.pk, place):
             raise Http404("This was shown elsewhere.")
@@ -195,7 +194,8 @@ def _store(
 
 
 def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
-    sent = _read_sent(request, me, item_set)
+    form = SheetForm(request.POST)
+    sent = _read_sent(form, me, item_set)
     ready = [answer for answer in sent if answer.form.is_valid()]
     rest = [answer for answer in sent if answer not in ready]
     saved = _store(request, me, item_set, ready)
@@ -203,7 +203,6 @@ def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     if waiting is not None:
         return go_on(request, address_for_consent(request, waiting))
     page = SetPage(request, me, item_set)
-    form = SheetForm(request.POST)
     at = _read_place(form.read("at"))
     place = place_after(wanted_places(me, item_set, page.times), at or max(saved, default=0))
     if target := _read_place(form.read("go")):

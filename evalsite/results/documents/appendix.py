@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.db.models import Subquery
+
 from evalsite.exports.bundle.readme import write_scales
 from evalsite.lib.words import count_of
 from evalsite.results.document.blocks import Block, Document, Heading, Quote, Sentence, isolate
@@ -23,7 +25,7 @@ from evalsite.results.documents.study_context import (
     quote_texts,
 )
 from evalsite.studies.languages import name_language
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
 
 _ORDERS = {"random": "random for each participant", "uploaded": "as uploaded"}
@@ -56,7 +58,7 @@ def make_appendix(study: Study) -> Document:
         *list_questions(context),
         Heading("Recruitment and pay", 2),
         *_list_recruitment(context),
-        *_list_flow(study),
+        *_list_flow(context),
         Heading("Who was left out", 2),
         *_list_left_out(context),
         Heading("Responsible NLP checklist, section D", 2),
@@ -101,13 +103,14 @@ def _list_collection(context: Context) -> Iterator[Sentence]:
 def _show_screen(study: Study) -> Iterator[Block]:
     """Yield a rating page, made from the first item or else from an example."""
     config = study.config
-    item = Item.objects.main().filter(study=study).order_by("pk").first()
+    first = Item.objects.main().filter(study=study).order_by("pk").values("pk")[:1]
+    texts = Output.objects.filter(item=Subquery(first)).select_related("item").order_by("position")
+    shown = list(texts)
     examples = (*config.practice, *config.examples)
     inputs: Any
     outputs: Sequence[str]
-    if item is not None:
-        inputs = item.inputs
-        outputs = list(item.outputs.order_by("position").values_list("text", flat=True))
+    if shown:
+        inputs, outputs = shown[0].item.inputs, [output.text for output in shown]
     elif examples:
         inputs, outputs = examples[0].cells, examples[0].texts
     else:
@@ -155,15 +158,15 @@ def _describe_consent(context: Context) -> str:
     return "no consent text is recorded"
 
 
-def _list_flow(study: Study) -> Iterator[Block]:
+def _list_flow(context: Context) -> Iterator[Block]:
     """Yield how many people came, left and are analysed, once anybody came."""
-    flow = count_people(study)
+    flow = count_people(context.study)
     if not flow.arrived:
         return
     ends = flow.ends
     yield Heading("Flow of participants", 2)
-    if flow.invited:
-        yield state("Invited by a personal link", count_of(flow.invited, "person", "people"))
+    if context.invited:
+        yield state("Invited by a personal link", count_of(context.invited, "person", "people"))
     simulated = f", {flow.simulated:,} of them simulated" if flow.simulated else ""
     yield state("Arrived", f"{count_of(flow.arrived, 'person', 'people')}{simulated}")
     if number := ends.get("not_agreed"):

@@ -151,7 +151,7 @@ def _list_data(context: Context) -> Iterator[Sentence]:
     yield state("Names", "people appear under random pseudonyms; no cookie is set on their pages")
     kinds = [
         *(["the platform’s ids of people"] if context.has_ids else []),
-        *(["names and e-mail addresses of people invited by name"] if context.has_experts else []),
+        *(["names and e-mail addresses of people invited by name"] if context.invited else []),
     ]
     apart = "kept apart from ratings and shown only to people with permission"
     yield state("Identities", f"{list_of(kinds)}, {apart}" if kinds else "none")

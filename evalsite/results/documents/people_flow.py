@@ -1,11 +1,12 @@
 """How many people came, were turned away and why, left, were excluded, and are analysed."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from django.db.models import Case, Count, Exists, OuterRef, Q, Value, When
 
 from evalsite.annotation.models import Annotation
-from evalsite.participants.models import Expert, Origin, Participant, Refusal
+from evalsite.participants.models import Origin, Participant, Refusal
 from evalsite.quality.top_up import excluded_answers
 from evalsite.studies.models import Item, Study
 
@@ -16,7 +17,6 @@ _ANSWERED = ("excluded", "analysed")
 class PeopleFlow:
     """People who came to a study by where they ended; pilots and imported raters are left out."""
 
-    invited: int
     ends: dict[str, int]
     simulated: int
 
@@ -49,9 +49,9 @@ def count_people(study: Study) -> PeopleFlow:
         default=Value("no_answers"),
     )
     people = Participant.objects.filter(~Q(origin=Origin.IMPORTED), study=study, is_pilot=False)
-    counts = people.order_by().annotate(end=end).values_list("end").annotate(n=Count("pk"))
-    return PeopleFlow(
-        invited=Expert.objects.filter(study=study).count(),
-        ends=dict(counts),
-        simulated=people.filter(origin=Origin.SIMULATED).count(),
-    )
+    counts = people.order_by().annotate(end=end).values_list("end", "origin")
+    flow, simulated = Counter[str](), 0
+    for reached, origin, number in counts.annotate(n=Count("pk")):
+        flow[reached] += number
+        simulated += number if origin == Origin.SIMULATED else 0
+    return PeopleFlow(ends=dict(flow), simulated=simulated)

@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.instruments.schema import EntryQuestion, Instrument
+from evalsite.lib.counts import count_together
 from evalsite.lib.words import count_of
 from evalsite.participants.models import Participant, Recruitment
 from evalsite.quality.exclusions import count_reasons
@@ -56,7 +57,7 @@ class Context:
     rounds: Sequence[Round]
     identity_days: int
     has_ids: bool
-    has_experts: bool
+    invited: int  # by name
     people: int
     withdrawn: int
     rule: str
@@ -97,8 +98,17 @@ class Context:
 def collect_context(study: Study) -> Context:
     content, config = shown_content(study), study.config
     mains = Item.objects.main().filter(study=study)
-    items = mains.count()
     people = Participant.objects.filter(study=study, is_pilot=False)
+    counts = count_together(
+        items=mains,
+        inputs=(mains, "group"),
+        systems=study.systems.all(),
+        invited=study.experts.all(),
+        people=people,
+        withdrawn=people.filter(withdrawn_at__isnull=False),
+        checks=study.items.filter(kind=Item.Kind.ATTENTION),
+    )
+    items = counts["items"]
     recruitments = list(study.recruitments.all())
     eligibility = config.eligibility if study.is_eligibility_on else None
     return Context(
@@ -107,8 +117,8 @@ def collect_context(study: Study) -> Context:
         texts=content["texts"],
         settings=content["settings"],
         items=items,
-        inputs=mains.order_by().values("group").distinct().count(),
-        systems=study.systems.count(),
+        inputs=counts["inputs"],
+        systems=counts["systems"],
         work=estimate_work(study, items, count_groups(study, mains)) if items else None,
         minutes=minutes_per_set(study),
         break_every=BREAK_EVERY,
@@ -118,18 +128,21 @@ def collect_context(study: Study) -> Context:
         rounds=[_describe_round(study, recruitment) for recruitment in recruitments],
         identity_days=get_identity_days(content),
         has_ids=any(recruitment.adapter.person for recruitment in recruitments),
-        has_experts=study.experts.exists(),
-        people=people.count(),
-        withdrawn=people.filter(withdrawn_at__isnull=False).count(),
+        invited=counts["invited"],
+        people=counts["people"],
+        withdrawn=counts["withdrawn"],
         rule=describe_rules(describe_plan(study)),
         exclusions=count_reasons(study),
-        refusals=_list_refusals(study, recruitments) if is_paid(study) else None,
+        refusals=_list_refusals(study, recruitments, has_checks=counts["checks"] > 0)
+        if is_paid(study)
+        else None,
     )
 
 
-def _list_refusals(study: Study, recruitments: Sequence[Recruitment]) -> list[str]:
+def _list_refusals(
+    study: Study, recruitments: Sequence[Recruitment], *, has_checks: bool
+) -> list[str]:
     """Return what a set may be rejected for: the reasons that its platforms accept."""
-    has_checks = study.items.filter(kind=Item.Kind.ATTENTION).exists()
     labels = {
         reason.key: reason.label[0].lower() + reason.label[1:].replace(": ", ", ")
         for recruitment in recruitments or [Recruitment.objects.open_link(study)]

@@ -21,12 +21,12 @@ from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, spli
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import guard_cell, write_rows
-from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.document.blocks import Document, isolate
 from evalsite.results.document.figures import write_number, write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.judges.certificate import list_missing, make_certificate, write_certificate
 from evalsite.results.models import Report
+from evalsite.results.navigation import count_evidence
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.newest import Newest, open_results
@@ -61,15 +61,18 @@ def show_judges(request: HttpRequest, study: Study) -> HttpResponseBase:
     """
     newest = open_results(study, request.user)
     can_edit = may_edit(request, study)
-    is_blind = is_hidden(study)
+    evidence = count_evidence(study)
+    is_blind = evidence["is_hidden"]
     uploads = find_uploads(study) if can_edit else []
+    uploads = [upload for upload in uploads if upload.purpose in _PURPOSES]
     jobs = find_jobs(study) if uploads else []
     waiting = [row for purpose in _PURPOSES for row in list_waiting(study, purpose, uploads, jobs)]
     form = WidthForm(request.GET or None)
     judges = list(_list_known(study, newest))
     context: dict[str, Any] = {
         **split_spent(waiting),
-        **describe_metrics(study),
+        **(describe_metrics(study) if evidence["metrics"] else {"files": [], "metrics": []}),
+        "evidence": evidence,  # of the navigation
         "newest": newest,
         "report": newest.report,
         "is_blind": is_blind,
