@@ -193,12 +193,12 @@ def _find_comments(
     question = criterion.stored.get("of", criterion.key)
     texts = find_texts(study, is_everyone=False).filter(criterion=question, part=COMMENT)
     texts = texts.filter(annotation__item__group__in={row["item"] for row in rows})
-    found: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+    comments: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     places = ("annotation__item__group", "output__system__name", "text")
     for item, system, text in texts.order_by("pk").values_list(*places):
         for place in {system, None}:
-            found[item, place].append(text)
-    return found
+            comments[item, place].append(text)
+    return comments
 
 
 _COLUMNS = ("criterion", "item", "system", "system_1", "system_2", "judge", "people", "answers",
