@@ -1,5 +1,6 @@
 """The page of judges and metrics: what it shows, to whom, and what hidden results keep back."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,7 +9,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.annotation.models import Rating
 from evalsite.imports.models import Judge, JudgeLabel
+from evalsite.instruments.scales import COMMENT
+from evalsite.quality.models import Exclusion
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Membership, Study
 from tests.command_line.test_judge import write_files
@@ -109,6 +113,35 @@ def test_differences_come_as_csv_that_no_spreadsheet_runs(judged: Study) -> None
     assert len(lines) > 10
     assert all(line.endswith("'=1+1") for line in lines[1:])
     assert client.get(address("judge-differences", judged, 2)).status_code == 404
+
+
+def test_a_difference_has_what_people_wrote_beside_the_reason_of_the_judge(judged: Study) -> None:
+    client = sign_in(Membership.Role.VIEWER, judged)
+    page = client.get(address("results-judges", judged))
+    [shown] = page.context["shown"]
+    item, (system,) = shown["differences"][0]["name"], shown["differences"][0]["systems"]
+    answers = Rating.objects.filter(
+        study=judged, criterion="informativeness", annotation__item__group=item,
+        part="", start__isnull=True,
+    )  # fmt: skip
+    here = answers.filter(output__system__name=system.strip("\u2068\u2069")).first()
+    other = answers.exclude(output__system=here.output.system).first()
+    for answer, text in ((here, "Not <b>one</b> fact is right."), (other, "About another output.")):
+        Rating.objects.create(
+            study=judged, annotation=answer.annotation, output=answer.output,
+            criterion="informativeness", part=COMMENT, text=text,
+        )  # fmt: skip
+    page = client.get(address("results-judges", judged))
+    [shown] = page.context["shown"]
+    assert shown["differences"][0]["comments"] == ["Not <b>one</b> fact is right."]
+    assert "Not &lt;b&gt;one&lt;/b&gt; fact is right." in page.text
+    rows = list(csv.DictReader(
+        client.get(address("judge-differences", judged, 1)).text.lstrip("\ufeff").splitlines()
+    ))  # fmt: skip
+    assert rows[0]["comments"] == "Not <b>one</b> fact is right."
+    Exclusion.objects.create(study=judged, annotation=here.annotation, reason="Slips")
+    page = client.get(address("results-judges", judged))
+    assert page.context["shown"][0]["differences"][0]["comments"] == []
 
 
 def test_hidden_results_stay_hidden_beside_a_judge(db: None, tmp_path: Path) -> None:

@@ -274,8 +274,8 @@ class Limits:
             raise Refused(
                 "too_many_rows",
                 f"The file has more than {self.rows:,} rows. Split it and upload the parts one "
-                "after the other, or have it imported whole on the server: "
-                "manage.py import_batch --no-limit.",
+                "after the other, or have it imported whole on the server, by its command with "
+                "--no-limit, such as manage.py import_batch --no-limit.",
                 line=line,
                 record=record,
             )

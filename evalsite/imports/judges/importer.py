@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 
 from evalsite.audit.models import AuditEntry
-from evalsite.data.tables.faults import Fault, Refused, Remark
+from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.files import clean_file_name
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.core import (
@@ -158,7 +157,6 @@ class JudgeImporter(Importer):
         return LabelReader(
             checked,
             target,
-            is_limited=not options.get("no_limit"),
             leaves_out=bool(options.get(LEAVE_OUT_FAULTY)),
         )
 
@@ -203,12 +201,9 @@ class _Cells:
 class LabelReader:
     """Matches each label to its question and output, and says what doesn't fit."""
 
-    def __init__(
-        self, checked: CheckedLabels, target: Target, *, is_limited: bool, leaves_out: bool
-    ) -> None:
+    def __init__(self, checked: CheckedLabels, target: Target, *, leaves_out: bool) -> None:
         self._checked, self._study = checked, target.study
         self._leaves_out = leaves_out
-        self._limit = settings.UPLOAD_MAX_ROWS if is_limited else None
         self._row_faults: list[Fault] = []
         header, mapping = checked.header, checked.mapping
         self._at = {use: at for at, column in enumerate(header) if (use := mapping[column])}
@@ -232,13 +227,6 @@ class LabelReader:
         if faults := check_cells(row, self._checked.header):
             self._row_faults += faults
             return
-        if self._limit is not None and self._checked.rows > self._limit:
-            raise Refused(
-                "too_many_rows",
-                f"The file has more than {self._limit:,} rows. Split it and upload the parts one "
-                "after another, or have it imported whole on the server: manage.py import_judges "
-                "--no-limit.",
-            )
         cells = {use: row.cells[at].strip() for use, at in self._at.items()}
         if not cells.get("value") and not cells.get("preferred"):
             self._empty += 1

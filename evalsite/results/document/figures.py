@@ -366,7 +366,10 @@ def write_interval(figure: Figure) -> str:
 def write_value(figure: Figure) -> str:
     """Write the value, or why there is none."""
     if figure.value is None:
-        return explain_reason(figure.why)
+        # of two systems: of agreement, the same code says that an item has one rating
+        is_of_pair = figure.name in ("superiority", "p_higher")
+        is_apart = is_of_pair and figure.why == "no_overlap"
+        return explain_reason("nobody_rated_both" if is_apart else figure.why)
     return write_number(figure.value, figure.unit)
 
 
@@ -381,6 +384,7 @@ REASONS = {
     "no_data": "no data",
     "no_variation": "all values are equal",
     "no_overlap": "no item has two ratings",
+    "nobody_rated_both": "nobody rated both",
     "no_difference": "no differences",
     "raters_unknown": "the raters are not single persons",
     "unequal_raters": "items have unequal numbers of ratings",

@@ -1,5 +1,6 @@
 """The page of judges and metrics: what their labels and scores are worth beside people."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -18,9 +19,11 @@ from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.views import describe_metrics
 from evalsite.imports.models import Judge, JudgeFile, Upload
 from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, split_spent
+from evalsite.instruments.scales import COMMENT
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import guard_cell, write_rows
+from evalsite.results.comments.written import find_texts
 from evalsite.results.document.blocks import Document, isolate
 from evalsite.results.document.figures import write_number, write_value
 from evalsite.results.document.html import render_html
@@ -160,8 +163,10 @@ def _head(judge: JudgeOfReport) -> str:
 
 def _list_differences(study: Study, judge: JudgeOfReport) -> list[dict[str, Any]]:
     """Return the outputs of the first question on which judge and people are furthest apart."""
-    listed = []
-    for row in judge.parts[0][1]["differences"][:_SHOWN]:
+    criterion, stored = judge.parts[0]
+    shown, listed = stored["differences"][:_SHOWN], []
+    comments = _find_comments(study, criterion, shown)
+    for row in shown:
         items = reverse("admin:results-items", args=[study.pk])
         listed.append(
             {
@@ -173,14 +178,31 @@ def _list_differences(study: Study, judge: JudgeOfReport) -> list[dict[str, Any]
                 "judge": write_number(row["judge"], "statistic").removesuffix(".00"),
                 "people": write_number(row["people"], "statistic"),
                 "answers": row["answers"],
+                "comments": comments[row["item"], row.get("system")],
                 "reason": row["reason"],
             }
         )
     return listed
 
 
+def _find_comments(
+    study: Study, criterion: Criterion, rows: Iterable[Mapping[str, Any]]
+) -> dict[tuple[str, str | None], list[str]]:
+    """Return what people wrote with their answers to the question, by input and system; on a
+    comparison the system is None."""
+    question = criterion.stored.get("of", criterion.key)
+    texts = find_texts(study, is_everyone=False).filter(criterion=question, part=COMMENT)
+    texts = texts.filter(annotation__item__group__in={row["item"] for row in rows})
+    comments: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+    places = ("annotation__item__group", "output__system__name", "text")
+    for item, system, text in texts.order_by("pk").values_list(*places):
+        for place in {system, None}:
+            comments[item, place].append(text)
+    return comments
+
+
 _COLUMNS = ("criterion", "item", "system", "system_1", "system_2", "judge", "people", "answers",
-            "apart", "reason")  # fmt: skip
+            "apart", "comments", "reason")  # fmt: skip
 
 
 @study_page(
@@ -196,18 +218,22 @@ def send_differences(request: HttpRequest, study: Study, number: int) -> HttpRes
     if judge is None:
         raise Http404("No such judge.")
     rows = [
-        [guard_cell(str(cell)) for cell in _write_difference(criterion.key, row)]
+        [guard_cell(str(cell)) for cell in _write_difference(criterion.key, row, comments)]
         for criterion, stored in judge.parts
+        for comments in [_find_comments(study, criterion, stored["differences"])]
         for row in stored["differences"]
     ]
     return send_csv(write_rows([_COLUMNS, *rows]), name_of_file(study, "judge_differences.csv"))
 
 
-def _write_difference(key: str, row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _write_difference(
+    key: str, row: Mapping[str, Any], comments: Mapping[tuple[str, str | None], list[str]]
+) -> tuple[Any, ...]:
+    """Return the cells of a difference; people's comments on lines of their own."""
     return (
         key, row["item"], row.get("system", ""), row.get("first", ""), row.get("second", ""),
         f"{row['judge']:g}", f"{row['people']:.6g}", row["answers"], f"{row['apart']:.6g}",
-        row["reason"],
+        "\n".join(comments[row["item"], row.get("system")]), row["reason"],
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -115,6 +116,10 @@ def test_p_has_three_digits_below_a_tenth_and_two_above(p: float, text: str) -> 
 
 def test_an_undefined_figure_says_why() -> None:
     assert write_figure(make_mean("a", None)) == "too few values"
+    # the same code says another thing of two people and of two systems
+    unpaired = replace(make_mean("a", None), reason=Reason.NO_OVERLAP)
+    assert write_figure(unpaired) == "no item has two ratings"
+    assert write_figure(replace(unpaired, name="superiority")) == "nobody rated both"
 
 
 # --- every form ---------------------------------------------------------------------------------

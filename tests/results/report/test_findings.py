@@ -8,6 +8,7 @@ from evalsite.results.document.blocks import Cell
 from evalsite.results.report.sections.findings import (
     describe_finding,
     find_headline,
+    head_decision,
     make_paper,
     write_decision,
     write_finding,
@@ -232,6 +233,7 @@ def test_hypotheses_on_one_system_are_one_question() -> None:
     tested[1]["outcome"] = "unclear"
     (decision,) = list_decisions(Criterion(criterion))
     assert write_decision(decision).answer == "No clear difference"
+    assert head_decision(decision) == "No clear difference between a and the others on fluency"
     tested[1]["outcome"] = "worse"
     (decision,) = list_decisions(Criterion(criterion))
     assert write_decision(decision).code == "decision_no"

@@ -71,6 +71,19 @@ def test_two_people_get_no_corrected_figure_anywhere(tmp_path):
     assert document.find_table("judge-1-corrected") is None
 
 
+def test_a_reason_that_holds_for_all_questions_is_said_once(tmp_path):
+    paths, _expected = write_points(tmp_path, "ppi_pages")
+    tables = {name: pd.read_csv(path) for name, path in paths.items()}
+    two = sorted(tables["ratings"].participant.unique())[:2]
+    tables["ratings"] = tables["ratings"][tables["ratings"].participant.isin(two)]
+    for name, rows in tables.items():
+        pd.concat([rows, rows.assign(criterion="fluency")]).to_csv(paths[name], index=False)
+    document = show(paths, POINTS, {**POINTS, "key": "fluency", "label": "Fluency"})
+
+    assert document.codes.count("judge_few_people") == 1
+    assert "Fluency: Two people" not in render_text(document)
+
+
 def test_a_judge_that_follows_nobody_changes_nothing(tmp_path):
     paths, _expected = write_points(tmp_path, "ppi_pages")
     labels = pd.read_csv(paths["judge_labels"]).assign(value=3)

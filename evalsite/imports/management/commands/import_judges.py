@@ -27,10 +27,7 @@ class Command(ImportCommand):
         )
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "no_limit": arguments["no_limit"],
-            LEAVE_OUT_FAULTY: arguments["leave_out_faulty"],
-        }
+        return {LEAVE_OUT_FAULTY: arguments["leave_out_faulty"]}
 
     def describe(self, checked: CheckedLabels) -> str:
         by = ", ".join(dict.fromkeys(name for name, _ in checked.judges))

@@ -273,7 +273,8 @@ def head_decision(decision: Decision) -> str:
             f"{rivals} {say_is(decision.against)} {ahead} {system} on {label}: "
             "the plan expected the opposite"
         )
-    return f"No clear difference between {system} and {rivals} on {label}"
+    behind = rivals if len(decision.against) == 1 else "the others"
+    return f"No clear difference between {system} and {behind} on {label}"
 
 
 def _write_worst(decision: Decision, figure: Figure) -> str:

@@ -606,7 +606,9 @@ def _say_tests(_: Source, criterion: Criterion) -> Iterator[Sentence]:
         yield _say("tests_differ", f"Another test is on the other side of .05 for {named}.")
     elif tested:
         pairs = count_of(tested, "pair")
-        yield _say("tests_agree", f"Other tests agree with these at the 5% level, for {pairs}.")
+        yield _say(
+            "tests_agree", f"Other tests agree with the main test at the 5% level for {pairs}."
+        )
     with_own = [pair for pair in criterion.pairs if pair.stored.get("own")]
     other = [pair for pair in with_own if _is_own_clear(pair) != pair.is_clear]
     if other:

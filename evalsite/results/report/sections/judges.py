@@ -82,6 +82,7 @@ def make_judge(judge: Judge) -> Iterator[Block]:
     for criterion, stored in judge.parts:
         yield from _say_bias(judge, criterion, stored)
         yield from _say_corrected(judge, criterion, stored)
+    yield from _say_why_not(judge)
     if table := _tabulate_corrected(judge):
         yield table
         yield Sentence(
@@ -406,11 +407,6 @@ def _name_pair(figure: Figure) -> str:
 def _say_corrected(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
     corrected = stored["corrected"]
     if corrected["reason"]:
-        text = _REASONS[corrected["reason"]].format(
-            people=_count_people(stored["people"]),
-            inputs=count_of(corrected["labelled"], "input"),
-        )
-        yield Sentence(f"judge_{corrected['reason']}", f"{criterion.label}: {text}")
         return
     if corrected["weight"] == 0:
         yield Sentence(
@@ -435,6 +431,20 @@ def _say_corrected(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
             "would.",
         )
     yield from _say_worth(judge, criterion, stored)
+
+
+def _say_why_not(judge: Judge) -> Iterator[Sentence]:
+    """Yield why people's result isn't corrected, each reason once for all its questions."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    for criterion, stored in judge.parts:
+        corrected = stored["corrected"]
+        if reason := corrected["reason"]:
+            people, inputs = stored["people"], count_of(corrected["labelled"], "input")
+            text = _REASONS[reason].format(people=_count_people(people), inputs=inputs)
+            labels.setdefault((f"judge_{reason}", text), []).append(criterion.label)
+    for (code, text), named in labels.items():
+        about = "" if len(named) == len(judge.parts) > 1 else f"{list_of(named)}: "
+        yield Sentence(code, about + text)
 
 
 def _count_people(people: int) -> str:
