@@ -8,15 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
 
-from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.files import clean_file_name
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.core import (
-    HAS_CHANGED,
-    HAS_FAULTS,
     LEAVE_OUT_FAULTY,
     Checked,
     Field,
@@ -33,6 +28,7 @@ from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, PLATFORM, ItemFinder
 from evalsite.imports.steps import register
+from evalsite.imports.whole_files import delete_with_rows, record_file, store_once
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
@@ -544,34 +540,16 @@ class _PeopleNames:
 
 def store_labels(*, checked: CheckedLabels, source: Source, by: Any) -> JudgeFile:
     """Store the labels once; sent again, return the file that exists."""
-    study = source.study
-    if same := JUDGES.find_same(study, source.sha256):
-        return same
-    if not checked.is_importable:
-        raise ValidationError(HAS_FAULTS)
-    try:
-        return in_transaction(partial(_store, checked, source, by=by))
-    except IntegrityError:
-        # the second of two clicks was later, or another file brought these labels meanwhile
-        if same := JUDGES.find_same(study, source.sha256):
-            return same
-        raise ValidationError(HAS_CHANGED) from None
-
-
-def _store(checked: CheckedLabels, source: Source, *, by: Any) -> JudgeFile:
-    _insist_on_life(source.study)
-    if same := JUDGES.find_same(source.study, source.sha256):
-        return same
-    file = JudgeFile.objects.create(
-        study=source.study,
-        file_name=clean_file_name(source.file_name),
-        sha256=source.sha256,
-        import_notes=checked.import_notes,
-        uploaded_by=by if getattr(by, "is_authenticated", False) else None,
+    stored: JudgeFile = store_once(
+        JUDGES, checked, source, partial(_store_rows, checked, by), by=by
     )
+    return stored
+
+
+def _store_rows(checked: CheckedLabels, by: Any, file: JudgeFile) -> None:
     judges = {
         (name, version): Judge.objects.get_or_create(
-            study=source.study, name=name, prompt_version=version
+            study=file.study, name=name, prompt_version=version
         )[0].pk
         for name, version in checked.judges
     }
@@ -580,39 +558,15 @@ def _store(checked: CheckedLabels, source: Source, *, by: Any) -> JudgeFile:
         for label in checked.labels
     )
     insert_rows(JudgeLabel, ("file", "judge", *Label._fields[2:]), rows)
-    _record("judge labels uploaded", file, by, judges=sorted({name for name, _ in checked.judges}),
-            labels=len(checked.labels))  # fmt: skip
-    return file
+    names = sorted({name for name, _ in checked.judges})
+    record_file("judge labels uploaded", file, by=by, judges=names, labels=len(checked.labels))
 
 
 def _delete(file: JudgeFile, *, by: Any) -> None:
     """The file was never uploaded, but for the log."""
-    _insist_on_life(file.study)
     labels = JudgeLabel.objects.filter(file=file).order_by()
-    _record("judge labels taken back", file, by, labels=labels.count())
-    # nothing refers to them
-    labels._raw_delete(labels.db)
-    file.delete()
+    delete_with_rows(file, labels, counted="labels", action="judge labels taken back", by=by)
     Judge.objects.filter(study=file.study, labels__isnull=True).delete()
-
-
-def _record(action: str, file: JudgeFile, by: Any, **detail: Any) -> None:
-    AuditEntry.objects.record(
-        action,
-        by=by,
-        study_id=file.study_id,
-        file=str(file.pk),
-        file_name=file.file_name,
-        sha256=file.sha256,
-        **detail,
-    )
-
-
-def _insist_on_life(study: Study) -> None:
-    """The study is locked; ValidationError of an archived one."""
-    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if current.state == Study.State.ARCHIVED:
-        raise ValidationError("This study is archived, so nothing is added to it or taken from it.")
 
 
 JUDGES = register(JudgeImporter())

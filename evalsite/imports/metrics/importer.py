@@ -10,16 +10,11 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
 
-from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import Fault, Refused, Remark
-from evalsite.data.tables.files import clean_file_name
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.batches.choices import Names
 from evalsite.imports.core import (
-    HAS_CHANGED,
-    HAS_FAULTS,
     LEAVE_OUT_FAULTY,
     Checked,
     Field,
@@ -35,6 +30,7 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
 from evalsite.imports.steps import register
+from evalsite.imports.whole_files import delete_with_rows, record_file, store_once
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.studies.models import Item, Study
@@ -465,68 +461,28 @@ def _find_output(item: FoundItem, number: str, system: str) -> int:
 
 def store_scores(*, checked: CheckedScores, source: Source, by: Any) -> MetricFile:
     """Store the scores once; sent again, return the file that exists."""
-    study = source.study
-    if same := METRICS.find_same(study, source.sha256):
-        return same
-    if not checked.is_importable:
-        raise ValidationError(HAS_FAULTS)
-    try:
-        return in_transaction(partial(_store, checked, source, by=by))
-    except IntegrityError:
-        # the second of two clicks was later, or an output of this file is gone
-        if same := METRICS.find_same(study, source.sha256):
-            return same
-        raise ValidationError(HAS_CHANGED) from None
-
-
-def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
-    _insist_on_life(source.study)
-    if same := METRICS.find_same(source.study, source.sha256):
-        return same
-    file = MetricFile.objects.create(
-        study=source.study,
-        file_name=clean_file_name(source.file_name),
-        sha256=source.sha256,
-        import_notes=checked.import_notes,
-        uploaded_by=by if getattr(by, "is_authenticated", False) else None,
+    stored: MetricFile = store_once(
+        METRICS, checked, source, partial(_store_rows, checked, by), by=by
     )
+    return stored
+
+
+def _store_rows(checked: CheckedScores, by: Any, file: MetricFile) -> None:
     rows = ((file.pk.hex, *score) for score in checked.scores)
     insert_rows(MetricScore, ("file", *Score._fields), rows)
-    _record("metrics uploaded", file, by, metrics=checked.metrics, scores=len(checked.scores))
-    return file
+    record_file(
+        "metrics uploaded", file, by=by, metrics=checked.metrics, scores=len(checked.scores)
+    )
 
 
 def undo_scores(*, file: MetricFile, by: Any) -> None:
     """The file was never uploaded, but for the log."""
-    in_transaction(partial(_delete, file, by=by))
-
-
-def _delete(file: MetricFile, *, by: Any) -> None:
-    _insist_on_life(file.study)
     scores = MetricScore.all_objects.filter(file=file).order_by()
-    _record("metrics taken back", file, by, scores=scores.count())
-    # nothing refers to them
-    scores._raw_delete(scores.db)
-    file.delete()
-
-
-def _record(action: str, file: MetricFile, by: Any, **detail: Any) -> None:
-    AuditEntry.objects.record(
-        action,
-        by=by,
-        study_id=file.study_id,
-        file=str(file.pk),
-        file_name=file.file_name,
-        sha256=file.sha256,
-        **detail,
+    in_transaction(
+        partial(
+            delete_with_rows, file, scores, counted="scores", action="metrics taken back", by=by
+        )
     )
-
-
-def _insist_on_life(study: Study) -> None:
-    """The study is locked; ValidationError of an archived one."""
-    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if current.state == Study.State.ARCHIVED:
-        raise ValidationError("This study is archived, so nothing is added to it or taken from it.")
 
 
 METRICS = register(MetricImporter())
