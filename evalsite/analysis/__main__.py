@@ -36,8 +36,7 @@ from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
-from evalsite.results.report.bare import write_comparison, write_report
-from evalsite.results.report.gate import write_gate
+from evalsite.results.report.bare import write_comparison, write_gate, write_report
 
 
 # --- arguments ------------------------------------------------------------------------

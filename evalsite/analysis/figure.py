@@ -147,7 +147,7 @@ def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure
 
 def make_note(code: str, criterion: str | None = None, **facts: Any) -> dict[str, Any]:
     """Return a note as it is stored: a code and plain facts, which
-    results/report/sections/notes.py words."""
+    results/report/sections/words.py words."""
     return {"code": code, "criterion": criterion, "facts": facts}
 
 

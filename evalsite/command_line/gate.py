@@ -18,7 +18,7 @@ from evalsite.analysis.to_json import to_plain
 from evalsite.command_line.output import Refused, Result
 from evalsite.command_line.site import without_site
 from evalsite.command_line.verify import add_plan_hash
-from evalsite.results.report.gate import write_gate
+from evalsite.results.report.bare import write_gate
 
 _MOST_SHOWN = 3
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~]|<(?=[^\s])")

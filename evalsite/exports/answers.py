@@ -15,8 +15,7 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Rating, Revision
-from evalsite.exports.comment_rows import is_written, make_comment_rows
-from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
+from evalsite.exports.columns import REASONS, STRENGTH, VALUE, has_na, write_text, yes_no
 from evalsite.exports.rows import (
     PAGE,
     Group,
@@ -30,14 +29,211 @@ from evalsite.exports.rows import (
     write_share,
 )
 from evalsite.exports.selection import Selection
-from evalsite.exports.simple_rows import make_simple_rows
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA, Scale
+from evalsite.instruments.schema import Criterion, Instrument
+from evalsite.lib.limited import read_json
 from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Origin
 from evalsite.studies.gold import Gold
 from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
+
+# --- preferences in terms of systems
+
+TIE = "tie"
+
+
+class Comparison(NamedTuple):
+    """A preference in terms of systems, never of sides."""
+
+    system_1: str = ""
+    system_2: str = ""
+    preferred: str = ""
+    outcome: str = ""
+    shown_first: str = ""
+
+
+NOT_COMPARED = Comparison()
+
+
+def compare_systems(
+    outputs: Sequence[tuple[int, str]], order_shown: str, preferred: int
+) -> Comparison:
+    """Return what it means for systems that the output of this number is preferred; 0: a tie."""
+    systems = dict(outputs)
+    names = sorted(systems.values()) or [""]
+    name = systems[preferred] if preferred else ""
+    outcome = TIE if not preferred else "1" if name == names[0] else "2"
+    first = next(iter(find_places(order_shown)), None)
+    return Comparison(names[0], names[-1], name, outcome, systems.get(first or 0, ""))
+
+
+def find_places(order_shown: str) -> dict[int, str]:
+    """Return by number in the item the place on the page, in the order of the page."""
+    return {
+        position + 1: str(place) for place, position in enumerate(read_json(order_shown), start=1)
+    }
+
+
+# --- ratings_simple.csv: what one participant said of one output, or of a pair
+
+# by criterion and part
+Cells = dict[tuple[str, str], str]
+
+
+class SimpleRow(NamedTuple):
+    """A row of ratings_simple.csv."""
+
+    system: str
+    comparison: Comparison
+    values: Mapping[tuple[str, str], str]
+    source_id: str
+    tags: str
+    turn: int
+
+
+def make_simple_rows(
+    ratings: Sequence["RatingRow"],
+    criteria: Mapping[str, Criterion],
+    extra: Mapping[str, Any],
+    *,
+    of_output: bool,
+) -> list[SimpleRow]:
+    """Make the rows of an annotation. Of outputs, what is said of none is beside each."""
+    by_row: defaultdict[tuple[int, int], list[RatingRow]] = defaultdict(list)
+    for rating in ratings:
+        by_row[rating.number, rating.turn].append(rating)
+    of_item = _write_cells(by_row[0, 0], criteria) if of_output else {}
+    return [
+        SimpleRow(
+            rows[0].system,
+            max(score.comparison for *_, score in rows),
+            _write_cells(rows, criteria) | of_item,
+            _find_source(rows[0].answer.item, extra),
+            _find_tags(rows[0].system, extra),
+            turn,
+        )
+        for (number, turn), rows in sorted(by_row.items())
+        if number or (rows and not of_output)
+    ]
+
+
+def _find_source(item: str, extra: Mapping[str, Any]) -> str:
+    """Return the id in the uploaded file, which an item made from a part of it keeps."""
+    source = extra.get("item")
+    return source if isinstance(source, str) and item.startswith(f"{source}/") else item
+
+
+def _find_tags(system: str, extra: Mapping[str, Any]) -> str:
+    tags = extra.get("tags", "")
+    return write_text(tags.get(system) if isinstance(tags, dict) else tags)
+
+
+def _write_cells(rows: Sequence["RatingRow"], criteria: Mapping[str, Criterion]) -> Cells:
+    cells: Cells = {}
+    answers: dict[str, list[RatingRow]] = {}
+    for row in rows:
+        if row.score.part == COMMENT:
+            cells[row.score.criterion, COMMENT] = row.score.text
+        else:
+            answers.setdefault(row.score.criterion, []).append(row)
+    for key, parts in answers.items():
+        # a criterion that the protocol no longer has is only in ratings.csv
+        if criterion := criteria.get(key):
+            cells.update(write_answer(criterion, parts))
+    return cells
+
+
+def write_answer(
+    criterion: Criterion, rows: Sequence["RatingRow"]
+) -> Iterator[tuple[tuple[str, str], str]]:
+    key, row = criterion.key, rows[0]
+    if criterion.scale.compares:
+        comparison, detail = row.score.comparison, row.score.detail or {}
+        both = detail.get("both")
+        yield (key, VALUE), comparison.preferred or (f"both_{both}" if both else TIE)
+        yield (key, STRENGTH), write_text(row.score.value) if comparison.preferred else ""
+        yield (key, REASONS), "; ".join(_list_reasons(row, detail.get("reasons", {})))
+        return
+    is_na = has_na(criterion) and row.score.is_not_applicable
+    yield (key, NA), yes_no(is_na)
+    cell = criterion.scale.write_cell([rating.stored for rating in rows])
+    yield (key, VALUE), "" if is_na else cell
+
+
+def _list_reasons(row: "RatingRow", reasons: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """List each reason with the system that it is about, in the order uploaded."""
+    names = {str(pk): name for pk, name in row.answer.outputs.values()}
+    order = [*names, *(output for output in reasons if output not in names)]
+    for output in order:
+        for reason in reasons.get(output, ()):
+            yield f"{names[output]}: {reason}" if output in names else reason
+
+
+# --- comments.csv: every text that a person wrote, beside the answer
+
+# kinds whose text is a part of the output, no words about it
+_OF_OUTPUTS = ("post_edit", "spans")
+
+
+class CommentRow(NamedTuple):
+    """A row of comments.csv."""
+
+    system: str
+    criterion: str
+    answer: str
+    reasons: str
+    text: str
+
+
+def list_written(config: Instrument) -> list[str]:
+    """List the criteria to which words are, or may be, the answer."""
+    return [criterion.key for criterion in config.criteria if is_written(criterion.scale, "")]
+
+
+def is_written(scale: Scale | None, part: str) -> bool:
+    """Return whether the text of a rating is words of the person; no scale: it is gone."""
+    has_words = scale is None or ("text" in scale.columns and scale.kind not in _OF_OUTPUTS)
+    return part == COMMENT or has_words
+
+
+def make_comment_rows(
+    answer: "Answer", ratings: Sequence["RatingRow"], config: Instrument
+) -> Iterator[CommentRow]:
+    """Yield the texts of an annotation: of its questions, then of the item."""
+    written = list_written(config)
+    criteria = {criterion.key: criterion for criterion in config.criteria}
+    for rating in ratings:
+        score = rating.score
+        is_comment = score.part == COMMENT
+        if not score.text or not (is_comment or score.criterion in written):
+            continue
+        criterion = criteria.get(score.criterion) if is_comment else None
+        value, reasons = _find_answer(rating, ratings, criterion) if criterion else ("", "")
+        yield CommentRow(rating.system, score.criterion, value, reasons, score.text)
+    if answer.note:
+        names = [name or "" for _, name in answer.outputs.values()]
+        yield CommentRow(names[0] if len(names) == 1 else "", "", "", "", answer.note)
+
+
+def _find_answer(
+    comment: "RatingRow", ratings: Sequence["RatingRow"], criterion: Criterion
+) -> tuple[str, str]:
+    """Return the answer beside a comment, and its reasons."""
+    compares = criterion.scale.compares
+    rows = [
+        rating
+        for rating in ratings
+        if rating.score.criterion == criterion.key
+        and rating.score.part != COMMENT
+        and (compares or (rating.number, rating.turn) == (comment.number, comment.turn))
+    ]
+    cells = dict(write_answer(criterion, rows)) if rows else {}
+    return cells.get((criterion.key, VALUE), ""), cells.get((criterion.key, REASONS), "")
+
+
+# --- annotations and ratings
 
 # what only some kinds of questions have
 _MORE = ("part", "detail", "turn")

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from evalsite.exports.column import NUMBER, TEXT, TIME, WHOLE, YES_NO, Cell, Column
+from evalsite.exports.columns import NUMBER, TEXT, TIME, WHOLE, YES_NO, Cell, Column
 from evalsite.exports.rows import Group
 from evalsite.lib.csv_writer import BYTE_ORDER_MARK, LINE_END, guard_cell, write_rows
 

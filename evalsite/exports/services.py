@@ -14,10 +14,9 @@ from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation, Rating, RatingQuerySet, RatingsFile
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.answers import AnswerReader
+from evalsite.exports.answers import AnswerReader, list_written
 from evalsite.exports.blocks import write_blocks
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.comment_rows import list_written
 from evalsite.exports.rows import (
     Group,
     read_items,
@@ -26,11 +25,11 @@ from evalsite.exports.rows import (
     read_participants,
 )
 from evalsite.exports.selection import Selection
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
+from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_of_file

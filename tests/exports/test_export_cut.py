@@ -16,8 +16,7 @@ from evalsite.exports import answers
 from evalsite.exports.answers import AnswerReader
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, stream_file
-from evalsite.exports.snapshot import consistent_cut
-from evalsite.lib.transactions import deferred_transaction
+from evalsite.lib.transactions import consistent_cut, deferred_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.support.exports import export

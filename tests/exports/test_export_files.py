@@ -18,8 +18,7 @@ from evalsite.exports import answers
 from evalsite.exports.blocks import write_lines
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
-from evalsite.exports.column import Column
-from evalsite.exports.columns import list_downloads
+from evalsite.exports.columns import Column, list_downloads
 from evalsite.exports.services import Choice, name_file, stream_file
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Output, Study, System

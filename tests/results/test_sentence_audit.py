@@ -46,14 +46,12 @@ from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.document.blocks import Sentence
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
-from evalsite.results.replication.notes import NOTES as NOTES_OF_TWO
-from evalsite.results.replication.notes import write_note
+from evalsite.results.replication.tables import NOTES as NOTES_OF_TWO
+from evalsite.results.replication.tables import write_note
 from evalsite.results.report import sections
 from evalsite.results.report.bare import make_bare_document
-from evalsite.results.report.computation import has_gone_on, withdraw_claims
-from evalsite.results.report.first_look import Look
-from evalsite.results.report.sections.flags import FLAGS
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.computation import Look, has_gone_on, withdraw_claims
+from evalsite.results.report.sections.words import FLAGS, NOTES
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
 from tests.support.emptying import made_once

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from evalsite.results.replication.notes import write_note
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.replication.tables import write_note
+from evalsite.results.report.sections.words import NOTES
 
 FEW = {"code": "few_items", "criterion": "fluency", "facts": {}}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Model, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Rating, RatingsFile, Revision, Slot
+from evalsite.exports.answers import is_written
 from evalsite.exports.bundle.fields import Misshapen, read_fields
 from evalsite.exports.bundle.format import (
     ANNOTATION_ROWS,
@@ -24,8 +25,7 @@ from evalsite.exports.bundle.format import (
     ON_INSTRUCTIONS,
     PEOPLE_ROWS,
 )
-from evalsite.exports.column import WITHHELD
-from evalsite.exports.comment_rows import is_written
+from evalsite.exports.columns import WITHHELD
 from evalsite.exports.rows import is_typed
 from evalsite.exports.selection import shared
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore

@@ -66,8 +66,7 @@ from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.recruiting import set_default_checks
-from evalsite.studies.item_counts import count_words
-from evalsite.studies.item_numbers import keep_numbers
+from evalsite.studies.item_numbers import count_words, keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
 from evalsite.studies.summary_lines import count_of

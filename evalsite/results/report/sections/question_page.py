@@ -22,8 +22,8 @@ from evalsite.results.document.blocks import (
     isolate,
     start_sentence,
 )
+from evalsite.results.document.charts import name_part
 from evalsite.results.document.figures import write_number, write_p, write_value
-from evalsite.results.document.svg import name_part
 from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import (
     describe_finding,

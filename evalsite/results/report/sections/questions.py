@@ -18,6 +18,7 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.figures import (
+    explain_none,
     explain_reason,
     make_figure,
     write_figure,
@@ -26,7 +27,6 @@ from evalsite.results.document.figures import (
     write_p,
     write_value,
 )
-from evalsite.results.document.methods import explain_none
 from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import describe_finding, place_mean
 from evalsite.results.report.sections.words import (
