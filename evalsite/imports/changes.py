@@ -4,8 +4,8 @@ from typing import Any
 
 from django import forms
 
-from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
+from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.imports.core import Report, aim_at_upload
 from evalsite.imports.forms import (
     DecisionsForm,

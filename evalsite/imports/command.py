@@ -10,11 +10,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.data.tables.decoding import ENCODINGS
-from evalsite.data.tables.faults import Fault, Refused, group_faults
 from evalsite.data.tables.files import SourceFile, find_files
 from evalsite.data.tables.reader import PREFIX, FileMapping
 from evalsite.data.tables.spreadsheets import WORKBOOKS
+from evalsite.data.tables.table import Fault, Refused, group_faults
+from evalsite.data.tables.text_files import ENCODINGS
 from evalsite.imports.core import (
     LEAVE_OUT,
     LEAVE_OUT_FAULTY,

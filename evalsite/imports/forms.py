@@ -11,8 +11,8 @@ from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
 from evalsite.data.tables.files import clean_file_name, clean_path
-from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
+from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.imports.core import Field, check_system, fold_system
 from evalsite.imports.models import Upload
 

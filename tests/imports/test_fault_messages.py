@@ -16,8 +16,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 import evalsite
-from evalsite.data.tables.faults import Fault, group_faults
 from evalsite.data.tables.reader import FileMapping
+from evalsite.data.tables.table import Fault, group_faults
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, aim_at_study, check_source
 from evalsite.imports.judges.importer import store_labels

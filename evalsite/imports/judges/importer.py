@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 
-from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Fault, Remark, Row, Table
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
     Checked,

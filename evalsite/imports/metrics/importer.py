@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from evalsite.data.tables.faults import Fault, Refused, Remark
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Fault, Refused, Remark, Row, Table
 from evalsite.imports.batches.choices import Names
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
