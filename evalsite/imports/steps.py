@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db.models import Max
@@ -118,11 +118,12 @@ def _sign(upload: Upload) -> Any:
 # --- kinds of files ---------------------------------------------------------------------
 
 
+AnyImporter = TypeVar("AnyImporter", bound=Importer)
 # by purpose; filled when the apps are ready
 IMPORTERS: dict[str, Importer] = {}
 
 
-def register(importer: Importer) -> Importer:
+def register(importer: AnyImporter) -> AnyImporter:
     """Uploads of its purpose are handled by this importer, and its jobs have a worker."""
     IMPORTERS[importer.purpose] = importer
     job_kind(importer.check_kind)(_run_check)

@@ -23,7 +23,7 @@ from evalsite.imports.batches.choices import (
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY, name_on_disk
+from evalsite.imports.core import name_on_disk
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
 
@@ -47,6 +47,10 @@ class Command(ImportCommand):
         "study or the file can't be found."
     )
     importer = ITEMS
+    faulty_help = (
+        "leave out rows with faults, and all other rows of their items; with --check the command "
+        "says how many these are"
+    )
 
     def add_file(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -59,12 +63,6 @@ class Command(ImportCommand):
             "--take-once",
             action="store_true",
             help="import each item once if the file repeats it for each rater",
-        )
-        parser.add_argument(
-            "--leave-out-faulty",
-            action="store_true",
-            help="leave out rows with faults, and all other rows of their items; with --check the "
-            "command says how many these are",
         )
         parser.add_argument(
             "--empty-outputs",
@@ -125,7 +123,7 @@ class Command(ImportCommand):
         )
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS, MISSING)
+        names = (TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS, MISSING)
         choices = {name: arguments[name] for name in names if arguments[name]}
         answers: dict[str, Any] = {
             f"{PREFIX}{key}": answer
