@@ -17,7 +17,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.checklist import counts_of
 from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlanVersion
-from evalsite.studies.item_numbers import MainItems
+from evalsite.studies.items import MainItems
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import find_former_names, find_former_texts, hash_content
 

@@ -15,7 +15,7 @@ def test_a_note_on_one_of_two_studies_says_which() -> None:
 
 def test_sentences_need_neither_settings_nor_numpy() -> None:
     code = (
-        "import sys, evalsite.results.replication.notes, evalsite.results.report.gate;"
+        "import sys, evalsite.results.replication.tables, evalsite.results.report.bare;"
         "sys.exit(bool({'numpy', 'pandas', 'django.db'} & sys.modules.keys()))"
     )
 

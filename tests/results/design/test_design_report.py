@@ -15,8 +15,8 @@ from evalsite.lib.clock import now
 from evalsite.lib.seeds import find_arrangement
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.results.design.report import promise_design, report_design
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support.factories import (
     answer_item,
     launch,

@@ -1,27 +1,25 @@
-"""Counts for which each item of a study must be read, kept by each process while items stay, and
-whole numbers of its items, the same in every file, whatever is added or taken back.
-
-Whatever adds or removes items changes how many main items there are, or which is the newest; to
-withdraw an item and put another back makes further changes. Nothing else may change the id, the
-group or the record of an item.
-"""
+"""What is counted of all items of a study, and the numbers that each of them has."""
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, QuerySet, Window
 
+from evalsite.lib.seeds import derive_numbers
 from evalsite.studies.models import Batch, Item, Output, Study
-
-# --- counts
 
 # items whose words are counted, to know how long the pages of a study are
 _READ = 30
+
+# Counts for which each item must be read are kept by each process while items stay. Whatever adds
+# or removes items changes how many main items there are, or which is the newest; to withdraw an
+# item and put another back makes further changes. Nothing else may change the id, the group or the
+# record of an item.
 
 # of so many studies, as they were at one time
 _MOST_KNOWN = 1024
@@ -85,7 +83,8 @@ def count_words(study: Study) -> None:
     Study.objects.filter(pk=study.pk, version=None).update(words_per_page=study.words_per_page)
 
 
-# --- numbers
+# --- whole numbers, the same in every file, whatever is added or taken back -----------------
+
 
 _AT_ONCE = 2_000
 _MOST = 2**31
@@ -154,3 +153,24 @@ def are_unused_numbers(value: object) -> bool:
             return False
         last = pair[1]
     return True
+
+
+# --- numbers that the seed gives, by which items are shuffled ---------------------------------
+
+
+def item_keys(study: Study, *, key: str, group: str) -> dict[str, Any]:
+    """Return key, group, and the numbers that the study's seed gives them."""
+    shuffle_key, group_shuffle_key = number_items(study)(key, group)
+    return {
+        "key": key,
+        "group": group,
+        "shuffle_key": shuffle_key,
+        "group_shuffle_key": group_shuffle_key,
+    }
+
+
+def number_items(study: Study) -> Callable[[str, str], tuple[int, int]]:
+    """Return a function from an item's key and group to the numbers that the seed gives them."""
+    of_item = derive_numbers(study.seed, "item")
+    of_group = derive_numbers(study.seed, "group")
+    return lambda key, group: (of_item(key), of_group(group))
