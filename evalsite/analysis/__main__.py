@@ -24,7 +24,7 @@ from evalsite.analysis.families import (
     name_kind,
 )
 from evalsite.analysis.families.numbers import Ends, find_scale
-from evalsite.analysis.figure import make_note
+from evalsite.analysis.figure import make_note, to_plain
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.intervals import SEED
 from evalsite.analysis.plan import SIGN, Better, Margin, Plan
@@ -33,7 +33,6 @@ from evalsite.analysis.report import Material, Settings, list_systems, make_repo
 from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.results.report.bare import write_comparison, write_gate, write_report

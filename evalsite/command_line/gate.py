@@ -13,8 +13,8 @@ from typing import Any
 from zipfile import is_zipfile
 
 from evalsite.analysis.__main__ import add_reading, analyse_ratings
+from evalsite.analysis.figure import to_plain
 from evalsite.analysis.gate import LEVELS
-from evalsite.analysis.to_json import to_plain
 from evalsite.command_line.output import Refused, Result
 from evalsite.command_line.site import without_site
 from evalsite.command_line.verify import add_plan_hash

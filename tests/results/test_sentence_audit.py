@@ -24,22 +24,23 @@ import pytest
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.flags import (
+from evalsite.analysis.plan import Hypothesis, Margin, Plan
+from evalsite.analysis.ratings import Ratings, make_table, read_scores
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.analysis.report.notes import warn_of_criterion
+from evalsite.analysis.report.raters import (
     Flag,
     Scale,
     check_gold,
     check_raters,
     check_tie_use,
+    count_chosen_places,
+    count_circles,
     flag_answers,
     flag_changes,
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.plan import Hypothesis, Margin, Plan
-from evalsite.analysis.ratings import Ratings, make_table, read_scores
-from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.report.notes import warn_of_criterion
-from evalsite.analysis.report.raters import count_chosen_places, count_circles
 from evalsite.analysis.report.replication import warn_of_both
 from evalsite.analysis.thresholds import START
 from evalsite.results.analysis_plan.wording import warn_of_plan

@@ -22,7 +22,7 @@ from evalsite.analysis.design import (
 from evalsite.analysis.difference_tests import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note, to_plain
 from evalsite.analysis.gate_slices import (
     describe_slices,
     place_in_slices,
@@ -71,7 +71,6 @@ from evalsite.analysis.report.raters import (
     warn_of_copies,
 )
 from evalsite.analysis.thresholds import START, Thresholds
-from evalsite.analysis.to_json import to_plain
 
 Progress = Callable[[int, int], None]
 KeepOutputs = Callable[[pd.DataFrame], None]

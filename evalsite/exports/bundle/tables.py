@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Model, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Rating, RatingsFile, Revision, Slot
-from evalsite.exports.answers import is_written
 from evalsite.exports.bundle.fields import Misshapen, read_fields
 from evalsite.exports.bundle.format import (
     ANNOTATION_ROWS,
@@ -26,7 +25,7 @@ from evalsite.exports.bundle.format import (
     PEOPLE_ROWS,
 )
 from evalsite.exports.columns import WITHHELD
-from evalsite.exports.rows import is_typed
+from evalsite.exports.rows import is_typed, is_written
 from evalsite.exports.selection import shared
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore
 from evalsite.instruments.answer import AnswerRow

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.annotation.models import ROW, Annotation, Rating
 from evalsite.annotation.pages.held_items import reason_in_words
-from evalsite.exports.answers import list_written
+from evalsite.exports.rows import list_written
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
