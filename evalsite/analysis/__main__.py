@@ -33,7 +33,7 @@ from evalsite.analysis.report import Material, Settings, list_systems, make_repo
 from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.lib.bare_scales import BareScale, read_scale
+from evalsite.lib.bare_scales import read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.results.report.bare import write_comparison, write_gate, write_report
 
@@ -377,7 +377,8 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     chosen = kind or (protocol or "")
     scale = read_scale(key, rows.value, ends=ends, kind=chosen)
     if not is_named:
-        known["reading"] = _describe_reading(scale, key)
+        code, facts = scale.describe_reading()
+        known["reading"] = make_note(code, key, **facts)
     if scale.decides:
         return known | {"kind": "decision", "family": DECISION.name, "answers": _YES_NO}
     if scale.ends is not None:
@@ -387,12 +388,6 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
         for point in scale.list_points()
     ]
     return known | {"kind": kind or scale.kind, "answers": answers}
-
-
-def _describe_reading(scale: BareScale, key: str) -> dict[str, Any]:
-    """Return a note on how the values were read."""
-    code, facts = scale.describe_reading()
-    return make_note(code, key, **facts)
 
 
 _YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]

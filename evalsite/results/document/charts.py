@@ -437,7 +437,11 @@ def _plot_intervals(chart: Chart) -> Any:
             axes.plot([row.value], [place], "o", color=_ACCENT, markersize=7, zorder=3)
     if chart.reference is not None:
         axes.axvline(chart.reference, color=_INK, linewidth=1, linestyle=(0, (5, 4)), zorder=1)
-    _set_ticks(axes, find_axis(chart.figures, chart.reference))
+    axis = find_axis(chart.figures, chart.reference)
+    number = round((axis.high - axis.low) / axis.step)
+    places = [axis.low + place * axis.step for place in range(number + 1)]
+    axes.set_xlim(axis.low, axis.high)
+    axes.set_xticks(places, [tick.label for tick in axis.ticks])
     axes.grid(axis="x", color=_GRID, zorder=0)
     _name_rows(axes, [name_row(row) for row in chart.figures])
     return figure
@@ -495,13 +499,6 @@ def _start(rows: int, *, legend: int = 0) -> tuple[Any, Any]:
     for side in ("top", "right", "left", "bottom"):
         axes.spines[side].set_visible(False)
     return figure, axes
-
-
-def _set_ticks(axes: Any, axis: Axis) -> None:
-    number = round((axis.high - axis.low) / axis.step)
-    places = [axis.low + place * axis.step for place in range(number + 1)]
-    axes.set_xlim(axis.low, axis.high)
-    axes.set_xticks(places, [tick.label for tick in axis.ticks])
 
 
 def _name_rows(axes: Any, names: Sequence[str]) -> None:

@@ -497,11 +497,7 @@ def _write_token(token: Token) -> str:
         return rf"\texttt{{{escape(token.content)}}}"
     if token.type == "link_close":
         return ""
-    return _keep_ends(token.content)
-
-
-def _keep_ends(text: str) -> str:
-    """Return the text escaped, with a space where it begins or ends with one."""
+    text = token.content
     if not text.strip():
         return " " if text else ""
     before, after = (" " if end.isspace() else "" for end in (text[0], text[-1]))

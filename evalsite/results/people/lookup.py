@@ -133,7 +133,11 @@ def describe_people(
     earners = find_earners(study, every)
     reserved = _count_reserved(study, ids, limits)
     rounds = read_rounds(study) if with_codes else Rounds(codes={})
-    excluded = _excluded(study, ids)
+    exclusions = Exclusion.objects.active().filter(study=study, participant__in=ids)
+    excluded = {
+        exclusion.participant_id or 0: exclusion
+        for exclusion in exclusions.select_related("decided_by")
+    }
     return [
         Person(
             participant=person,
@@ -169,14 +173,6 @@ def with_answers(people: QuerySet[Participant]) -> QuerySet[Any]:
     )
     counts = answers.order_by().values("participant").annotate(given=Count("pk")).values("given")
     return with_last_round(people).annotate(given=Coalesce(Subquery(counts), 0))
-
-
-def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
-    exclusions = Exclusion.objects.active().filter(study=study, participant__in=ids)
-    return {
-        exclusion.participant_id or 0: exclusion
-        for exclusion in exclusions.select_related("decided_by")
-    }
 
 
 def state_of(participant: Participant, sets: list[ItemSet]) -> str:
