@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import alpha
+from evalsite.analysis.compare import describe_finding
 from evalsite.analysis.correlation import correlate
-from evalsite.analysis.direction import SIGN, Better
-from evalsite.analysis.equivalence import MarginLimit, judge_margin
+from evalsite.analysis.difference_tests import (
+    MarginLimit,
+    correct,
+    find_effect,
+    judge_hypotheses,
+    judge_margin,
+)
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.findings import describe_finding
-from evalsite.analysis.intervals import mean_with_t
+from evalsite.analysis.intervals import mean_with_t, turn_figure
 from evalsite.analysis.judges import (
     LEAST_PEOPLE,
     Corrected,
@@ -33,12 +38,9 @@ from evalsite.analysis.judges import (
     read_beside,
     turn_pairs,
 )
-from evalsite.analysis.multiple_testing import correct, find_effect, judge_hypotheses
-from evalsite.analysis.pair_figures import turn_figure
-from evalsite.analysis.plan import Hypothesis, Margin, Plan
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report.answer_parts import split_parts
-from evalsite.analysis.table import Table, read_texts
+from evalsite.analysis.plan import SIGN, Better, Hypothesis, Margin, Plan
+from evalsite.analysis.ratings import Ratings, Table, read_texts
+from evalsite.analysis.report.answers import split_parts
 from evalsite.lib.rating_columns import name_option
 
 # who the people are: experts, trained people, a crowd
