@@ -53,7 +53,12 @@ from evalsite.analysis.report.answers import (
     split_parts,
     warn_of_dropped,
 )
-from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
+from evalsite.analysis.report.judges import (
+    count_output_words,
+    decide_by_judges,
+    read_labels,
+    report_judges,
+)
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     claim_error_rate,
@@ -229,9 +234,13 @@ def make_report(
                 )  # fmt: skip
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
+    decide_by_judges(
+        criteria, plan, family.p, is_across=family.is_across, raters_known=table.raters_known
+    )
     margins = [criterion.get("margins") or [] for criterion in criteria]
-    for tests in [chain(*margins)] if family.is_across else margins:
+    for tests in [[*chain(*margins)]] if family.is_across else margins:
         correct_margins(tests)
+        correct_margins(test["alone"] for test in tests if "alone" in test)
     if "slices" in files:
         for result in criteria:
             key = result["key"]
@@ -402,10 +411,12 @@ def _judge_slices(
         is_refused = test.get("reason") in ("no_margin", "no_direction")
         if margin.slices and margin.relation == "not_worse" and not is_refused:
             slices = place_in_slices(table, by_item[margin.slices])
-            on_all = test["outcome"]
             judged = describe_slices(table, slices, judge=judge, margin=margin, seed=settings.seed)
-            outcome = "fail" if judged["fails_in"] else on_all
-            test |= {"outcome_on_all": on_all, "outcome": outcome, **judged}
+            for part in (test, test.get("alone")):
+                if part is not None:
+                    on_all = part["outcome"]
+                    outcome = "fail" if judged["fails_in"] else on_all
+                    part |= {"outcome_on_all": on_all, "outcome": outcome, **judged}
 
 
 def _report_undropped(

@@ -107,6 +107,21 @@ def find_slices(plan: AnalysisPlan) -> str:
     return next((str(margin["slices"]) for margin in plan.margins if "slices" in margin), "")
 
 
+def find_judge(plan: AnalysisPlan) -> tuple[str, str]:
+    """Return the judge whose labels correct the planned differences, and the version of its prompt;
+    "" where people alone decide."""
+    for row in (*plan.hypotheses, *plan.margins):
+        if row.get("judge"):
+            return str(row["judge"]), str(row.get("prompt_version", ""))
+    return "", ""
+
+
+def takes_judge(criterion: Criterion) -> bool:
+    """Tell whether a judge's labels can correct the differences of systems on this question."""
+    family = get_family(criterion.family)
+    return family.compares or family.decides or (family.is_scored and not family.averages)
+
+
 def has_column(items: QuerySet[Item], name: str) -> bool:
     """Tell whether a column of this name came with an item."""
     return any(name in extra for extra in items.values_list("extra", flat=True).iterator())

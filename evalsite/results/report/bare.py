@@ -19,7 +19,7 @@ from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import make_methods
 from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
 from evalsite.results.report.sections.questions import make_questions
-from evalsite.results.report.sections.words import NOTES, say_p
+from evalsite.results.report.sections.words import NOTES, WHY_PEOPLE, name_judge, say_p
 from evalsite.results.report.source import Facts, Source
 
 _SECTIONS = [
@@ -124,6 +124,7 @@ def write_gate(facts: Mapping[str, Any]) -> str:
     """Say how the gate ended, in a paragraph."""
     sentences = [
         _write_outcome(facts),
+        _write_judge(facts["test"]),
         *_write_slices(facts),
         _write_plan(facts),
         _write_raters(facts),
@@ -146,6 +147,19 @@ def _write_outcome(facts: Mapping[str, Any]) -> str:
     over = " on all inputs together" if "slices" in facts else ""
     lower = "lower is better; " if test["better"] == "lower" else ""
     return f"{start}{words}{over} ({lower}{_write_test(test)})."
+
+
+def _write_judge(test: Mapping[str, Any]) -> str:
+    """Say that a judge's labels correct the difference, and what people alone say; or why not."""
+    if not test.get("judge"):
+        return ""
+    name = name_judge(test)
+    if "why" in test:
+        why = WHY_PEOPLE[test["why"]]
+        return f"The plan names the judge {name}, but {why}, so people alone decide."
+    alone = test["alone"]
+    known = _write_test(alone) if "p" in alone or "exact" in alone else "no test"
+    return f"The labels of {name} correct the difference, as planned. People alone: {known}."
 
 
 def _write_test(test: Mapping[str, Any]) -> str:

@@ -485,10 +485,14 @@ def plan_undecided(criterion: dict[str, Any], data: dict[str, Any]) -> None:
     variances, by_input = model.get("variances", {}), "input:system" if compares else "group:system"
     for test in criterion.get("margins") or ():
         sides = {test["system"], test["other"]}
+        is_judged = bool(test.get("judge")) and "why" not in test
         pairs = [
             pair for pair in criterion["pairs"] if {pair["system_1"], pair["system_2"]} == sides
         ]
         if test["relation"] != "not_worse" or test["outcome"] != "undecided" or not pairs:
+            continue
+        if is_judged:
+            # the form is that of people's answers
             continue
         counts = pairs[0]["effect"]["n"]
         people, inputs = counts.get("raters", 0), counts.get("items", 0)

@@ -429,6 +429,20 @@ class Decision:
     margin: float | None = None
     level: float = 0.05
     stored: Stored | None = None  # of a margin
+    tests: tuple[Stored, ...] = ()  # as stored, of each other system
+
+    @property
+    def judge(self) -> Stored | None:
+        """Return the first test, with the judge that the plan names and, if people alone decide,
+        why; None if the plan names none."""
+        named = [test for test in self.tests if test.get("judge")]
+        unknown = [test for test in named if "why" in test]
+        return next(iter([*unknown, *named]), None)
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether differences that a judge's labels correct decide."""
+        return self.judge is not None and "why" not in self.judge
 
     @property
     def outcome(self) -> str:
@@ -440,7 +454,14 @@ class Decision:
     @property
     def planned_difference(self) -> Figure | None:
         """Return the difference against which the margin was tested, as the scale reads it."""
-        test = self.stored
+        return self._read_difference(self.stored, "planned_difference")
+
+    @property
+    def people_difference(self) -> Figure | None:
+        """Return people's own, where a judge's labels correct the other."""
+        return self._read_difference((self.stored or {}).get("alone"), "people_difference")
+
+    def _read_difference(self, test: Stored | None, code: str) -> Figure | None:
         if test is None or test.get("difference") is None:
             return None
         sign = -1 if test["better"] == "lower" else 1
@@ -455,7 +476,7 @@ class Decision:
                   "level": 1 - 2 * test["level"]}  # fmt: skip
         group = {"criterion": self.criterion.key, "system_1": self.system}
         return read_figure(
-            stored, "planned_difference", group | {"system_2": self.against[0]},
+            stored, code, group | {"system_2": self.against[0]},
             unit=self.criterion.difference_unit,
         )  # fmt: skip
 
@@ -465,16 +486,21 @@ _OUTCOMES = {"pass": "yes", "fail": "no", "undecided": "open", "unclear": "open"
 
 def list_decisions(criterion: Criterion) -> Iterator[Decision]:
     """Yield what the plan asked of the criterion; hypotheses on one system are one question."""
-    joined: dict[tuple[str, str], list[Stored]] = {}
+    joined: dict[tuple[str, ...], list[Stored]] = {}
     for tested in criterion.stored.get("hypotheses") or ():
-        joined.setdefault((tested["system"], tested["relation"]), []).append(tested)
-    for (system, relation), tests in joined.items():
+        judge = (tested.get("judge", ""), tested.get("prompt_version", ""))
+        joined.setdefault((tested["system"], tested["relation"], *judge), []).append(tested)
+    for (system, relation, *_), tests in joined.items():
+        if any("why" in test for test in tests):
+            # people decide of all, or of none
+            tests = [test | test.get("alone", {}) for test in tests]
         yield Decision(
             criterion=criterion,
             relation=relation,
             system=system,
             against=tuple(str(test["other"]) for test in tests),
             outcomes=tuple(_judge(relation, test["outcome"]) for test in tests),
+            tests=tuple(tests),
         )
     for test in criterion.stored.get("margins") or ():
         yield Decision(
@@ -486,6 +512,7 @@ def list_decisions(criterion: Criterion) -> Iterator[Decision]:
             margin=test["margin"],
             level=test.get("level", 0.05),
             stored=test,
+            tests=(test,),
         )
 
 

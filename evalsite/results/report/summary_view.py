@@ -159,6 +159,7 @@ def _drop_headings(blocks: list[Block]) -> list[Block]:
 def _draw(card: Card) -> dict[str, Any]:
     return {
         "answer": card.answer,
+        "judge": card.judge,
         "outcome": card.outcome,
         "is_open": bool(card.facts),
         "drawing": card.chart and draw_decision(card.chart),

@@ -168,6 +168,7 @@ def make_methods(source: Source) -> Iterator[Block]:
     if any(criterion.is_tested for criterion in source.criteria):
         yield _describe_tests(source)
         yield _describe_correction(source)
+    yield from _describe_judges(source.criteria)
     if sentence := _describe_agreement(source.criteria):
         yield sentence
     yield from _describe_missing(source.criteria)
@@ -258,6 +259,22 @@ def _describe_correction(source: Source) -> Sentence:
         )
     number = count_of(max(criterion.family_size for criterion in tested), "comparison")
     return Sentence("correction", f"p values are corrected for {number} (Holm).", cites=_HOLM)
+
+
+def _describe_judges(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
+    """Yield how people's result is corrected by labels of judges, where it is."""
+    parts = [part for criterion in criteria for part in criterion.stored.get("judges") or ()]
+    names = dict.fromkeys(
+        isolate(str(part["judge"])) for part in parts if part["corrected"]["pairs"]
+    )
+    if names:
+        yield Sentence(
+            "judge_methods",
+            f"We corrected the labels of {list_of([*names])} with people’s ratings by a "
+            "prediction-powered estimator whose variance treats people and inputs as crossed "
+            "samples (mixed model of residuals, Kenward–Roger).",
+            cites=("angelopoulos2023",),
+        )
 
 
 def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:

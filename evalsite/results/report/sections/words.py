@@ -16,12 +16,28 @@ from evalsite.results.report.source import Criterion, Pair, Source
 # more systems or pairs than this are counted
 MOST_NAMED = 6
 
+# why the judge that a plan names doesn't decide
+WHY_PEOPLE = {
+    "no_labels": "it has no labels for this question",
+    "raters_unknown": "nobody knows which answers are by one person",
+    "few_people": "it takes three people to correct a result",
+    "few_inputs": "too few inputs have people’s answers and its labels to every system",
+    "no_further": "it labelled only what people rated",
+    "not_determined": "the answers don’t determine the corrected difference",
+}
+
 
 def list_names(names: Sequence[str]) -> str:
     """Return the names of systems as a sentence lists them; of many, the first few."""
     shown = [isolate(name) for name in names[:MOST_NAMED]]
     more = len(names) - MOST_NAMED
     return list_of([*shown, f"{more:,} more"] if more > 0 else shown)
+
+
+def name_judge(test: Mapping[str, Any]) -> str:
+    """Return the name of a planned judge, with the version of its prompt."""
+    version = isolate(test["prompt_version"]) if test.get("prompt_version") else ""
+    return isolate(test["judge"]) + (f" (prompt {version})" if version else "")
 
 
 def say_is(names: Sequence[str]) -> str:
