@@ -14,7 +14,7 @@ from evalsite.instruments.schema import EntryQuestion, Instrument
 from evalsite.lib.counts import count_together
 from evalsite.lib.words import count_of, list_of
 from evalsite.participants.models import Origin, Participant, Recruitment, Refusal
-from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.models import Exclusion
 from evalsite.quality.pay import is_paid
 from evalsite.quality.top_up import excluded_answers
 from evalsite.results.analysis_plan.stored import describe_plan
@@ -256,7 +256,7 @@ def collect_context(study: Study) -> Context:
         people=counts["people"],
         withdrawn=counts["withdrawn"],
         rule=describe_rules(describe_plan(study)),
-        exclusions=count_reasons(study),
+        exclusions=Exclusion.objects.active().filter(study=study).count_reasons(),
         refusals=_list_refusals(study, recruitments, has_checks=counts["checks"] > 0)
         if is_paid(study)
         else None,

@@ -39,10 +39,10 @@ from evalsite.results.report.sections.judges import (
 from evalsite.results.report.sections.judges import (
     find_favour,
     list_judges,
+    list_metrics,
     make_judge,
     read_agreement,
 )
-from evalsite.results.report.sections.metrics import list_metrics
 from evalsite.results.report.source import Criterion
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_edit, study_page

@@ -37,7 +37,6 @@ from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Participant, ParticipantMark
-from evalsite.quality.exclusions import count_reasons, time_reasons
 from evalsite.quality.frozen_plans import count_answers, is_hidden, list_hidden
 from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
 from evalsite.quality.top_up import TOP_UP_ACTION
@@ -280,13 +279,14 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
         # read again: the caller's copy is of an earlier moment
         study = Study.objects.select_related("version").get(pk=study.pk)
         edge = count_edge(study)
+        active = Exclusion.objects.active().filter(study=study)
         return Snapshot(
             study=study,
             taken_at=now(),
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
-            exclusions=count_reasons(study),
-            excluded=time_reasons(study),
+            exclusions=active.count_reasons(),
+            excluded=active.time_reasons(),
             changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,

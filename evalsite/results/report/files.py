@@ -13,7 +13,6 @@ from django.db.models import Value
 import evalsite
 from evalsite.analysis.families import get_family
 from evalsite.instruments.schema import BasedOn, Criterion, Instrument
-from evalsite.quality.exclusions import count_reasons
 from evalsite.results.document.blocks import Chart, Document, Sentence
 from evalsite.results.document.charts import draw_pdf
 from evalsite.results.document.html import render_page
@@ -146,10 +145,8 @@ def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
 
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
-    """Return those of the report's moment; for an older report, the present ones."""
-    counted = report.content.get("exclusions")
-    reasons = count_reasons(study) if counted is None else counted
-    return tuple((str(reason), int(number)) for reason, number in reasons)
+    counted = report.content["exclusions"]
+    return tuple((str(reason), int(number)) for reason, number in counted)
 
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
