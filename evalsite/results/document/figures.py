@@ -653,11 +653,6 @@ NO_INTERVAL = {
     "needs_two_clusters": "needs two clusters of inputs or more",
     "needs_two_inputs_and_raters": "needs two inputs and two raters or more",
 }
-# the test of a p value, where the method doesn’t say it
-TESTS = {
-    "sign_flips": "sign flips",
-    "exact_binomial": "exact binomial, of answers as independent",
-}
 
 
 def write_method(method: str) -> str:

@@ -71,7 +71,6 @@ def _make_source(report: Mapping[str, Any]) -> Source:
         software=f"Evalsite {evalsite.__version__}",
         methods=report["methods_version"],
         seed=report["seed"],
-        draws=report["draws"],
         made_at=datetime.now(UTC),
         data=kept["data"],
     )

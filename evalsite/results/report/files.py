@@ -59,12 +59,8 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
     keys = {criterion["key"] for criterion in kept["criteria"]}
     return Facts(
         title=texts["title"],
-        organisation=texts["organisation"],
-        protocol=asked.title,
-        origin=asked.source.cite,
         own_examples=len(study.questions[EXAMPLES]) if EXAMPLES in study.questions else None,
         departures=find_departures(asked),
-        language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
             describe_asked(criterion)
@@ -87,7 +83,6 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=kept["methods_version"],
         seed=kept["seed"],
-        draws=kept["draws"],
         sha256=report.sha256,
         made_at=report.made_at,
     )  # fmt: skip
