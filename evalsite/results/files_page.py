@@ -10,13 +10,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.job import (
-    ANONYMOUS,
-    PAGE,
-    has_entry_answers,
-    list_kept,
-    name_download,
-)
+from evalsite.exports.bundle.job import ANONYMOUS, PAGE, has_entry_answers, list_kept, name_download
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
 from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of

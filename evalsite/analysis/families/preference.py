@@ -27,13 +27,7 @@ from evalsite.analysis.difference_tests import (
 )
 from evalsite.analysis.effects import share_variances
 from evalsite.analysis.families import PREFERENCE
-from evalsite.analysis.families.numbers import (
-    Design,
-    Numbers,
-    Prepared,
-    Truth,
-    average_outputs,
-)
+from evalsite.analysis.families.numbers import Design, Numbers, Prepared, Truth, average_outputs
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.intervals import detect_in, keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.mixed import Layout

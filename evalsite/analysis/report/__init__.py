@@ -23,11 +23,7 @@ from evalsite.analysis.difference_tests import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note, to_plain
-from evalsite.analysis.gate_slices import (
-    describe_slices,
-    place_in_slices,
-    read_item_slices,
-)
+from evalsite.analysis.gate_slices import describe_slices, place_in_slices, read_item_slices
 from evalsite.analysis.intervals import DRAWS
 from evalsite.analysis.plan import NO_PLAN, Plan, find_better, is_undirected
 from evalsite.analysis.ratings import Table, read_table

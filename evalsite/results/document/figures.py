@@ -5,14 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evalsite.analysis.figure import (
-    LEVEL,
-    METHODS_VERSION,
-    Figure,
-    Reason,
-    Unit,
-    write_coefficient,
-)
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, Unit, write_coefficient
 
 DASH = "–"
 NO_GROUP: Mapping[str, str] = MappingProxyType({})

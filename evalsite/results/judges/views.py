@@ -33,9 +33,7 @@ from evalsite.results.navigation import count_evidence
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.newest import Newest, open_results
-from evalsite.results.report.sections.judges import (
-    Judge as JudgeOfReport,
-)
+from evalsite.results.report.sections.judges import Judge as JudgeOfReport
 from evalsite.results.report.sections.judges import (
     find_favour,
     list_judges,

@@ -16,9 +16,7 @@ from evalsite.quality.frozen_plans import plan_of
 from evalsite.quality.models import Exclusion
 from evalsite.quality.person_measures import Measures
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
-from evalsite.results.analysis_plan.stored import (
-    own_thresholds,
-)
+from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 

@@ -34,11 +34,7 @@ from evalsite.results.report.sections.findings import (
     write_half,
     write_letter,
 )
-from evalsite.results.report.sections.further import (
-    list_all_pairs,
-    list_beside,
-    list_further,
-)
+from evalsite.results.report.sections.further import list_all_pairs, list_beside, list_further
 from evalsite.results.report.sections.judges import list_metrics
 from evalsite.results.report.sections.questions import (
     count_averaged,
