@@ -13,12 +13,11 @@ from django.db.models import Value
 import evalsite
 from evalsite.analysis.families import get_family
 from evalsite.instruments.schema import BasedOn, Criterion, Instrument
-from evalsite.results.document.blocks import Chart, Document, Sentence
+from evalsite.results.document.blocks import Chart, Document, Sentence, key_of
 from evalsite.results.document.charts import draw_pdf
 from evalsite.results.document.html import render_page
 from evalsite.results.document.latex import (
     ENGINES,
-    key_of,
     list_latex_files,
     write_comment,
     write_whole_file,
