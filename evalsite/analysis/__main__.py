@@ -115,10 +115,9 @@ def correlate_in_file_order(table: Table, *, is_log: bool) -> list[dict[str, Any
     ]
 
 
-# --- the command
+# --- arguments
 
 
-# --- arguments ------------------------------------------------------------------------
 def make_parser() -> ArgumentParser:
     """Return the parser; both subcommands read ratings and write results in the same way."""
     shared = ArgumentParser(add_help=False)
@@ -234,7 +233,9 @@ def _parse_better(text: str) -> dict[str, Better]:
     return directions
 
 
-# --- the command ----------------------------------------------------------------------
+# --- the command
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the results and return 0, or the exit status of a gate.
 
