@@ -36,8 +36,7 @@ from evalsite.building.trying import Sample, list_samples, render_pick
 from evalsite.building.upload_views import open_outputs, start_again
 from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import find_report
-from evalsite.imports.uploads import open_upload
+from evalsite.imports.uploads import find_report, open_upload
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.instruments import adopt_instrument
