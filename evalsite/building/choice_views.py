@@ -261,7 +261,8 @@ def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseB
         "was": was,
         "back_url": reverse("admin:batch-list", args=[study.pk]),
     }
-    for pick in context["picks"]:
+    losses = list_losses(study, *(pick["entry"].config for pick in context["picks"]))
+    for pick, lost in zip(context["picks"], losses, strict=True):
         pick["is_current"] = pick["entry"].value == current
-        pick["losses"] = [] if pick["is_current"] else list_losses(study, pick["entry"].config)
+        pick["losses"] = [] if pick["is_current"] else lost
     return TemplateResponse(request, "building/change_instrument.html", context, status=status)
