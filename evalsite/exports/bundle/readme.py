@@ -162,8 +162,8 @@ def _describe_licence(licence: str) -> str:
         title, _, address = LICENCES[licence]
         return f"The ratings: {title}, {address}. {texts}"
     return (
-        "No licence has been chosen, so nobody may reuse the ratings. Choose one under Files, About "
-        f"the data, before you publish this bundle. {texts}"
+        "No licence has been chosen, so nobody may reuse the ratings. Choose one under Files, "
+        f"About the data, before you publish this bundle. {texts}"
     )
 
 
