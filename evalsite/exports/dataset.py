@@ -18,16 +18,21 @@ from django.core.exceptions import ValidationError
 from pydantic import BaseModel, ConfigDict
 
 from evalsite.annotation.models import Annotation
-from evalsite.exports.answers import Answer, AnswerReader, RatingRow
-from evalsite.exports.column import TIMES, WITHHELD, name_output
-from evalsite.exports.comment_rows import is_written
+from evalsite.exports.columns import TIMES, WITHHELD, name_output
+from evalsite.exports.rows import (
+    Answer,
+    AnswerReader,
+    RatingRow,
+    find_source,
+    find_tags,
+    is_written,
+)
 from evalsite.exports.selection import Selection
-from evalsite.exports.simple_rows import find_source, find_tags
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.conversations import list_calls, read_turns
+from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Origin
-from evalsite.quality.plan_state import plan_of
+from evalsite.quality.frozen_plans import plan_of
 from evalsite.studies.models import Item, Output, Study
 
 Row = dict[str, Any]

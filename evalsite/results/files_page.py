@@ -20,8 +20,7 @@ from evalsite.exports.bundle.job import (
 )
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
-from evalsite.exports.column import NUMBER, WHOLE
-from evalsite.exports.columns import list_downloads_of
+from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
 from evalsite.exports.dataset import count_shared
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import find_identities, find_last_view

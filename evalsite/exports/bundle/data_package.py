@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from evalsite.exports.bundle.format import NUMBER, ONE_OF, TIME, WHOLE, YES_NO, Column
-from evalsite.exports.column import write_time
+from evalsite.exports.columns import write_time
 from evalsite.studies.models import Study
 
 _TYPES = {WHOLE: "integer", NUMBER: "number", YES_NO: "boolean", TIME: "datetime"}

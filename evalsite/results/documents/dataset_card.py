@@ -30,8 +30,8 @@ from evalsite.lib.words import count_of
 from evalsite.participants.models import Recruitment
 from evalsite.results.document.blocks import isolate
 from evalsite.results.document.text import quote_markdown
-from evalsite.results.documents.collection import describe_pay, list_named
 from evalsite.results.documents.datasheet import list_figures
+from evalsite.results.documents.study_context import describe_pay, list_named
 from evalsite.results.report.computation import find_current
 from evalsite.studies.models import Study, System
 from evalsite.studies.settings import SETTINGS
