@@ -337,8 +337,8 @@ def make_simple_rows(
             rows[0].system,
             max(score.comparison for *_, score in rows),
             _write_cells(rows, criteria) | of_item,
-            _find_source(rows[0].answer.item, extra),
-            _find_tags(rows[0].system, extra),
+            find_source(rows[0].answer.item, extra),
+            find_tags(rows[0].system, extra),
             turn,
         )
         for (number, turn), rows in sorted(by_row.items())
@@ -346,13 +346,13 @@ def make_simple_rows(
     ]
 
 
-def _find_source(item: str, extra: Mapping[str, Any]) -> str:
+def find_source(item: str, extra: Mapping[str, Any]) -> str:
     """Return the id in the uploaded file, which an item made from a part of it keeps."""
     source = extra.get("item")
     return source if isinstance(source, str) and item.startswith(f"{source}/") else item
 
 
-def _find_tags(system: str, extra: Mapping[str, Any]) -> str:
+def find_tags(system: str, extra: Mapping[str, Any]) -> str:
     tags = extra.get("tags", "")
     return write_text(tags.get(system) if isinstance(tags, dict) else tags)
 

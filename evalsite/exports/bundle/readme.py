@@ -5,6 +5,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
+from evalsite.exports.bundle.data_package import LICENCES
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     CHECKSUMS,
@@ -150,10 +151,20 @@ def write_readme(
         "## Checking and repeating it",
         *_describe_repeating(study, contents),
         "## Licence",
-        "No licence has been chosen yet. If you publish this bundle, write here what others may do "
-        "with it. Check the licences of the items' and the protocol's texts first.",
+        _describe_licence(study.get("licence", "")),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _describe_licence(licence: str) -> str:
+    texts = "Check the licences of the items' and the protocol's texts too."
+    if licence:
+        title, _, address = LICENCES[licence]
+        return f"The ratings: {title}, {address}. {texts}"
+    return (
+        "No licence has been chosen, so nobody may reuse the ratings. Choose one under Files, "
+        f"About the data, before you publish this bundle. {texts}"
+    )
 
 
 def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from django.core.exceptions import ValidationError
 import evalsite
 from evalsite.annotation.fsck import is_in_progress
 from evalsite.exports.bundle.codec import Writer
-from evalsite.exports.bundle.data_package import describe_package
+from evalsite.exports.bundle.data_package import Credits, describe_package
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     CHANGE_ROWS,
@@ -418,7 +418,9 @@ def _describe(
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}
     others = {"analysis_plan": ANALYSIS_PLAN, "study": STUDY}
     others |= {"report": REPORT} if REPORT in folder.files else {}
-    folder.write_json(DATAPACKAGE, describe_package(plain, tables, folder.files, others))
+    folder.write_json(
+        DATAPACKAGE, describe_package(plain, Credits.of_study(study), tables, folder.files, others)
+    )
     names = [Path(name).stem for name in tables if name.startswith("data/")]
     folder.write(
         README,
