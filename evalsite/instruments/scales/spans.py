@@ -893,18 +893,20 @@ class Spans(Scale):
         seed = round(abs(worth) * 1_000)
         places = sorted({(seed + step * 7) % len(words) for step in range(count)})
         ends = _find_words(text.shown)
-        entries = []
+        marks = []
         for step, place in enumerate(places):
             category = categories[(seed + step) % len(categories)] if categories else None
             severities = self.list_severities(category)
             severity = severities[(seed + step) % len(severities)].key if severities else ""
-            start, end = ends[place]
-            says = {
-                "quote": text.shown[start:end], "category": category.key if category else "",
-                "severity": severity, "note": "-" if self.note == "required" else "",
-            }  # fmt: skip
-            entries.append({"start": start, "end": end} | says)
-        return write_json(entries)
+            start, end = (text.places[at] for at in ends[place])
+            marks.append(
+                Mark(
+                    OUTPUT, start, end, text.stored[start:end],
+                    category.key if category else "", severity,
+                    "-" if self.note == "required" else "",
+                )
+            )  # fmt: skip
+        return write_json(self._write_marks(marks))
 
 
 class _Text:
