@@ -9,11 +9,10 @@ from tempfile import TemporaryDirectory
 
 from evalsite.command_line.output import Refused as Wrong
 from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_files
 from evalsite.data.tables.rating_forms import name_winners
 from evalsite.data.tables.reader import CHOSEN, TAKES_ALIKE, open_appended
-from evalsite.data.tables.table import Limits, Table, peek
+from evalsite.data.tables.table import Limits, Refused, Table, peek
 
 
 @contextmanager

@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.behaviour import (
+    compare_passes,
     describe_drift,
     describe_pace,
     describe_sameness,
     describe_use,
     find_longest_runs,
 )
-from evalsite.analysis.flags import (
+from evalsite.analysis.ratings import Ratings, make_table
+from evalsite.analysis.report.raters import (
     OPEN_SCALE,
     Scale,
     check_raters,
@@ -20,9 +22,6 @@ from evalsite.analysis.flags import (
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.intra_rater import compare_passes
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 from tests.torture.people import CROWDS

@@ -24,9 +24,8 @@ from evalsite.exports.bundle.format import (
     ON_INSTRUCTIONS,
     PEOPLE_ROWS,
 )
-from evalsite.exports.column import WITHHELD
-from evalsite.exports.comment_rows import is_written
-from evalsite.exports.rows import is_typed
+from evalsite.exports.columns import WITHHELD
+from evalsite.exports.rows import is_typed, is_written
 from evalsite.exports.selection import shared
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore
 from evalsite.instruments.answer import AnswerRow
@@ -34,8 +33,8 @@ from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import AnalysisPlanVersion, Exclusion, ExclusionRule, PlanEvent
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Change, Item, Output, StudyVersion, System
-from evalsite.studies.services import item_keys
 
 if TYPE_CHECKING:
     from evalsite.exports.bundle.codec import Reader, Writer

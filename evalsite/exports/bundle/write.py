@@ -79,14 +79,13 @@ from evalsite.exports.bundle.serialize import (
 from evalsite.exports.bundle.tables import TABLES
 from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
-from evalsite.exports.column import write_time
-from evalsite.exports.columns import list_downloads_of, list_files_of
+from evalsite.exports.columns import list_downloads_of, list_files_of, write_time
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, shared
 from evalsite.exports.services import Choice, write_file
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.limited import VALUES_IN_FILE, read_cells, read_json
+from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Participant
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study

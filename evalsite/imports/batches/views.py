@@ -25,21 +25,19 @@ from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.data.tables.tools import load_formats
+from evalsite.imports.batches.choices import PAIRED
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.imports.batches.importer import ITEMS, find_note
-from evalsite.imports.batches.joins import PAIRED
+from evalsite.imports.batches.importer import ITEMS, find_note, takes_items
 from evalsite.imports.batches.records import (
     MOST_COLUMNS,
     describe_systems,
     list_records,
     read_records,
 )
-from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
-from evalsite.imports.views import INVALID, KINDS, UploadKind, undo_import
-from evalsite.imports.waiting import (
+from evalsite.imports.steps import (
     find_jobs,
     find_uploads,
     is_under_way,
@@ -47,6 +45,7 @@ from evalsite.imports.waiting import (
     list_waiting,
     split_spent,
 )
+from evalsite.imports.views import INVALID, KINDS, UploadKind, undo_import
 from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import write_rows

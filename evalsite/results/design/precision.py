@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from math import ceil, exp
 from typing import Any
 
-from evalsite.analysis.families import find_family
-from evalsite.analysis.families.family import Family, name_unit
+from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.jobs.models import Job
 from evalsite.results.document.figures import write_number
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS
 from evalsite.results.report.ahead import describe_settings
-from evalsite.results.report.first_look import KIND
+from evalsite.results.report.computation import KIND
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, format_money
 

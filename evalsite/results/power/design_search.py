@@ -5,8 +5,7 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from evalsite.analysis.families import get_family, list_planners
-from evalsite.analysis.families.family import Source
+from evalsite.analysis.families import Source, get_family, list_planners
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.seeds import derive_number
@@ -175,8 +174,8 @@ def count_times_wider(choice: dict[str, Any], source: Source) -> float:
 
 def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
     """Return what simulated studies of this design find, as plain data."""
+    from evalsite.analysis.intervals import Resampling  # noqa: PLC0415
     from evalsite.analysis.planning import Comparisons, Truth, plan  # noqa: PLC0415
-    from evalsite.analysis.resample import Resampling  # noqa: PLC0415
 
     named = ("difference", "points", "tie_share", "systems")
     simulated = plan(
