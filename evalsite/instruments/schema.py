@@ -55,10 +55,9 @@ InputKind = Literal[
     "review", "whole number", "statements", "spans", "turns",
 ]  # fmt: skip
 Screen = Literal["one", "sheet"]
-# those that this version can show
-INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
+INPUT_KINDS = frozenset(get_args(InputKind))
 # of inputs and columns of outputs: for a question, and not to be read
-KINDS_OF_OUTPUTS = frozenset({"statements", "turns"})
+KINDS_OF_OUTPUTS = frozenset({"statements", "spans", "turns"})
 _SCREENS = get_args(Screen)
 # What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
 # outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
