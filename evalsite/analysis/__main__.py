@@ -15,16 +15,16 @@ import pandas as pd
 from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import (
+    DECISION,
     KNOWN_KINDS,
     NAMES,
+    TURNS,
     find_family,
     get_numbers,
     guess_family,
     name_kind,
 )
-from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.numbers import Ends, find_scale
-from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import make_note
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.plan import Margin, Plan

@@ -22,6 +22,7 @@ from evalsite.analysis.behaviour import (
     describe_use,
 )
 from evalsite.analysis.correlation import fisher_interval
+from evalsite.analysis.describe import describe_magnitude_use, find_standards
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flag_rules import (
     UNLIKELY,
@@ -31,7 +32,6 @@ from evalsite.analysis.flag_rules import (
     is_unlike_others,
 )
 from evalsite.analysis.intra_rater import POOLED
-from evalsite.analysis.magnitude import describe_magnitude_use, find_standards
 from evalsite.analysis.pair_figures import keep_possible
 from evalsite.analysis.rank_tests import wilson_share
 from evalsite.analysis.table import Table

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.families.preference.numbers import _describe_grades
+from evalsite.analysis.families.preference import _describe_grades
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, fit_pairs

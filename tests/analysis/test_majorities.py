@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from evalsite.analysis.families.decision.numbers import compare_majorities
+from evalsite.analysis.families.decision import compare_majorities
 from evalsite.analysis.rank_tests import cochran_q
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.families.scored import aggregate_outputs
+from evalsite.analysis.families.numbers import aggregate_outputs
 from evalsite.analysis.mixed import fit_mixed, mean_figures, predict_outputs
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report import Settings, make_reports

@@ -8,10 +8,9 @@ import pytest
 
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.behaviour import describe_use
-from evalsite.analysis.describe import describe_systems
+from evalsite.analysis.describe import describe_magnitudes, describe_systems, find_slips
 from evalsite.analysis.icc import FORMS, icc, icc_in_file_order
 from evalsite.analysis.kappas import fleiss, percent_agreement
-from evalsite.analysis.magnitude import describe_magnitudes, find_slips
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.table import read_table
 from tests.support.published import published_file

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
+from evalsite.analysis.families.numbers import Design, Truth
 from evalsite.analysis.planning import PRESETS
 from evalsite.analysis.sample_size import (
     MOST_INPUTS,
@@ -20,7 +21,6 @@ from evalsite.analysis.sample_size import (
     spread_of_decisions,
     spread_of_preferences,
 )
-from evalsite.analysis.simulated_ratings import Design, Truth
 from tests.analysis.vectors import FOLDER
 
 VECTOR = json.loads((FOLDER / "expected" / "v3_gate_plan__grid.json").read_text(encoding="utf-8"))

@@ -7,10 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.correlation import fisher_interval
-from evalsite.analysis.icc import split_variance
-from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
-from evalsite.analysis.kappas import cohen
-from evalsite.analysis.magnitude import (
+from evalsite.analysis.describe import (
     describe_magnitude_use,
     describe_magnitudes,
     find_slips,
@@ -18,6 +15,9 @@ from evalsite.analysis.magnitude import (
     rank_pages,
     winsorise,
 )
+from evalsite.analysis.icc import split_variance
+from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
+from evalsite.analysis.kappas import cohen
 from evalsite.analysis.metrics import correlate_metrics, find_ceiling, williams
 from evalsite.analysis.ratings import Ratings
 from evalsite.analysis.report.across_criteria import correlate_criteria, cronbach

@@ -28,11 +28,11 @@ BREACHES = {
     "protocols-stand-alone": ("protocols/sixth/__init__.py", "import protocols.magnitude"),
     "analysis-knows-numbers-only": ("evalsite/analysis/planted.py", "import django"),
     "analysis-is-for-results": ("evalsite/quality/planted.py", "import evalsite.analysis"),
-    "inside-analysis": ("evalsite/analysis/families/scored.py", "import evalsite.analysis.report"),
+    "inside-analysis": ("evalsite/analysis/families/points.py", "import evalsite.analysis.report"),
     "methods-know-no-family": ("evalsite/analysis/compare.py", "import evalsite.analysis.families"),
     "inside-families": (
         "evalsite/analysis/families/numbers.py",
-        "import evalsite.analysis.families.scored",
+        "import evalsite.analysis.families.points",
     ),
     "inside-an-app": ("evalsite/studies/models.py", "import evalsite.studies.services"),
     "inside-annotation": (

@@ -1,25 +1,273 @@
 """The families of analysis: each kind of question is analysed as one of them.
 
-A family is a folder with its facts (a `Family`) and its `numbers` (a `Numbers`), and one entry in
-`FAMILIES`. Facts import nothing heavy, so pages can use them; numbers are imported when needed.
+A family is its facts here (a `Family`) and its figures (a `Numbers`) in the module of its name.
+Facts import nothing heavy, so pages can use them; figures are imported when needed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from evalsite.analysis.families.categories import CATEGORIES
-from evalsite.analysis.families.decision import DECISION
-from evalsite.analysis.families.family import Family, Planner
-from evalsite.analysis.families.magnitude import MAGNITUDE
-from evalsite.analysis.families.points import POINTS
-from evalsite.analysis.families.preference import PREFERENCE
-from evalsite.analysis.families.shares import SHARES
-from evalsite.analysis.families.text import TEXT
-from evalsite.analysis.families.turns import TURNS
+from math import log
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from evalsite.analysis.families.numbers import Numbers
+
+_PARTS = ("rater", "item", "item_system", "rater_system", "residual")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Standard deviations that a study can be planned with.
+
+    `points`: for scales with points, how many the original scale had.
+    """
+
+    key: str
+    parts: Mapping[str, float]
+    points: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """How a study is planned whose main question belongs to this family.
+
+    `simulation` names it in stored plans. `read_difference` takes what was entered and the width
+    of the scale, and returns the difference as simulated; None: it is out of range.
+    `shows_spread`: the results of a study show how much its ratings vary. `width`: the half-width
+    of an interval is a number of units, a share, or a factor.
+    """
+
+    simulation: str
+    example: str
+    read_difference: Callable[[float, float], float | None]
+    sources: tuple[Source, ...]
+    width: Literal["units", "share", "factor"] = "units"
+    parts: tuple[str, ...] = _PARTS  # the sources of variation in its simulation
+    has_points: bool = False
+    has_ties: bool = False
+    shows_spread: bool = True
+    first_items: int | None = None  # how many inputs to try first if there is no closed form
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """A way to analyse the answers to a criterion.
+
+    `is_scored`: answers are scores, so criteria can correlate and raters can be strict;
+    `has_points`: on points at equal distances; `decides`: answers are yes or no, and can be
+    compared with scores; `compares`: each is about two outputs. `is_log`: logarithms are analysed.
+    """
+
+    name: str
+    is_scored: bool = False
+    has_points: bool = False
+    decides: bool = False
+    compares: bool = False
+    is_log: bool = False
+    # figures of a rater, in a separate table on raters
+    rater_columns: tuple[str, ...] = ()
+    # there are statistics; a criterion for each option; a mean of several statements
+    is_analysed: bool = True
+    splits: bool = False
+    averages: bool = False
+    planner: Planner | None = None
+
+
+def name_unit(criterion: Mapping[str, Any]) -> str:
+    """Return the unit of a difference of scores; "" for numbers, which have none."""
+    return "" if criterion["kind"] == "number" else "points"
+
+
+# --- points: scores such as 1 to 7 or 0 to 100
+
+
+def _read_points(asked: float, widest: float) -> float | None:
+    return asked if 0 < asked <= widest else None
+
+
+POINTS = Family(
+    name="points",
+    is_scored=True,
+    has_points=True,
+    planner=Planner(
+        simulation="likert",
+        example="0.5",
+        read_difference=_read_points,
+        has_points=True,
+        sources=(
+            Source(
+                key="typical",
+                points=7,
+                parts={
+                    "rater": 0.7,
+                    "item": 0.5,
+                    "item_system": 0.4,
+                    "rater_system": 0.2,
+                    "residual": 0.9,
+                },
+            ),
+            Source(
+                key="rankme",
+                points=6,
+                parts={
+                    "rater": 0.40,
+                    "item": 0.0,
+                    "item_system": 0.61,
+                    "rater_system": 0.58,
+                    "residual": 0.67,
+                },
+            ),
+        ),
+    ),
+)
+
+
+# --- magnitude: scores in proportion to the quality, often in relation to a standard
+
+
+def _read_magnitude(asked: float, widest: float) -> float | None:
+    return log(asked) if 1 < asked <= 10 else None
+
+
+MAGNITUDE = Family(
+    name="magnitude",
+    is_scored=True,
+    is_log=True,
+    rater_columns=(
+        "geo_mean",
+        "sd_log",
+        "share_of_5s",
+        "share_of_10s",
+        "share_of_standard",
+        "ratio",
+    ),
+    planner=Planner(
+        simulation="magnitude",
+        example="1.2",
+        read_difference=_read_magnitude,
+        width="factor",
+        sources=(
+            Source(
+                key="typical",
+                parts={
+                    "rater": 0.3,
+                    "item": 0.2,
+                    "item_system": 0.2,
+                    "rater_system": 0.1,
+                    "residual": 0.25,
+                },
+            ),
+            Source(
+                key="rankme",
+                parts={
+                    "rater": 0.074,
+                    "item": 0.035,
+                    "item_system": 0.189,
+                    "rater_system": 0.109,
+                    "residual": 0.220,
+                },
+            ),
+        ),
+    ),
+)
+
+
+# --- decision: yes or no, stored as 1 and 0
+
+
+def _read_decision(asked: float, widest: float) -> float | None:
+    return asked / 100 if 0 < asked < 100 else None
+
+
+DECISION = Family(
+    name="decision",
+    decides=True,
+    planner=Planner(
+        simulation="decision",
+        example="15",
+        read_difference=_read_decision,
+        width="share",
+        shows_spread=False,
+        sources=(
+            Source(
+                key="typical",
+                parts={
+                    "rater": 0.6,
+                    "item": 0.6,
+                    "item_system": 0.5,
+                    "rater_system": 0.3,
+                    "residual": 0.9,
+                },
+            ),
+        ),
+    ),
+)
+
+
+# --- preference: which of two outputs is better, or neither
+
+
+def _read_preference(asked: float, widest: float) -> float | None:
+    return log(asked / (100 - asked)) if 50 < asked < 100 else None
+
+
+PREFERENCE = Family(
+    name="preference",
+    compares=True,
+    planner=Planner(
+        simulation="pairs",
+        example="60",
+        read_difference=_read_preference,
+        width="share",
+        parts=("item_system", "rater_system"),
+        has_ties=True,
+        # net wins vary on another scale than the strengths that plans are made of
+        shows_spread=False,
+        first_items=50,
+        sources=(
+            Source(
+                key="typical",
+                parts={"item_system": 0.8, "rater_system": 0.3, "residual": 0.0},
+            ),
+        ),
+    ),
+)
+
+
+# --- categories: options without an order; for each, the share of answers that chose it
+
+CATEGORIES = Family(
+    name="categories",
+    splits=True,
+)
+
+
+# --- shares: statements that are true of an output, among those that apply
+
+SHARES = Family(
+    name="shares",
+    is_scored=True,
+    averages=True,
+)
+
+
+# --- text: words are read, not counted
+
+TEXT = Family(
+    name="text",
+    is_analysed=False,
+)
+
+
+# --- turns: questions about each turn of a conversation; the mean of its turns is one score
+
+TURNS = Family(
+    name="turns",
+    is_scored=True,
+    averages=True,
+)
+
 
 FAMILIES: Mapping[str, Family] = {
     family.name: family
@@ -79,7 +327,7 @@ def name_kind(family: Family) -> str:
 
 def get_numbers(family: Family) -> "Numbers":
     """Return what computes the reports of a family."""
-    numbers: Numbers = import_module(f"{__name__}.{family.name}.numbers").NUMBERS
+    numbers: Numbers = import_module(f"{__name__}.{family.name}").NUMBERS
     return numbers
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from evalsite.analysis.acceptance import compare_with_scores, find_contradictions
 from evalsite.analysis.correlation import correlate
 from evalsite.analysis.direction import Better
-from evalsite.analysis.families.family import Family
+from evalsite.analysis.families import Family
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
 from evalsite.analysis.ratings import Floats, canonical_order

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.direction import SIGN, Better
-from evalsite.analysis.families import get_numbers
-from evalsite.analysis.families.family import Family
+from evalsite.analysis.families import Family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.metrics import (
     MetricFigures,

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.design import count_parts
-from evalsite.analysis.families.family import name_unit
+from evalsite.analysis.families import name_unit
 from evalsite.analysis.figure import (
     REML,
     Cautions,

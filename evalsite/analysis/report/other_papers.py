@@ -22,7 +22,7 @@ from evalsite.analysis.agreement_interval import (
 )
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.correlation import pairwise_correlation
-from evalsite.analysis.families.family import Family
+from evalsite.analysis.families import Family
 from evalsite.analysis.figure import Figure, Group, Reason, undefined
 from evalsite.analysis.kappas import cohen, kappa_matrix
 from evalsite.analysis.ratings import Ratings, code

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
-from evalsite.analysis.families import get_family
-from evalsite.analysis.families.family import Family, Source
+from evalsite.analysis.families import Family, Source, get_family
 from evalsite.analysis.sample_size import (
     Decision,
     Variances,

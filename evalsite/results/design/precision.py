@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import ceil, exp
 from typing import Any
 
-from evalsite.analysis.families import find_family
-from evalsite.analysis.families.family import Family, name_unit
+from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.jobs.models import Job
 from evalsite.results.document.figures import write_number
 from evalsite.results.models import Report

@@ -5,8 +5,7 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from evalsite.analysis.families import get_family, list_planners
-from evalsite.analysis.families.family import Source
+from evalsite.analysis.families import Source, get_family, list_planners
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.seeds import derive_number

@@ -6,8 +6,7 @@ from decimal import Decimal
 from math import ceil, exp
 from typing import Any
 
-from evalsite.analysis.families import find_planned, list_planners
-from evalsite.analysis.families.family import Planner
+from evalsite.analysis.families import Planner, find_planned, list_planners
 from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
 from evalsite.results.document.figures import hold_together

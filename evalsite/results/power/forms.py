@@ -6,8 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from evalsite.analysis.families import get_family
-from evalsite.analysis.families.family import Planner
+from evalsite.analysis.families import Planner, get_family
 from evalsite.analysis.plan import Plan
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.plan_state import plan_of

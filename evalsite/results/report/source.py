@@ -10,8 +10,7 @@ from math import exp, inf, log
 from typing import Any
 
 from evalsite.analysis.direction import CLEAR, SIGN, Better
-from evalsite.analysis.families import find_family
-from evalsite.analysis.families.family import Family
+from evalsite.analysis.families import Family, find_family
 from evalsite.analysis.figure import Figure, Unit
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure

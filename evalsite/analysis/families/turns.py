@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evalsite.analysis.families import TURNS
 from evalsite.analysis.families.numbers import Ends
-from evalsite.analysis.families.shares.numbers import SharesNumbers
-from evalsite.analysis.families.turns import TURNS
+from evalsite.analysis.families.shares import SharesNumbers
 
 
 class TurnsNumbers(SharesNumbers):

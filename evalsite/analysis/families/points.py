@@ -12,13 +12,20 @@ from evalsite.analysis.alpha import alpha
 from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described, describe_standardised
 from evalsite.analysis.direction import Better
-from evalsite.analysis.families.numbers import Ends, find_scale
-from evalsite.analysis.families.points import POINTS
-from evalsite.analysis.families.scored import Others, ScoredNumbers
+from evalsite.analysis.families import POINTS
+from evalsite.analysis.families.numbers import (
+    Design,
+    Ends,
+    Others,
+    ScoredNumbers,
+    Truth,
+    draw_latent,
+    find_scale,
+)
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.icc import icc, split_variance
 from evalsite.analysis.kappas import gwet, kappa_matrix, percent_agreement
-from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
+from evalsite.analysis.ratings import Floats
 from evalsite.analysis.table import Table
 
 _OTHERS = ("median", "first_quartile", "third_quartile", "share_at_low", "share_at_high",

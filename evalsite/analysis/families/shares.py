@@ -9,9 +9,8 @@ from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described
 from evalsite.analysis.direction import Better
-from evalsite.analysis.families.numbers import Ends
-from evalsite.analysis.families.scored import Others, ScoredNumbers
-from evalsite.analysis.families.shares import SHARES
+from evalsite.analysis.families import SHARES
+from evalsite.analysis.families.numbers import Ends, Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.icc import icc, split_variance
 from evalsite.analysis.table import Table

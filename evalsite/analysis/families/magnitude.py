@@ -13,23 +13,30 @@ from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.compare import PairComparison
 from evalsite.analysis.correlation import kendall_w_of_sets, pairwise_correlation
-from evalsite.analysis.describe import Described
-from evalsite.analysis.direction import SIGN, Better
-from evalsite.analysis.families.magnitude import MAGNITUDE
-from evalsite.analysis.families.numbers import Ends
-from evalsite.analysis.families.scored import Others, ScoredNumbers, write_rank
-from evalsite.analysis.figure import Figure, leave_open
-from evalsite.analysis.icc import icc, split_variance
-from evalsite.analysis.magnitude import (
+from evalsite.analysis.describe import (
+    Described,
     describe_magnitudes,
     find_slips,
     find_standards,
     log_ratio,
 )
+from evalsite.analysis.direction import SIGN, Better
+from evalsite.analysis.families import MAGNITUDE
+from evalsite.analysis.families.numbers import (
+    Design,
+    Ends,
+    Others,
+    ScoredNumbers,
+    Truth,
+    draw_latent,
+    write_rank,
+)
+from evalsite.analysis.figure import Figure, leave_open
+from evalsite.analysis.icc import icc, split_variance
 from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
 from evalsite.analysis.rank_tests import sign_test
-from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
+from evalsite.analysis.ratings import Floats
 from evalsite.analysis.table import Table
 
 _OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")

@@ -13,11 +13,17 @@ from evalsite.analysis.alpha import Level
 from evalsite.analysis.compare import Comparison
 from evalsite.analysis.describe import Described
 from evalsite.analysis.direction import Better
-from evalsite.analysis.families.decision import DECISION
-from evalsite.analysis.families.scored import Others, ScoredNumbers
+from evalsite.analysis.families import DECISION
+from evalsite.analysis.families.numbers import (
+    Design,
+    Others,
+    ScoredNumbers,
+    Truth,
+    draw_latent,
+)
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.rank_tests import cochran_q, mcnemar, wilson_share
-from evalsite.analysis.simulated_ratings import Design, Floats, Truth, draw_latent
+from evalsite.analysis.ratings import Floats
 from evalsite.analysis.table import Table
 
 

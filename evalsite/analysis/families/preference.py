@@ -19,8 +19,14 @@ from evalsite.analysis.equivalence import (
     find_limit,
     judge_margin,
 )
-from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
-from evalsite.analysis.families.preference import PREFERENCE
+from evalsite.analysis.families import PREFERENCE
+from evalsite.analysis.families.numbers import (
+    Design,
+    Numbers,
+    Prepared,
+    Truth,
+    average_outputs,
+)
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, explain_weighing, order_pairs
 from evalsite.analysis.intra_rater import compare_swapped
@@ -37,8 +43,7 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.ratings import factor_codes
-from evalsite.analysis.simulated_ratings import Design, Floats, Truth
+from evalsite.analysis.ratings import Floats, factor_codes
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
