@@ -67,6 +67,7 @@ from evalsite.analysis.report.raters import (
     report_repeats,
     warn_of_copies,
 )
+from evalsite.analysis.report.spans import list_unscored, report_spans
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds
@@ -222,6 +223,8 @@ def make_report(
                     part, asked[key], files["judge_labels"], files.get("output_words"),
                     result["model"],
                 )  # fmt: skip
+            if find_family(asked[key]).has_marks:
+                result["spans"] = report_spans(part, asked[key], files.get("highlights"), seed)
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]
@@ -266,6 +269,12 @@ def make_report(
         ),
         "copied": copied,
     }
+    unscored = [
+        criterion for key, criterion in asked.items()
+        if key not in parts and find_family(criterion).has_marks
+    ]  # fmt: skip
+    if unscored:
+        report["marks"] = list_unscored(whole, unscored, files.get("highlights"), seed)
     if "remarks" in files:
         report["comments"] = count_comments(files["remarks"], files["notes"])
     step()

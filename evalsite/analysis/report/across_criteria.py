@@ -17,6 +17,7 @@ from evalsite.analysis.families import Family
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
 from evalsite.analysis.ratings import Floats, canonical_order
+from evalsite.analysis.report.spans import PLAIN
 from evalsite.analysis.resample import DRAWS, SEED, Resampling, spread
 from evalsite.analysis.table import Table
 
@@ -294,6 +295,8 @@ def report_marked(
     `highlights`, `items`: the exported files of these names. Every rated output counts as seen,
     even if nothing was marked.
     """
+    if highlights is not None and "criterion" in highlights:
+        highlights = highlights[highlights.criterion.isin(PLAIN)]
     if highlights is None or items is None or not len(highlights) or not table.raters_known:
         return None
     spans: defaultdict[tuple[str, str], list[Span]] = defaultdict(list)
