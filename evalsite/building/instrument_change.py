@@ -13,8 +13,8 @@ from evalsite.annotation.running.pilot import discard_pilots, pilot_answers
 from evalsite.audit.models import AuditEntry
 from evalsite.building.first_items import Record, list_main, list_records
 from evalsite.imports.batches.columns import makes_pairs
+from evalsite.imports.batches.importer import check_open_for_items
 from evalsite.imports.batches.item_builder import Pair
-from evalsite.imports.batches.store import check_open_for_items
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument

@@ -11,7 +11,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.running.launch import close_study
 from evalsite.annotation.running.live_changes import newest_places, open_batch
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.results.progress import progress_by_system, progress_of

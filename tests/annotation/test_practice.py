@@ -5,7 +5,7 @@ from django.test import Client
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.participants.models import Visit

@@ -20,7 +20,7 @@ from evalsite.annotation.pages.screens import load_screen
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.imports.batches.choices import check_id
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet

@@ -112,8 +112,7 @@ def _write_file(path: Path, column: str, rows: int, *, is_single: bool) -> None:
 
 def work(what: str, study_id: str, path: str) -> None:
     """What a job worker does; in a fresh process, since memory is given back to nobody."""
-    from evalsite.imports.batches.importer import import_file  # noqa: PLC0415
-    from evalsite.imports.batches.store import undo_batch  # noqa: PLC0415
+    from evalsite.imports.batches.importer import import_file, undo_batch  # noqa: PLC0415
 
     study = Study.objects.get(pk=study_id)
     began, cpu = perf_counter(), _cpu_seconds()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.store import import_batch
+from evalsite.imports.batches.importer import import_batch
 from evalsite.instruments.installed import find_folder, installed_protocols
 from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Study

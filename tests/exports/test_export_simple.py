@@ -19,7 +19,7 @@ from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.exports.file_counts import store_counts
 from evalsite.exports.misread_ids import list_misread
 from evalsite.exports.services import Choice, count_file, name_file
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.schema import Instrument
 from evalsite.participants.models import Participant

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evalsite.imports.batches.columns import guess_mapping
+from evalsite.imports.batches.importer import import_batch
 from evalsite.imports.batches.items import CheckedItems as Checked
-from evalsite.imports.batches.store import import_batch
 from evalsite.imports.core import is_personal
 from evalsite.imports.models import Upload
 from evalsite.instruments.installed import installed_protocols

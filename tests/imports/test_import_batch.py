@@ -16,11 +16,11 @@ from django.utils import timezone
 from evalsite.annotation.allocation.claims import deal_pilot_set
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.importer import import_file
-from evalsite.imports.batches.store import (
+from evalsite.imports.batches.importer import (
     check_open_for_items,
     find_same_file,
     import_batch,
+    import_file,
     undo_batch,
 )
 from evalsite.imports.uploads import keep_upload

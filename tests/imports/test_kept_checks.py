@@ -11,8 +11,7 @@ from django.test import Client
 
 from evalsite.data.tables.reader import FileMapping
 from evalsite.imports import core, steps
-from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.batches.store import import_batch, undo_batch
+from evalsite.imports.batches.importer import ITEMS, import_batch, undo_batch
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import (
     check_upload,

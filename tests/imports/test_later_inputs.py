@@ -18,9 +18,8 @@ from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.allocation.slots import count_strays
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.live_changes import open_batch
-from evalsite.imports.batches.importer import find_note
-from evalsite.imports.batches.joins import PAIRED
-from evalsite.imports.batches.store import import_batch, undo_batch
+from evalsite.imports.batches.choices import PAIRED
+from evalsite.imports.batches.importer import find_note, import_batch, undo_batch
 from evalsite.imports.forms import SystemNamesForm
 from evalsite.imports.models import Upload
 from evalsite.quality.system_names import rename_system

@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.imports.core import Source
 from evalsite.imports.metrics.importer import CheckedScores, store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore

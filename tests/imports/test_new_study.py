@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from evalsite.data.tables.reader import FileMapping
-from evalsite.imports.batches import new_study, store
+from evalsite.imports.batches import importer, new_study
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.batches.open_inputs import find_kind
@@ -453,7 +453,7 @@ def test_a_large_study_that_cannot_be_stored_is_removed_and_its_file_waits_as_be
 ) -> None:
     kept, jane = begin_large(settings)
     # each item in a transaction of its own
-    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 1)
+    monkeypatch.setattr(importer, "_ITEMS_AT_ONCE", 1)
 
     run_until(2, monkeypatch, ValidationError("The disk is full."))
 
@@ -476,7 +476,7 @@ def test_items_page_shows_how_much_of_a_large_study_is_stored(
 ) -> None:
     _kept, jane = begin_large(settings)
     client.force_login(jane)
-    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 1)
+    monkeypatch.setattr(importer, "_ITEMS_AT_ONCE", 1)
     shown = []
 
     def look(job: Job, done: int, total: int) -> None:

@@ -14,7 +14,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.live_changes import change_k, open_batch
 from evalsite.exports.services import describe_imports
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.imports.ratings.store import undo_ratings
 from evalsite.jobs.models import Job
 from evalsite.results.design.report import report_design

@@ -11,8 +11,8 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches import store
-from evalsite.imports.batches.store import import_batch
+from evalsite.imports.batches import importer
+from evalsite.imports.batches.importer import import_batch
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check, import_upload
 from evalsite.imports.uploads import keep_upload
@@ -68,7 +68,7 @@ def test_nothing_is_lost_or_doubled(attempt: int, monkeypatch: pytest.MonkeyPatc
     study = make_study(items=0, by=user)
     load(study)
     # several transactions, between which the name may change
-    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 2)
+    monkeypatch.setattr(importer, "_ITEMS_AT_ONCE", 2)
     upload = keep_second(study, user)
     alpha = study.systems.get(name="alpha")
 
@@ -111,7 +111,7 @@ def test_name_changes_between_the_portions_of_an_import(
     user = make_user()
     study = make_study(items=0, by=user)
     load(study)
-    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 2)
+    monkeypatch.setattr(importer, "_ITEMS_AT_ONCE", 2)
     content = write_file(items=6, prefix="m", systems=("alpha", "beta", "omega"))
     checked = check_file(io.BytesIO(content.encode()), study=study)
     taken = []

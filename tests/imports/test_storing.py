@@ -20,8 +20,8 @@ from django.urls import reverse
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.running.launch import launch_study
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches import store
-from evalsite.imports.batches.store import import_batch, prune_batches, undo_batch
+from evalsite.imports.batches import importer
+from evalsite.imports.batches.importer import import_batch, prune_batches, undo_batch
 from evalsite.imports.core import insert_rows
 from evalsite.imports.models import MetricScore
 from evalsite.imports.study_deletion import why_kept
@@ -60,7 +60,7 @@ def load(study: Study, content: str = "", sha256: str = "1") -> Batch:
 @pytest.fixture(autouse=True)
 def two_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five items are stored in three transactions."""
-    monkeypatch.setattr(store, "_ITEMS_AT_ONCE", 2)
+    monkeypatch.setattr(importer, "_ITEMS_AT_ONCE", 2)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_import_that_is_killed_shows_nothing_and_can_be_done_again(
     call, stored = MOMENTS[moment]
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "insert_rows", die_at(call))
+        patched.setattr(importer, "insert_rows", die_at(call))
         kill_in(lambda: load(study))
 
     assert count_rows(study)["items"] == stored
@@ -171,7 +171,7 @@ def test_worker_deletes_what_a_killed_import_left(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(store, "insert_rows", die_at(5))
+        patched.setattr(importer, "insert_rows", die_at(5))
         kill_in(lambda: load(study))
     prune_batches()
     early = count_rows(study)
@@ -189,10 +189,10 @@ def test_undo_that_is_killed_has_hidden_everything(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = load(study)
-    portions = iter([store._delete_portion])
+    portions = iter([importer._delete_portion])
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "_delete_portion", lambda batch: next(portions, die)(batch))
+        patched.setattr(importer, "_delete_portion", lambda batch: next(portions, die)(batch))
         kill_in(lambda: undo_batch(batch=batch, by=None))
 
     assert count_rows(study)["items"] == ITEMS - 2
@@ -216,8 +216,8 @@ def break_off(study: Study, content: str = "", sha256: str = "2") -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store, "_clear", lambda batch: None)
-        patched.setattr(store, "_show", stop)
+        patched.setattr(importer, "_clear", lambda batch: None)
+        patched.setattr(importer, "_show", stop)
         with pytest.raises(Killed):
             load(study, content, sha256)
 
@@ -265,7 +265,7 @@ def test_scores_vanish_with_their_outputs(study: Study, monkeypatch: pytest.Monk
     file = study.metric_files.create(file_name="m.csv", sha256="1")
     for output in Output.objects.filter(item__batch=batch):
         file.scores.create(output=output, metric="BLEU", value=1)
-    monkeypatch.setattr(store, "_delete", lambda batch: None)
+    monkeypatch.setattr(importer, "_delete", lambda batch: None)
 
     undo_batch(batch=batch, by=None)
 
@@ -319,7 +319,7 @@ def test_numbers_of_items_stay_when_a_file_is_stored_or_given_up(study: Study) -
 def test_import_that_is_begun_again_elsewhere_stops(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list_portions = store._list_portions
+    list_portions = importer._list_portions
 
     def begin_again(items: Any) -> Any:
         portions = list_portions(items)
@@ -328,7 +328,7 @@ def test_import_that_is_begun_again_elsewhere_stops(
         load(study)
         yield from portions
 
-    monkeypatch.setattr(store, "_list_portions", begin_again)
+    monkeypatch.setattr(importer, "_list_portions", begin_again)
 
     batch = load(study)
 
@@ -341,7 +341,7 @@ def test_refused_import_leaves_nothing(study: Study, monkeypatch: pytest.MonkeyP
     def close(study: Study) -> None:
         raise ValidationError("closed")
 
-    monkeypatch.setattr(store, "check_open_for_items", close)
+    monkeypatch.setattr(importer, "check_open_for_items", close)
 
     with pytest.raises(ValidationError, match="closed"):
         load(study)
@@ -368,9 +368,11 @@ def test_long_texts_are_stored_in_smaller_portions(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(store, "_CHARACTERS_AT_ONCE", 100)
+    monkeypatch.setattr(importer, "_CHARACTERS_AT_ONCE", 100)
     calls = []
-    monkeypatch.setattr(store, "insert_rows", lambda *args: calls.append(1) or insert_rows(*args))
+    monkeypatch.setattr(
+        importer, "insert_rows", lambda *args: calls.append(1) or insert_rows(*args)
+    )
 
     load(study)
 

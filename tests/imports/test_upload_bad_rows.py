@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.store import import_batch
+from evalsite.imports.batches.importer import import_batch
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
 __all__ = ["check", "study"]  # fixtures

@@ -11,9 +11,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from evalsite.data.tables.files import clean_file_name
+from evalsite.imports.batches.importer import import_batch
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.items import name_group, write_texts
-from evalsite.imports.batches.store import import_batch
 from evalsite.studies.models import Study
 from tests.support.checking import check_file
 from tests.support.published import published_file

@@ -38,11 +38,11 @@ import django
 django.setup()
 from django.core.management import call_command
 from evalsite.imports import steps
-from evalsite.imports.batches import store
+from evalsite.imports.batches import importer
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "in the middle of the transaction":
-    type(store.AuditEntry.objects).record = die
+    type(importer.AuditEntry.objects).record = die
 else:
     steps.forget_bytes = die
 call_command("db_worker", "--batch")

@@ -19,7 +19,7 @@ from django.urls import reverse
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.table import Limits
-from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.batches.importer import undo_batch
 from evalsite.studies.models import Item, Output
 from tests.support.checking import check_file
 from tests.support.factories import answer_item, launch, make_annotator, make_study

@@ -12,8 +12,8 @@ from django.test import Client
 from evalsite.annotation.models import Slot, order_of
 from evalsite.imports.batches.choices import ID_PATTERN
 from evalsite.imports.batches.columns import makes_pairs
+from evalsite.imports.batches.importer import import_batch, undo_batch
 from evalsite.imports.batches.items import CheckedItems as Checked
-from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.models import Upload
 from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Batch, Item, Output, Study, System

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evalsite.annotation.running.item_changes import correct_output, put_item_back, withdraw_item
-from evalsite.imports.batches import store
-from evalsite.imports.batches.store import import_batch, undo_batch
+from evalsite.imports.batches import importer
+from evalsite.imports.batches.importer import import_batch, undo_batch
 from evalsite.results.progress import count_edge
 from evalsite.studies.copying import copy_study
 from evalsite.studies.models import Batch, Item, Output, Study
@@ -63,9 +63,9 @@ def test_what_is_being_stored_is_not_counted(
         launch(study)
     before = count(study)
     with monkeypatch.context() as patched:
-        patched.setattr(store, "_ITEMS_AT_ONCE", 1)
-        patched.setattr(store, "_clear", lambda batch: None)
-        patched.setattr(store, "_show", lambda *arguments, **named: 1 / 0)
+        patched.setattr(importer, "_ITEMS_AT_ONCE", 1)
+        patched.setattr(importer, "_clear", lambda batch: None)
+        patched.setattr(importer, "_show", lambda *arguments, **named: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             load(study, "de", ("alpha", "beta", "gamma"))
     during = count(study)

@@ -25,16 +25,15 @@ from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.data.tables.tools import load_formats
+from evalsite.imports.batches.choices import PAIRED
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.imports.batches.importer import ITEMS, find_note
-from evalsite.imports.batches.joins import PAIRED
+from evalsite.imports.batches.importer import ITEMS, find_note, takes_items
 from evalsite.imports.batches.records import (
     MOST_COLUMNS,
     describe_systems,
     list_records,
     read_records,
 )
-from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload

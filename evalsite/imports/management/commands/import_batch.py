@@ -14,13 +14,14 @@ from evalsite.imports.batches.choices import (
     CLUSTERS,
     CONTROLS,
     EMPTY_OUTPUTS,
+    EVERY,
+    MEETS,
     MISSING,
     PROMPTS,
     TAKE_ONCE,
 )
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, name_on_disk
 from evalsite.studies.models import Batch
