@@ -33,6 +33,7 @@ from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_par
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
+from evalsite.analysis.spans import list_severities
 from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
@@ -192,6 +193,8 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+    if marks := getattr(options, "marks", None):
+        files["highlights"] = pd.read_csv(marks, dtype=str, keep_default_na=False)
     gate = read_gate(options, table, instrument)
     side = _report(table, files, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
@@ -375,6 +378,8 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
         return known | {"answers": []} | bounds
+    if family.has_marks:
+        return known | {"answers": [], "severities": list_severities()}
     if not family.has_points:
         return known | {"answers": _YES_NO if family.decides else []}
     chosen = kind or (protocol or "")

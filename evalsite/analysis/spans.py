@@ -21,9 +21,18 @@ from evalsite.analysis.resample import SEED
 
 # --- weights of MQM (Freitag et al. 2021), for files that bring none ----------------------------
 
+CRITERION = "errors"
 MAJOR, MINOR, NEUTRAL = "major", "minor", "neutral"
 SEVERITY_WEIGHTS = {MAJOR: 5.0, MINOR: 1.0, NEUTRAL: 0.0}
 _NON_TRANSLATION, _PUNCTUATION = 25.0, 0.1
+
+
+def list_severities() -> list[dict[str, Any]]:
+    """List the severities as an instrument describes them."""
+    return [
+        {"key": key, "label": key.capitalize(), "weight": weight}
+        for key, weight in SEVERITY_WEIGHTS.items()
+    ]
 
 
 def is_non_translation(category: str) -> bool:

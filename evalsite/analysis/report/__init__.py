@@ -223,8 +223,8 @@ def make_report(
                     part, asked[key], files["judge_labels"], files.get("output_words"),
                     result["model"],
                 )  # fmt: skip
-            if find_family(asked[key]).has_marks:
-                result["spans"] = report_spans(part, asked[key], files.get("highlights"), seed)
+            if find_family(asked[key]).has_marks and "highlights" in files:
+                result["spans"] = report_spans(part, asked[key], files["highlights"], seed)
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     margins = [criterion.get("margins") or [] for criterion in criteria]
@@ -273,8 +273,8 @@ def make_report(
         criterion for key, criterion in asked.items()
         if key not in parts and find_family(criterion).has_marks
     ]  # fmt: skip
-    if unscored:
-        report["marks"] = list_unscored(whole, unscored, files.get("highlights"), seed)
+    if unscored and "highlights" in files:
+        report["marks"] = list_unscored(whole, unscored, files["highlights"], seed)
     if "remarks" in files:
         report["comments"] = count_comments(files["remarks"], files["notes"])
     step()

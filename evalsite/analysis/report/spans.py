@@ -14,11 +14,10 @@ _OF_QUESTION = ("criterion", "input", "category", "severity", "weight")
 PLAIN = ("", "highlights")
 
 
-def take_marks(highlights: pd.DataFrame | None, key: str) -> pd.DataFrame:
+def take_marks(highlights: pd.DataFrame, key: str) -> pd.DataFrame:
     """Return the marks of one question, from a highlights.csv."""
     columns = ["annotation", "output_id", "start", "end", *_OF_QUESTION]
-    frame = pd.DataFrame(columns=columns, dtype=str) if highlights is None else highlights
-    frame = frame.reindex(columns=columns, fill_value="")
+    frame = highlights.reindex(columns=columns, fill_value="")
     frame = frame[frame.criterion == key]
     numbers = {name: pd.to_numeric(frame[name]) for name in ("start", "end")}
     weight = pd.to_numeric(frame.weight, errors="coerce").fillna(1.0)
@@ -28,7 +27,7 @@ def take_marks(highlights: pd.DataFrame | None, key: str) -> pd.DataFrame:
 
 
 def report_spans(
-    table: Table, criterion: Mapping[str, Any], highlights: pd.DataFrame | None, seed: int
+    table: Table, criterion: Mapping[str, Any], highlights: pd.DataFrame, seed: int
 ) -> dict[str, Any]:
     """Return what the marks of a question show beside their penalties.
 
@@ -85,7 +84,7 @@ def _list_names(criterion: Mapping[str, Any], marks: pd.DataFrame) -> list[str]:
 def list_unscored(
     table: Table,
     instrument: Iterable[Mapping[str, Any]],
-    highlights: pd.DataFrame | None,
+    highlights: pd.DataFrame,
     seed: int,
 ) -> list[dict[str, Any]]:
     """Return the same of questions whose marks have no weights to add up.
