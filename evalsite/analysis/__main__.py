@@ -33,7 +33,7 @@ from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_par
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
-from evalsite.analysis.spans import list_severities
+from evalsite.analysis.spans import list_exceptions, list_severities
 from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
@@ -379,7 +379,8 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
         # without labels, any number between the ends of the scale will do
         return known | {"answers": []} | bounds
     if family.has_marks:
-        return known | {"answers": [], "severities": list_severities()}
+        weights = {"severities": list_severities(), "weights": list_exceptions()}
+        return known | {"answers": []} | weights
     if not family.has_points:
         return known | {"answers": _YES_NO if family.decides else []}
     chosen = kind or (protocol or "")

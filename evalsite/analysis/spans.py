@@ -21,7 +21,7 @@ from evalsite.analysis.resample import SEED
 
 # --- weights of MQM (Freitag et al. 2021), for files that bring none ----------------------------
 
-CRITERION = "errors"
+CRITERION = "MQM"
 MAJOR, MINOR, NEUTRAL = "major", "minor", "neutral"
 SEVERITY_WEIGHTS = {MAJOR: 5.0, MINOR: 1.0, NEUTRAL: 0.0}
 _NON_TRANSLATION, _PUNCTUATION = 25.0, 0.1
@@ -32,6 +32,15 @@ def list_severities() -> list[dict[str, Any]]:
     return [
         {"key": key, "label": key.capitalize(), "weight": weight}
         for key, weight in SEVERITY_WEIGHTS.items()
+    ]
+
+
+def list_exceptions() -> list[dict[str, Any]]:
+    """List the errors that weigh otherwise than their severity says."""
+    return [
+        {"label": "Minor Fluency/Punctuation", "weight": _PUNCTUATION},
+        {"label": "Non-translation", "weight": _NON_TRANSLATION},
+        {"label": "Source error", "weight": 0.0},
     ]
 
 

@@ -71,8 +71,8 @@ def _open(path: Path, chosen: dict[str, str], stack: ExitStack) -> Table | None:
 # --- error spans --------------------------------------------------------------------------------
 
 _OF_RATINGS = ("participant", "item", "cluster", "system", "output_id", "criterion", "scale",
-               "better", "value", "annotation")  # fmt: skip
-_OF_MARKS = ("annotation", "output_id", "start", "end", "quote", "criterion", "input", "category",
+               "better", "value")  # fmt: skip
+_OF_MARKS = ("participant", "output_id", "start", "end", "quote", "criterion", "input", "category",
              "severity", "note", "weight")  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def _write_spans(table: Table, ratings: Path, marks: Path) -> None:
     scored, marked = [], []
     # a study of one document has no clusters
     has_clusters = len({segment.doc for segment in segments}) > 1
-    for number, segment in enumerate(segments):
+    for segment in segments:
         cluster = segment.doc if has_clusters else ""
         output, total, is_gone = f"{segment.item}#{segment.system}", 0.0, False
         for passage in segment.passages:
@@ -93,12 +93,12 @@ def _write_spans(table: Table, ratings: Path, marks: Path) -> None:
             total += weight
             column = SOURCE if passage.place == SOURCE else ""
             marked.append([
-                number, output, passage.start, passage.end, passage.quote, CRITERION, column,
+                segment.rater, output, passage.start, passage.end, passage.quote, CRITERION, column,
                 passage.category, passage.severity, passage.note, weight,
             ])  # fmt: skip
         scored.append([
             segment.rater, segment.item, cluster, segment.system, output, CRITERION, "spans",
-            "lower", round(total, 3), number,
+            "lower", round(total, 3),
         ])  # fmt: skip
     for path, header, rows in ((ratings, _OF_RATINGS, scored), (marks, _OF_MARKS, marked)):
         with path.open("w", encoding="utf-8", newline="") as file:

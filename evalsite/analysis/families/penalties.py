@@ -14,6 +14,7 @@ class PenaltiesNumbers(PointsNumbers):
     """Penalties are numbers from 0 upwards, most of them small; places are compared elsewhere."""
 
     family = PENALTIES
+    least = 0.0
     repeat_level: Level = "interval"
     repetition_level: Level = "interval"
 

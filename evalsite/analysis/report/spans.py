@@ -16,13 +16,13 @@ PLAIN = ("", "highlights")
 
 def take_marks(highlights: pd.DataFrame, key: str) -> pd.DataFrame:
     """Return the marks of one question, from a highlights.csv."""
-    columns = ["annotation", "output_id", "start", "end", *_OF_QUESTION]
+    columns = ["annotation", "participant", "output_id", "start", "end", *_OF_QUESTION]
     frame = highlights.reindex(columns=columns, fill_value="")
     frame = frame[frame.criterion == key]
     numbers = {name: pd.to_numeric(frame[name]) for name in ("start", "end")}
     weight = pd.to_numeric(frame.weight, errors="coerce").fillna(1.0)
     return frame.assign(**numbers, weight=weight).rename(
-        columns={"output_id": "output", "input": "place"}
+        columns={"output_id": "output", "input": "place", "participant": "rater"}
     )
 
 
@@ -34,7 +34,7 @@ def report_spans(
     `table`: a row for each person and output that was looked at. Errors are marks that weigh
     something; of the heaviest ones agreement is computed by itself as well.
     """
-    looked_at = table.rows.drop_duplicates(["annotation", "output"])
+    looked_at = table.rows.drop_duplicates(["annotation", "participant", "output"])
     seen = pd.DataFrame({
         name: looked_at[column].to_numpy()
         for name, column in (
@@ -42,7 +42,9 @@ def report_spans(
             ("block", "block"), ("system", "system"),
         )
     })  # fmt: skip
-    marks = take_marks(highlights, str(criterion["key"])).merge(seen, on=["annotation", "output"])
+    marks = take_marks(highlights, str(criterion["key"])).merge(
+        seen, on=["annotation", "rater", "output"]
+    )
     errors = marks[marks.weight > 0]
     severities = [option["key"] for option in criterion.get("severities", ())]
     heaviest = _find_heaviest(criterion.get("severities", ()))
@@ -58,11 +60,17 @@ def report_spans(
             name: {option["key"]: option["label"] for option in criterion.get(name, ())}
             for name in ("options", "severities")
         },
+        "weights": [[option["label"], option["weight"]] for option in _list_weights(criterion)],
         "systems": describe_errors(seen, errors, seed=seed),
         "categories": count_errors(seen, marks, "category", _list_names(criterion, marks)),
         "severities": count_errors(seen, marks, "severity", severities),
         "agreement": agreement,
     }
+
+
+def _list_weights(criterion: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """List the weights of severities, and those of categories with weights of their own."""
+    return [*criterion.get("severities", ()), *criterion.get("weights", ())]
 
 
 def _find_heaviest(severities: Sequence[Mapping[str, Any]]) -> str:

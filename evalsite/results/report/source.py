@@ -10,7 +10,7 @@ from math import exp, inf, log
 from typing import Any
 
 from evalsite.analysis.direction import CLEAR, SIGN, Better
-from evalsite.analysis.families import Family, find_family
+from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.analysis.figure import Figure, Unit
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
@@ -101,8 +101,7 @@ class Criterion:
         """Return what a difference is counted in: "points"; "" of numbers, which have no unit."""
         if self.difference_unit == "difference in shares":
             return "percentage points"
-        is_plain = self.stored["kind"] == "number" or self.family.is_log
-        return "" if is_plain else "points"
+        return "" if self.family.is_log else name_unit(self.stored)
 
     # --- systems
 

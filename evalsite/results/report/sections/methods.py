@@ -7,6 +7,7 @@ from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
 from evalsite.results.document.methods import write_method
 from evalsite.results.report.facts import Facts
+from evalsite.results.report.sections.spans import describe_scoring
 from evalsite.results.report.source import Criterion, Source
 
 _TERMS = {
@@ -54,6 +55,7 @@ def make_methods(source: Source) -> Iterator[Block]:
         yield _describe_correction(source)
     if sentence := _describe_agreement(source.criteria):
         yield sentence
+    yield from describe_scoring(source)
     yield from _describe_missing(source.criteria)
     if sentence := _describe_plan(source):
         yield sentence
