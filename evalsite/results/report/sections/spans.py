@@ -72,6 +72,11 @@ def list_unscored(source: Source) -> Iterator[Block]:
         yield from show_unscored(stored)
 
 
+def find_unscored(source: Source, key: str) -> Stored | None:
+    marks = source.kept.get("marks") or ()
+    return next((stored for stored in marks if stored["key"] == key), None)
+
+
 def show_unscored(stored: Stored) -> Iterator[Block]:
     systems = [dict(figure["group"])["system"] for figure in stored["systems"]]
     names = list(dict.fromkeys(systems))
