@@ -52,6 +52,8 @@ _NEEDS_NOTICE = frozenset(
     {"BSD-3-Clause", "MIT", "Apache-2.0", "CC BY 4.0", "CC BY-SA 4.0", "Etalab 2.0"}
 )
 _STRUCTURED = frozenset({"conversation", "table"})
+# what is shown as it is stored, or as its source, where passages are marked
+_MARKABLE = frozenset({"text", "markdown", "code", "dialogue", "review", "meaning representation"})
 _WIDTH = {"item": 0, "output": 1, "turn": 2}
 _DEEPEST = 3
 _TESTS = {
@@ -230,6 +232,8 @@ def _check_criteria(instrument: Instrument) -> Iterator[Fault]:
         for parameter, name, kind in criterion.scale.name_columns():
             yield from _check_column(name, kind, f"{at}.scale.{parameter}", columns)
         yield from _check_turns(instrument, criterion, at, columns)
+        if criterion.scale.marked_columns:
+            yield from _check_marking(instrument, criterion, f"{at}.scale", columns)
         yield from _check_when(criterion, at, earlier)
         earlier[criterion.key] = criterion
 
@@ -285,6 +289,27 @@ def _check_turns(
         )
     if instrument.highlight:
         yield Fault("not_supported", f"{at}.per", "can't be turn where passages are marked")
+
+
+def _check_marking(
+    instrument: Instrument, criterion: Criterion, at: str, columns: Mapping[str, Column]
+) -> Iterator[Fault]:
+    """Check that passages can be marked in the texts in which a question marks them."""
+    kind = instrument.item.outputs.kind
+    if kind not in _MARKABLE:
+        words = f"can't mark passages of outputs of the kind {kind}"
+        yield Fault("not_supported", at, words)
+    for name in criterion.scale.marked_columns:
+        column = columns.get(name)
+        if column and (column.kind not in _MARKABLE or not column.shown):
+            words = f"is {name!r}, in which nobody can mark passages"
+            yield Fault("wrong_column", f"{at}.mark_in", words)
+    if instrument.highlight:
+        words = "can't be beside a question that marks passages"
+        yield Fault("not_supported", "x_highlight", words)
+    if "sheet" in instrument.layout.screens:
+        words = "can't be a sheet in an instrument that marks passages"
+        yield Fault("not_supported", "layout.screen", words)
 
 
 # --- conditions -------------------------------------------------------------------
@@ -698,9 +723,4 @@ def find_not_yet(instrument: Instrument) -> Faults:
         at = f"criteria.{criterion.key}.scale"
         if not criterion.scale.has_page:
             faults.add(NOT_YET, f"{at}.kind", "can't be asked by this version yet")
-    for part in ("inputs", "output_columns"):
-        for number, column in enumerate(getattr(instrument.item, part)):
-            if column.kind == "spans":
-                at = f"item.{part}.{number}.kind"
-                faults.add(NOT_YET, at, "can't be shown by this version yet")
     return faults

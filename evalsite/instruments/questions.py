@@ -132,8 +132,9 @@ def list_questions(
                 else name_output(instrument, place, count)
             )
             output = outputs[place - 1].pk if place else None
+            asked = scale.for_output(outputs[place - 1].text) if place else scale
             questions.append(
-                Question(criterion, scale, name, label, output, place, turn, output_ids, order)
+                Question(criterion, asked, name, label, output, place, turn, output_ids, order)
             )
     return questions
 

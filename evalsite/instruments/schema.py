@@ -318,6 +318,9 @@ class Condition(Part):
             return (answer is not None) == self.answered
         if answer is None:
             return False
+        if self.has is not None:
+            kinds = self.has.items()
+            return any(all(getattr(mark, name) == key for name, key in kinds) for mark in answer)
         if named := self.is_ or self.includes:
             return any(value in named for value in answer)
         numbers = [value for value in answer if is_number(value)]
@@ -342,6 +345,11 @@ class Condition(Part):
             if self.answered:
                 return _("you answered “%(label)s”") % words
             return _("you did not answer “%(label)s”") % words
+        if self.has is not None:
+            marked = {**words, "marked": asked.scale.name_tested(self.has)}
+            if self.has:
+                return _("you marked %(marked)s in “%(label)s”") % marked
+            return _("you marked something in “%(label)s”") % marked
         named = self.is_ or self.includes or []
         chosen = _(" or ").join(f"“{asked.scale.name_tested(value)}”" for value in named)
         return _("you chose %(chosen)s for “%(label)s”") % {**words, "chosen": chosen}

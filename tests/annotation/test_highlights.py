@@ -11,12 +11,12 @@ from evalsite.annotation.pages.highlights import (
     MOST,
     TOO_MANY,
     MarksField,
-    Span,
     merge_spans,
     read_marks,
     write_marks,
     write_passages,
 )
+from evalsite.lib.passages import Span
 from tests.support.marking import TEXT
 
 FIELD = MarksField("highlights", "passages", 1)

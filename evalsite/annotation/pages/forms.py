@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.fields import (
-    LONGEST_TEXT,
     NoteField,
     SentField,
     SentForm,
@@ -165,7 +164,7 @@ def read_entered(
     entered: dict[str, str] = {}
     for question in questions:
         name = question.name
-        entry = question.scale.read_entry(data, name)[:LONGEST_TEXT]
+        entry = question.scale.read_entry(data, name)[: question.scale.longest_entry]
         if entry or name in data:
             entered[name] = entry
         if question.criterion.comment and (comment := data.get(question.comment_name)):

@@ -1,22 +1,25 @@
-"""Highlights as a page posts them: read, checked against the text, merged, and written back.
-
-A page counts in the text as it shows it, where each line break is one character: browsers turn
-CRLF and a lone CR into LF. What is stored counts in the untouched text. The two differ only after
-a CR.
-"""
+"""Highlights as a page posts them: read, checked against the text, merged, and written back."""
 
 import json
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.limited import read_json
+from evalsite.lib.passages import (
+    EvenText,
+    Span,
+    as_shown,
+    find_passage,
+    find_places,
+    fits,
+    make_even,
+)
 
 MOST = 200
 MISFIT = _("One highlight didn’t fit the text and wasn’t saved. Mark it again.")
@@ -34,32 +37,12 @@ class MarksField:
     number: int
 
 
-class Span(NamedTuple):
-    """Code points of a text from `start` up to `end`."""
-
-    start: int
-    end: int
-
-    def meets(self, other: "Span") -> bool:
-        return self.start < other.end and other.start < self.end
-
-
 @dataclass(frozen=True)
 class Reading:
     """The spans of the stored text that were marked, and what is wrong with others, if any."""
 
     spans: tuple[Span, ...] = ()
     error: str = ""
-
-
-class EvenText(NamedTuple):
-    """A text with single spaces, where each of its characters is in the text as it is shown, and
-    which places of that are inside of a character.
-    """
-
-    text: str
-    places: Sequence[int]
-    splits: frozenset[int]
 
 
 def marks_fields(config: Instrument, outputs: int) -> list[MarksField]:
@@ -74,18 +57,18 @@ def marks_fields(config: Instrument, outputs: int) -> list[MarksField]:
 
 def read_marks(data: Mapping[str, Any], field: MarksField, text: str) -> Reading:
     """Return what fits of what was posted about this text; the box for passages wins if it came."""
-    shown = _as_shown(text)
+    shown = as_shown(text)
     spans, error = _read_list(str(data.get(field.name, "")), shown)
     if field.passages in data:
         spans, error = _read_lines(str(data[field.passages]), shown, spans)
-    places = _places(text)
+    places = find_places(text)
     stored = (Span(places[span.start], places[span.end]) for span in spans)
     return Reading(merge_spans(stored), error)
 
 
 def write_marks(spans: Iterable[Span], text: str) -> str:
     """Return what a page gets, and posts if nothing is changed."""
-    shown, places = _as_shown(text), _places(text)
+    shown, places = as_shown(text), find_places(text)
     bounds = [(bisect_left(places, span.start), bisect_left(places, span.end)) for span in spans]
     entries = [[start, end, shown[start:end]] for start, end in bounds]
     # as a script would write it, which compares the two
@@ -132,10 +115,7 @@ def _fit(entry: Any, shown: str) -> Span | None:
     match entry:
         case [int() as start, int() as end, str() as quote]:
             is_whole = not isinstance(start, bool) and not isinstance(end, bool)
-            is_inside = is_whole and 0 <= start < end <= len(shown)
-            fits = is_inside and shown[start:end] == quote
-            has_halves = fits and (_is_split(shown, start) or _is_split(shown, end))
-            return Span(start, end) if fits and not has_halves else None
+            return Span(start, end) if is_whole and fits(Span(start, end), quote, shown) else None
     return None
 
 
@@ -147,14 +127,7 @@ def _read_lines(posted: str, shown: str, saved: Iterable[Span]) -> tuple[list[Sp
     lines = [line for text in re.split(r"[\r\n]+", posted) if (line := _even(text))]
     error = TOO_MANY % {"most": MOST} if len(lines) > MOST else ""
     taken, rest = _keep_saved(lines[:MOST], shown, saved)
-    # Plain search in the text with even spaces: patterns would be made of the lines, and somebody
-    # could post lines of which making one takes seconds.
-    pieces = list(re.finditer(r"\s+|\S", shown)) if rest else []
-    even = EvenText(
-        "".join(" " if piece[0].isspace() else piece[0] for piece in pieces),
-        [piece.start() for piece in pieces],
-        frozenset(at for at in range(len(shown)) if _is_split(shown, at)) if rest else frozenset(),
-    )
+    even = make_even(shown if rest else "")
     # a line that comes again is looked for behind where it was found
     behind: dict[str, int] = {}
     for line in rest:
@@ -176,17 +149,15 @@ def _find_free(
     line: str, even: EvenText, taken: Sequence[Span], behind: dict[str, int]
 ) -> Span | None:
     """Return the next occurrence of the line, in whole characters, that meets no span taken."""
-    places = even.places
-    at = even.text.find(line, behind.get(line, 0))
-    while at >= 0:
-        end = at + len(line)
-        span = Span(places[at], places[end - 1] + 1)
-        met = next((other for other in taken if other.meets(span)), None)
-        if met is None and not {*span} & even.splits:
-            behind[line] = end
+    at = behind.get(line, 0)
+    while at < len(even.text):
+        span, at = find_passage(line, even, at)
+        met = next((other for other in taken if span and other.meets(span)), None)
+        if span and met is None:
+            behind[line] = at + len(line)
             return span
         # whatever begins before the end of what it meets, meets that as well
-        at = even.text.find(line, max(bisect_left(places, met.end) if met else 0, at + 1))
+        at = max(bisect_left(even.places, met.end) if met else 0, at + 1)
     behind[line] = len(even.text)
     return None
 
@@ -206,49 +177,3 @@ def _keep_saved(
         else:
             rest.append(line)
     return kept, rest
-
-
-# --- characters ---------------------------------------------------------------------------
-
-_JOINER = "\u200d"
-_MARKS = ("Mn", "Mc", "Me")
-_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-# skin tones, and the letters of the flags of regions
-_MODIFIERS = (range(0x1F3FB, 0x1F400), range(0xE0020, 0xE0080))
-_HANGUL = range(0x1100, 0x1200)
-# vowels and final consonants, which belong to the letter before
-_LATER_HANGUL = range(0x1160, 0x1200)
-
-
-def _is_split(text: str, at: int) -> bool:
-    """Return whether a passage that begins or ends here would split what is read as one character.
-
-    Such as a letter with an accent of its own, or a picture of several people.
-    """
-    if not 0 < at < len(text) or text[at].isascii():
-        return False
-    before, after = text[at - 1], text[at]
-    code = ord(after)
-    if unicodedata.category(after) in _MARKS or any(code in signs for signs in _MODIFIERS):
-        return True
-    if after == _JOINER or before == _JOINER:
-        return after == _JOINER or unicodedata.category(after) == "So"
-    if after in _FLAG_LETTERS:
-        # a flag is a pair of letters; of a text full of them, the last are enough
-        letters = text[max(0, at - 1_000) : at]
-        return (len(letters) - len(letters.rstrip(_FLAG_LETTERS))) % 2 == 1
-    return code in _LATER_HANGUL and ord(before) in _HANGUL
-
-
-# --- the text as shown, and as stored -----------------------------------------------------
-
-
-def _as_shown(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _places(text: str) -> Sequence[int]:
-    """Return the place in the stored text of each place in the shown text, its end included."""
-    if "\r" not in text:
-        return range(len(text) + 1)
-    return [*(match.start() for match in re.finditer(r"\r\n|.", text, re.S)), len(text)]

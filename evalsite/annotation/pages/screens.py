@@ -9,7 +9,7 @@ from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.models import Annotation, Slot, order_for
 from evalsite.annotation.pages.forms import RatingForm, read_entered
-from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
+from evalsite.annotation.pages.highlights import marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,
     GroupPlace,
@@ -20,6 +20,7 @@ from evalsite.annotation.pages.view_models import (
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.questions import Question, list_questions, match_rows
 from evalsite.instruments.scales import COMMENT
+from evalsite.lib.passages import Span
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.studies.gold import find_gold

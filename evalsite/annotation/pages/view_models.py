@@ -18,7 +18,6 @@ from django.utils.translation import ngettext
 from evalsite.annotation.pages.highlights import (
     MOST,
     MarksField,
-    Span,
     marks_fields,
     read_marks,
     write_marks,
@@ -37,6 +36,7 @@ from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Criterion, Exa
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
+from evalsite.lib.passages import Span
 from evalsite.lib.rich_text import render_rich, render_turns
 from evalsite.studies.gold import Feedback
 

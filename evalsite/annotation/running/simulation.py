@@ -21,11 +21,12 @@ from django.urls import resolve, reverse
 from evalsite.annotation.allocation.claims import has_free_place
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.feedback import right_entries
-from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
+from evalsite.annotation.pages.highlights import marks_fields, write_marks
 from evalsite.annotation.pages.screens import Screen, load_screen
 from evalsite.annotation.pages.shown_screens import read_shown
 from evalsite.instruments.questions import Question
 from evalsite.lib.clock import now, standing_at
+from evalsite.lib.passages import Span
 from evalsite.lib.rate_limits import lifted
 from evalsite.lib.seeds import make_random
 from evalsite.participants.joins import unlimited_joins

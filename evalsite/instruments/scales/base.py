@@ -29,6 +29,7 @@ from django.db.models.functions import Cast, Mod, Round
 from django.db.models.lookups import Exact
 from pydantic import AfterValidator
 
+from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments.answer import UNITS, AnswerRow, count_units
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Key, Part, refuse
@@ -82,6 +83,7 @@ class Scale(Part):
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
     counted: ClassVar[str] = ""  # what its parameters least and most count: "characters"
+    longest_entry: ClassVar[int] = LONGEST_TEXT
 
     @classmethod
     def name_kind(cls) -> str:
@@ -248,6 +250,24 @@ class Scale(Part):
     def for_item(self, inputs: Mapping[str, Any]) -> Self:
         """Return the scale with what the inputs of an item bring to it."""
         return self
+
+    def for_output(self, text: str) -> Self:
+        """Return the scale with what the text of the output brings to it."""
+        return self
+
+    @property
+    def marked_columns(self) -> tuple[str, ...]:
+        """Name the inputs in which passages are marked, and “output” if they are in that."""
+        return ()
+
+    @property
+    def start_entry(self) -> str:
+        """Return the entry that a page starts with."""
+        return ""
+
+    def list_marks(self, entry: str) -> Sequence[Any]:
+        """List the passages that an entry marks, for the texts of the page."""
+        return ()
 
     def for_person(self, seed: str) -> Self:
         """Return the scale as the person of this seed sees it: always in the same way."""
