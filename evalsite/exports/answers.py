@@ -179,6 +179,12 @@ class MarkRow(NamedTuple):
     start: int
     end: int
     quote: str
+    criterion: str = ""
+    input: str = ""
+    category: str = ""
+    severity: str = ""
+    note: str = ""
+    weight: float | None = None
 
 
 class AnswerReader:
@@ -404,19 +410,32 @@ class AnswerReader:
         """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
         for answers in self.read_pages():
             by_id = {answer.id: answer for answer in answers}
-            marks = self._find_related(Rating.objects.marks(), answers).values_list(
-                "annotation_id", "output__position", "output__system_id", "start", "end", "text"
-            )
-            ordered = marks.order_by("annotation_id", "output__position", "start", "end")
-            for pk, rows in groupby(ordered, key=itemgetter(0)):
+            marks = self._find_related(Rating.objects.marks(), answers).order_by("annotation_id")
+            rows = marks.values_list(
+                "annotation_id", "output__position", "output__system_id", "start", "end", "text",
+                "criterion", "part", "detail",
+            )  # fmt: skip
+            for pk, group in groupby(rows.iterator(chunk_size=PAGE), key=itemgetter(0)):
                 if answer := by_id.get(pk):
-                    yield (
-                        answer,
-                        [
-                            MarkRow(answer, position + 1, self._systems[system], *mark)
-                            for _, position, system, *mark in rows
-                        ],
-                    )
+                    made = [self._make_mark(answer, *row) for _, *row in group]
+                    yield answer, sorted(made, key=self._place_mark)
+
+    def _make_mark(self, answer: Answer, position: int, system: int | None, *mark: Any) -> MarkRow:
+        start, end, quote, criterion, part, detail = mark
+        row = MarkRow(answer, position + 1, self._systems[system], start, end, quote)
+        scale = self._scales.get(criterion)
+        if scale is None or not scale.marked_columns:
+            return row
+        stored = AnswerRow(answer.item_id, None, criterion, part=part, detail=detail)
+        known = scale.describe_mark(stored)
+        if self.selection.is_masked:
+            known["note"] = mask_words(known["note"])
+        return row._replace(criterion=criterion, **known)
+
+    def _place_mark(self, mark: MarkRow) -> tuple[Any, ...]:
+        """Return what marks are sorted by; databases differ in how they order texts."""
+        rank = self._ranks.get(mark.criterion, len(self._ranks))
+        return mark.number, rank, mark.input, mark.start, mark.end, mark.category
 
 
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -282,6 +282,51 @@ HIGHLIGHTS = (
     *TIMES,
 )  # fmt: skip
 
+# of marks that answer a question
+_OF_QUESTION = (
+    Column("criterion", ONE_OF, "The question that the mark answers.", of="row"),
+    Column(
+        "input", TEXT, "The input in which the passage is marked, by its column.",
+        missing="the passage is in the output", of="row",
+    ),
+    Column(
+        "category", TEXT, "The category of the error, by its key.",
+        allowed="a key of the instrument", missing="the question has no categories", of="row",
+    ),
+    Column(
+        "severity", TEXT, "How severe the error is, by its key.",
+        allowed="a key of the instrument", missing="the question has no severities", of="row",
+    ),
+    Column(
+        "note", TEXT, "The note on the mark. Read it before you share the file.",
+        missing="nothing was written", of="row", withheld=WITHHELD,
+    ),
+    Column(
+        "weight", NUMBER, "The penalty of the error, which the score adds up.",
+        missing="the marks of this question aren't added up",
+        derived="from the weights of the instrument", of="row",
+        cell=lambda mark: write_text(mark.weight),
+    ),
+)  # fmt: skip
+_PLACES_IN_TEXT = {
+    "start": "in the output, or the input, exactly as it was uploaded",
+    "end": "as start",
+}
+
+
+def _list_mark_columns(config: Instrument) -> tuple[Column, ...]:
+    """List the columns of marks, with more where they answer a question."""
+    if not any(criterion.scale.marked_columns for criterion in config.criteria):
+        return HIGHLIGHTS
+    columns = [
+        replace(column, derived=_PLACES_IN_TEXT.get(column.name, column.derived),
+                allowed="start or more; start itself where something is missing after it"
+                if column.name == "end" else column.allowed)
+        for column in HIGHLIGHTS
+    ]  # fmt: skip
+    return (*columns, *_OF_QUESTION)
+
+
 # --- items.csv: with the names of a batch file, so that it can be imported again ------------
 
 _BEFORE_INPUTS = (
@@ -368,7 +413,7 @@ def list_files(config: Instrument, *, asks_to_share: bool = False) -> dict[str, 
         "ratings": _list_rating_columns(config),
         "annotations": ANNOTATIONS,
         "items": _list_item_columns(config),
-        "highlights": HIGHLIGHTS,
+        "highlights": _list_mark_columns(config),
         "participants": PARTICIPANTS,
         "metrics": METRICS,
     }
@@ -379,7 +424,7 @@ def list_files(config: Instrument, *, asks_to_share: bool = False) -> dict[str, 
             *(ITEM_NUMBERS if name in _NUMBERED else []),
         )
         for name, columns in files.items()
-        if name != "highlights" or config.has_highlight
+        if name != "highlights" or config.has_marks
     }
 
 

@@ -213,7 +213,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
 
 
 def _write_files(study: Study, folder: Path) -> dict[str, Path]:
-    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
+    names = [*_FILES, *(["highlights"] if study.config.has_marks else [])]
     if study.metric_files.exists():
         names.append("metrics")
     if study.judge_files.exists():
@@ -489,6 +489,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": _list_options(scale)} if scale.list_options() else {}),
         **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
+        **scale.describe_marks(),
         **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }

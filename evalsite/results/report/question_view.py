@@ -30,7 +30,7 @@ from evalsite.results.report.newest import open_results
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
-from evalsite.results.report.sections.spans import list_all_categories, tabulate_spans
+from evalsite.results.report.sections.spans import tabulate_spans
 from evalsite.results.report.source import Source
 from evalsite.results.report.study_facts import describe_asked, make_source
 from evalsite.studies.models import Membership, Study
@@ -142,7 +142,6 @@ def list_tables(source: Source, key: str) -> list[Table]:
             tables.append(list_figures(name, caption, figures, criterion=criterion.key))
         if spans := criterion.stored.get("spans"):
             tables += tabulate_spans(criterion.key, criterion.label, spans, criterion.names)
-            tables += list_all_categories(source, criterion)
     return tables
 
 
