@@ -346,7 +346,7 @@ class Spans(Scale):
         names |= {part.key: part.label for part in self.severities}
         weights = [
             {
-                "label": ", ".join(names[key] for key in (part.category, part.severity) if key),
+                "label": " ".join(names[key] for key in (part.severity, part.category) if key),
                 "weight": part.weight,
             }
             for part in self.weights

@@ -39,8 +39,17 @@ def _hide_question(stored: Mapping[str, Any]) -> Stored:
     precision = criterion.precision
     return hidden | {
         "agreement": [figure for figure in stored["agreement"] if not figure.get("group")],
+        **_hide_spans(stored.get("spans")),
         "precision": {"half": precision.value, "unit": precision.unit} if precision else None,
     }
+
+
+def _hide_spans(spans: Mapping[str, Any] | None) -> Stored:
+    """Return how far people mark the same places."""
+    if not spans:
+        return {}
+    empty = {name: _empty(part, name, {"agreement", "labels"}) for name, part in spans.items()}
+    return {"spans": empty}
 
 
 def _empty(part: Any, name: str, shown: set[str]) -> Any:

@@ -15,6 +15,7 @@ from evalsite.results.document.blocks import (
     Sentence,
     Table,
     isolate,
+    start_sentence,
 )
 from evalsite.results.document.figures import (
     explain_reason,
@@ -112,6 +113,14 @@ def _describe_penalties(criterion: Criterion) -> Sentence:
     return Sentence("penalties", " ".join(parts), figures=tuple(figures))
 
 
+def find_f1(criterion: Criterion) -> Figure | None:
+    """Return F1 of the characters that two people marked, where marks answer the question."""
+    agreement = (criterion.stored.get("spans") or {}).get("agreement", ())
+    whole = (stored for stored in agreement if not stored.get("group"))
+    stored = next((known for known in whole if known["name"] == "character_f1"), None)
+    return _read(stored, criterion.key) if stored else None
+
+
 def describe_places(key: str, spans: Stored) -> Sentence:
     """Say how far people mark the same characters and the same passages."""
     by_group: dict[str, dict[str, Figure]] = {}
@@ -173,8 +182,11 @@ def tabulate_spans(
         for name in names
     ]  # fmt: skip
     counted = " By severity, their number and, in brackets, how many per output."
-    caption = f"{label}: errors, per output and person.{counted if severities else ''}"
-    yield Table(f"{key}-errors", caption, columns, rows, place=place)
+    caption = (
+        "per output and person, with 95% CI" if place == "page" else "errors, per output and person"
+    )
+    caption = f"{_head(label, place)}{caption}.{counted if severities else ''}"
+    yield Table(f"{key}-errors", start_sentence(caption), columns, rows, place=place)
     if _list_rows(spans["categories"], "category"):
         yield tabulate_categories(key, label, spans, names, place=place)
 
@@ -205,8 +217,13 @@ def tabulate_categories(
         f" The {count_of(left, 'rarest category', 'rarest categories')} left out." if left else ""
     )
     table = "all-categories" if place == "further" else "categories"
-    caption = f"{label}: errors by category, and in brackets how many per output.{more}"
-    return Table(f"{key}-{table}", caption, columns, rows, place=place)
+    caption = f"{_head(label, place)}errors by category, and in brackets how many per output.{more}"
+    return Table(f"{key}-{table}", start_sentence(caption), columns, rows, place=place)
+
+
+def _head(label: str, place: Place) -> str:
+    """Return the beginning of a caption: on its own page, a question isn’t named again."""
+    return "" if place == "page" else f"{label}: "
 
 
 def _tabulate_places(key: str, label: str, spans: Stored, agreement: Sequence[Stored]) -> Table:
