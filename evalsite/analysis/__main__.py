@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
-from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import (
     DECISION,
     KNOWN_KINDS,
@@ -27,14 +26,14 @@ from evalsite.analysis.families import (
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.figure import make_note
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
-from evalsite.analysis.plan import Margin, Plan
+from evalsite.analysis.intervals import SEED
+from evalsite.analysis.plan import SIGN, Better, Margin, Plan
+from evalsite.analysis.ratings import Table, read_bare_table, read_texts
 from evalsite.analysis.report import Material, Settings, list_systems, make_report
-from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_parts
+from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.analysis.resample import SEED
 from evalsite.analysis.spans import list_exceptions, list_severities
-from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters

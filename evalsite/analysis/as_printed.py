@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.agreement import icc_in_file_order
 from evalsite.analysis.figure import make_note
-from evalsite.analysis.icc import icc_in_file_order
-from evalsite.analysis.table import Table
+from evalsite.analysis.ratings import Table
 
 # a rating of one output by one rater
 _RATING = ["participant", "output", "criterion", "part", "turn"]

@@ -14,19 +14,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
-from evalsite.analysis.agreement_interval import BOTH, INPUTS
+from evalsite.analysis.agreement import BOTH, INPUTS
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.ratings import (
-    Coded,
-    Floats,
-    Ints,
-    Ratings,
-    canonical_order,
-    canonical_rows,
-    code,
-    find_gap,
-)
-from evalsite.analysis.resample import (
+from evalsite.analysis.intervals import (
     DRAWS,
     MANY_DRAWS,
     METHOD,
@@ -36,6 +26,16 @@ from evalsite.analysis.resample import (
     bootstrap,
     describe_draws,
     two_way_weights,
+)
+from evalsite.analysis.ratings import (
+    Coded,
+    Floats,
+    Ints,
+    Ratings,
+    canonical_order,
+    canonical_rows,
+    code,
+    find_gap,
 )
 
 Kind = Literal["pearson", "spearman", "kendall"]

@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.direction import SIGN, Better
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rank_tests import wilson_share
+from evalsite.analysis.intervals import SEED, drawn_figure, draws_for, two_way_means, two_way_sums
+from evalsite.analysis.plan import SIGN, Better
 from evalsite.analysis.ratings import Floats, Ratings, canonical_rows
-from evalsite.analysis.resample import SEED, drawn_figure, draws_for, two_way_means, two_way_sums
 
 LEAST_FOR_Z = 5  # ratings of a rater, for standardising them
 TRIM = 0.1

@@ -20,16 +20,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalsite.analysis.direction import find_better
 from evalsite.analysis.gate_slices import (
     JudgeMargins,
     describe_slices,
     keep_pair,
     read_slices,
 )
-from evalsite.analysis.plan import Margin
+from evalsite.analysis.plan import Margin, find_better
+from evalsite.analysis.ratings import Table
 from evalsite.analysis.report import list_systems
-from evalsite.analysis.table import Table
 from evalsite.lib.limited import VALUES_IN_FILE, read_json
 
 Floats = NDArray[np.float64]

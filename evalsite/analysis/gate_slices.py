@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.difference_tests import correct
 from evalsite.analysis.plan import Margin, Plan
-from evalsite.analysis.table import Table, read_texts
+from evalsite.analysis.ratings import Table, read_texts
 from evalsite.lib.limited import read_json
 
 # tests the margins of a plan on a table, with a seed

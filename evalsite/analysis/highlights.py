@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evalsite.analysis.agreement_interval import BOTH
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import BOTH, alpha
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.intervals import DRAWS, METHOD, SEED, describe_draws, two_way_weights
 from evalsite.analysis.ratings import Ratings, canonical_order, factor_codes
-from evalsite.analysis.resample import DRAWS, METHOD, SEED, describe_draws, two_way_weights
 
 Marked = NDArray[np.bool_]
 Span = tuple[int, int]

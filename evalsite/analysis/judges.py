@@ -16,13 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from evalsite.analysis.difference_tests import correct
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.mixed import Mixed, fit_mixed, fit_tables
-from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, lay_out_pairs
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.scores import Scores, read_scores, renumber
+from evalsite.analysis.ratings import Ratings, Scores, read_scores, renumber
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

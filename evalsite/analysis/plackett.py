@@ -18,13 +18,22 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 from scipy.sparse import csgraph
 
-from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.newton import climb
+from evalsite.analysis.intervals import (
+    ALL_THE_SAME,
+    SEED,
+    certainly_above,
+    describe_draws,
+    draws_for,
+    find_clusters,
+    order_ranges,
+    rank_ranges,
+    two_way_sums,
+)
+from evalsite.analysis.intervals import METHOD as OVER_BOTH
+from evalsite.analysis.intervals import METHOD_ITEMS as OVER_ITEMS
 from evalsite.analysis.ratings import Ratings, canonical_rows
-from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws, draws_for, two_way_sums
-from evalsite.analysis.resample import METHOD as OVER_BOTH
-from evalsite.analysis.resample import METHOD_ITEMS as OVER_ITEMS
+from evalsite.analysis.strengths import climb_tables
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -190,7 +199,7 @@ def _fit_together(counts: Floats, choices: _Choices, start: Floats) -> tuple[Flo
         loglik = (ranked[tables] * theta).sum(axis=1) - (made[tables] * logs).sum(axis=1)
         return gradient[:, 1:], hessian[:, 1:, 1:], loglik
 
-    free, _, loglik = climb(evaluate, start[1:], answers=counts.sum(axis=1))
+    free, _, loglik = climb_tables(evaluate, start[1:], answers=counts.sum(axis=1))
     return np.pad(free, ((0, 0), (1, 0))), loglik
 
 

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.families.numbers import Design, Parts, Truth
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.intervals import detectable, power_of_t
-from evalsite.analysis.rank_tests import wilson_share
+from evalsite.analysis.intervals import Resampling, detectable, power_of_t
 from evalsite.analysis.ratings import Floats
-from evalsite.analysis.resample import Resampling
 
 ALPHA = 0.05
 _CELLS = 2_000_000  # numbers held at once

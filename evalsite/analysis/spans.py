@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from evalsite.analysis.figure import Figure, Group, Reason
 from evalsite.analysis.highlights import average_marks
+from evalsite.analysis.intervals import SEED
 from evalsite.analysis.ratings import canonical_order, factor_codes
-from evalsite.analysis.resample import SEED
 
 # --- weights of MQM (Freitag et al. 2021), for files that bring none ----------------------------
 

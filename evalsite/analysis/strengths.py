@@ -7,7 +7,7 @@ Without ties it is Bradley-Terry (1952); for two systems it is a share. Fitted b
 counts, many tables at once, so that a bootstrap costs little.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -18,15 +18,56 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.special import expit
 
-from evalsite.analysis import newton
-from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.newton import FAR
-from evalsite.analysis.resample import describe_draws
+from evalsite.analysis.intervals import (
+    certainly_above,
+    describe_draws,
+    find_clusters,
+    order_ranges,
+    rank_ranges,
+)
+
+# --- Newton steps up a concave log-likelihood, for many tables of counts at once
+
+Floats = NDArray[np.float64]
+# Gradient (batch, p), negative Hessian (batch, p, p) and log-likelihood (batch,) of some of the
+# tables at their parameters (batch, p); the second argument holds the numbers of these tables.
+Evaluate = Callable[[Floats, NDArray[np.intp]], tuple[Floats, Floats, Floats]]
+
+FAR = 15.0  # a log strength or position beyond this is infinite
+_ROUNDS = 60
+_NEAR = 1e-10  # a step smaller than this ends the search
+
+
+def climb_tables(
+    evaluate: Evaluate, start: Floats, *, answers: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return parameters (draws, p), Hessians (draws, p, p) and log-likelihoods (draws,) of the best
+    fit.
+
+    `answers` (draws,): how many each table has. A table is done when its step is close to 0, or
+    after 60 steps: infinite strengths would climb forever.
+    """
+    draws, p = len(answers), len(start)
+    beta, hessian, loglik = np.tile(start, (draws, 1)), np.zeros((draws, p, p)), np.zeros(draws)
+    climbing = np.arange(draws)
+    for _ in range(_ROUNDS):
+        gradient, curvature, loglik[climbing] = evaluate(beta[climbing], climbing)
+        hessian[climbing] = curvature
+        ridge: Any = 1e-9 * (1 + answers[climbing])[:, None, None] * np.eye(p)
+        step = np.linalg.solve(curvature + ridge, gradient[:, :, None])[:, :, 0].clip(-2.0, 2.0)
+        moves = np.abs(step).max(axis=1, initial=0.0) >= _NEAR
+        if not moves.any():
+            break
+        climbing, step = climbing[moves], step[moves]
+        beta[climbing] = np.clip(beta[climbing] + step, -2 * FAR, 2 * FAR)
+    return beta, hessian, loglik
+
+
+# --- the model
 
 # --- Davidson's model --------------------------------------------------------------------------
 
-Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]  # (cells, 2): left and right system
 # One parameter of each cell (-1: none), and its sign there.
 _Term = tuple[NDArray[np.int64], Floats]
@@ -140,7 +181,7 @@ def fit_davidson(
     design = make_design(cells, systems, has_ties=ties, has_position=has_position)
     data = table[cells[:, 0], cells[:, 1]][None]
     beta, hessian, loglik = climb(design, data, np.zeros(design.parameters))
-    if np.abs(beta).max() > newton.FAR:
+    if np.abs(beta).max() > FAR:
         return Reason.SEPARATED
     return DavidsonFit(
         systems=systems,
@@ -321,7 +362,7 @@ def climb(design: Design, counts: Floats, start: Floats) -> tuple[Floats, Floats
         batch = cells if len(tables) == len(counts) else cells[:, :, tables]
         return _evaluate(design, batch, beta)
 
-    return newton.climb(evaluate, start, answers=cells.sum(axis=(0, 1)))
+    return climb_tables(evaluate, start, answers=cells.sum(axis=(0, 1)))
 
 
 def _evaluate(design: Design, counts: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:

@@ -21,11 +21,10 @@ from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
 from evalsite.lib.words import count_of
 from evalsite.participants.models import PilotComment
 from evalsite.quality.models import AnalysisPlan, Note
-from evalsite.studies.item_counts import count_words
-from evalsite.studies.item_numbers import keep_numbers
+from evalsite.studies.items import count_words, keep_numbers, number_items
 from evalsite.studies.models import InstrumentVersion, Item, Output, Study
 from evalsite.studies.questions import EXAMPLES, check_own_examples
-from evalsite.studies.services import add_practice_items, list_defaults, number_items
+from evalsite.studies.services import add_practice_items, list_defaults
 from evalsite.studies.version_cache import read_built
 
 _AT_ONCE = 500

@@ -7,9 +7,8 @@ from django.http import QueryDict
 
 from evalsite.building.titles import LONGEST
 from evalsite.data.tables.bare_ratings import DECIMAL, POINT
-from evalsite.data.tables.decoding import ENCODINGS
-from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.reader import FileMapping
+from evalsite.data.tables.text_files import ENCODINGS, SEPARATORS
 from evalsite.imports.forms import ChangesForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import (

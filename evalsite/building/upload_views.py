@@ -12,16 +12,14 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.imports.changes import make_forms
 from evalsite.imports.demo import KIND, start_demos
-from evalsite.imports.forms import PartForm, UploadForm
+from evalsite.imports.forms import PartForm, UploadForm, make_forms
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import find_ratings
-from evalsite.imports.steps import begin_check, find_report
+from evalsite.imports.steps import begin_check, find_job, find_report, name_job
 from evalsite.imports.upload_page import describe_upload
 from evalsite.imports.uploads import drop_upload, keep_upload, list_waiting_uploads, open_upload
 from evalsite.imports.views import change_upload, correct_file, send_faults, take_files
-from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 

@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 from evalsite.analysis.spans import CRITERION, is_non_translation, weigh_mqm
 from evalsite.command_line.output import Refused as Wrong
 from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_files
 from evalsite.data.tables.mqm import SOURCE, find_columns, read_segments
 from evalsite.data.tables.rating_forms import name_winners
 from evalsite.data.tables.reader import CHOSEN, TAKES_ALIKE, open_appended
-from evalsite.data.tables.table import Limits, Table, peek
+from evalsite.data.tables.table import Limits, Refused, Table, peek
 from evalsite.lib.csv_writer import write_csv
 
 

@@ -36,7 +36,7 @@ from evalsite.instruments.scales import COMMENT, NA, Scale
 from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Origin
 from evalsite.studies.gold import Gold
-from evalsite.studies.item_numbers import ItemNumbers
+from evalsite.studies.items import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # what only some kinds of questions have

@@ -22,7 +22,7 @@ from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import Scale
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
-from evalsite.studies.item_numbers import ItemNumbers
+from evalsite.studies.items import ItemNumbers
 from evalsite.studies.models import Item, Output, Study
 
 Group = tuple[Any, Sequence[Any]]

@@ -10,11 +10,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.data.tables.decoding import ENCODINGS
-from evalsite.data.tables.faults import Fault, Refused, group_faults
 from evalsite.data.tables.files import SourceFile, find_files
 from evalsite.data.tables.reader import PREFIX, FileMapping
 from evalsite.data.tables.spreadsheets import WORKBOOKS
+from evalsite.data.tables.table import Fault, Refused, group_faults
+from evalsite.data.tables.text_files import ENCODINGS
 from evalsite.imports.core import (
     LEAVE_OUT,
     LEAVE_OUT_FAULTY,
@@ -45,8 +45,8 @@ class FaultyFile(CommandError):
         self.faults = faults
 
 
-# options that readers of files know
-_OF_READERS = ("encoding", "rows", "sheet")
+# options of every file
+_OF_OPTIONS = ("encoding", "rows", "sheet", LEAVE_OUT_FAULTY)
 # what is decided by arguments that no answer follows
 _IN_HELP = ("take_once", LEAVE_OUT_FAULTY)
 
@@ -56,6 +56,7 @@ class ImportCommand(BaseCommand):
 
     importer: Importer
     file_help = "CSV, TSV, JSON, JSON lines or Excel, with the names of its columns in row 1"
+    faulty_help = "leave out rows with faults, and import the others"
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
         # or --system would be --system-prompts
@@ -95,6 +96,7 @@ class ImportCommand(BaseCommand):
             "--rows", metavar="PATH", help="of a JSON document with several lists, the one to read"
         )
         parser.add_argument("--sheet", metavar="NAME", help="the sheet of a workbook to read")
+        parser.add_argument("--leave-out-faulty", action="store_true", help=self.faulty_help)
         self.add_choices(parser)
 
     def add_file(self, parser: ArgumentParser) -> None:
@@ -146,7 +148,7 @@ class ImportCommand(BaseCommand):
         return "\n".join([" ".join(filter(None, [title, decision.text])), *answers])
 
     def describe_stored(self, record: Any, checked: Any) -> str:
-        raise NotImplementedError
+        return f"Stored {self.describe(checked)}."
 
     def describe_same(self, record: Any) -> str:
         return f"Already uploaded as {record.file_name}, 0 new."
@@ -182,7 +184,7 @@ class ImportCommand(BaseCommand):
         named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
         fields = self.importer.list_fields(target, named)
         options = self.read_choices(arguments)
-        options |= {key: arguments[key] for key in _OF_READERS if arguments[key]}
+        options |= {key: arguments[key] for key in _OF_OPTIONS if arguments[key]}
         written = FileMapping.read({}, options)
 
         def read_columns(asked: Mapping[str, str]) -> list[str]:

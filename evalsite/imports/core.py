@@ -19,18 +19,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection, models
 
-from evalsite.data.tables.decoding import ENCODINGS
-from evalsite.data.tables.faults import (
-    Fault,
-    Question,
-    Refused,
-    Remark,
-    find_control,
-    group_faults,
-    hold_control,
-    name_sheet_row,
-)
-from evalsite.data.tables.files import FileUse
 from evalsite.data.tables.paths import Known, PathColumns, is_pattern, last_name
 from evalsite.data.tables.reader import (
     AS_TABLE,
@@ -43,7 +31,22 @@ from evalsite.data.tables.reader import (
 )
 from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.surroundings import read_around
-from evalsite.data.tables.table import Limits, Row, Table, peek
+from evalsite.data.tables.table import (
+    Fault,
+    FileUse,
+    Limits,
+    Question,
+    Refused,
+    Remark,
+    Row,
+    Table,
+    find_control,
+    group_faults,
+    hold_control,
+    name_sheet_row,
+    peek,
+)
+from evalsite.data.tables.text_files import ENCODINGS
 from evalsite.imports.models import Upload
 from evalsite.instruments.schema import InputColumn, Instrument, ItemParts, Outputs
 from evalsite.lib.csv_writer import guard_cell, write_rows

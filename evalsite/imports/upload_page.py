@@ -7,8 +7,8 @@ from typing import Any
 
 from evalsite.data.tables import lines
 from evalsite.data.tables.paths import KEY, WHERE, parse_path
-from evalsite.data.tables.plain import SEPARATORS
 from evalsite.data.tables.reader import PREFIX
+from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.imports.core import LEAVE_OUT, LEAVE_OUT_FAULTY, Report
 from evalsite.imports.models import Upload
 from evalsite.lib.dialogue import Turn, parse_dialogue

@@ -18,18 +18,19 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.imports.changes import make_forms, save_changes
 from evalsite.imports.core import Importer, Report, list_faults
-from evalsite.imports.forms import PurposeForm, UploadForm
+from evalsite.imports.forms import PurposeForm, UploadForm, make_forms, save_changes
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import (
     IMPORTERS,
     begin_check,
     begin_import,
     begin_undo,
+    find_job,
     find_report,
     importer_of,
     is_imported,
+    name_job,
     read_upload,
 )
 from evalsite.imports.upload_page import describe_upload
@@ -42,7 +43,6 @@ from evalsite.imports.uploads import (
     prune_uploads,
     replace_file,
 )
-from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv
 from evalsite.studies.models import Membership, Study

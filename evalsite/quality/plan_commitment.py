@@ -18,7 +18,7 @@ from evalsite.annotation.running.checklist import counts_of
 from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlanVersion
 from evalsite.studies.changes import find_former_names, find_former_texts
-from evalsite.studies.item_counts import MainItems
+from evalsite.studies.items import MainItems
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content
 

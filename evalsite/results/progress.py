@@ -40,7 +40,7 @@ from evalsite.quality.models import (
 )
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.quality.plan_commitment import make_line
-from evalsite.studies.item_counts import MainItems, count_records, count_records_of
+from evalsite.studies.items import MainItems, count_records, count_records_of
 from evalsite.studies.models import Batch, Change, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 

@@ -5,9 +5,9 @@ from typing import Any
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
-from evalsite.studies.item_counts import count_words
+from evalsite.studies.items import count_words, number_items
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import create_study, number_items
+from evalsite.studies.services import create_study
 from evalsite.studies.settings import SETTINGS
 
 _AT_A_TIME = 1000

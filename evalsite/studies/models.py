@@ -1,7 +1,7 @@
 """What is evaluated: studies, their versions and members, batches, items and outputs."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -10,6 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models, transaction
 from django.db.models import Q
@@ -20,9 +22,98 @@ from evalsite.instruments import schema
 from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
 from evalsite.studies import settings as declared
-from evalsite.studies.questions import replace_questions
-from evalsite.studies.stored_settings import COLUMNS, SettingsColumn, Values, add_settings
+from evalsite.studies.questions import CHECK, ENTRY, EXAMPLES
+from evalsite.studies.settings import SETTINGS
 from evalsite.studies.version_cache import read_built, read_instrument
+
+# --- settings, which are attributes of a study and kept in two columns -------------------------
+
+# Django's `Model.__init__`, forms and `full_clean` know them as fields without a column. Queries
+# don't: what SQL filters by is a column.
+
+FIELDS = {name: setting.make_field() for name, setting in SETTINGS.items() if setting.kind}
+# where each is, to save it
+COLUMNS = {name: SETTINGS[name].column for name in FIELDS}
+_IN_COLUMN = {
+    column: [name for name in FIELDS if COLUMNS[name] == column] for column in ("texts", "settings")
+}
+# JSON has neither amounts nor days
+_FROM_TEXT = {
+    name: field.to_python
+    for name, field in FIELDS.items()
+    if isinstance(field, models.DecimalField | models.DateField)
+}
+_CENT = Decimal("0.01")
+
+
+class Values(dict[str, Any]):
+    """Settings by name, and which of them were set since they were read."""
+
+    changed: frozenset[str] = frozenset()
+
+
+class SettingsColumn(models.JSONField):
+    """Settings by name. Whatever stores them, only what is declared can be stored."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"default": Values, "encoder": DjangoJSONEncoder} | options)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        values = super().from_db_value(value, expression, connection)
+        if not isinstance(values, dict):
+            return values
+        for name in _FROM_TEXT.keys() & values.keys():
+            values[name] = _FROM_TEXT[name](values[name])
+        return Values(values)
+
+    def pre_save(self, study: models.Model, add: bool) -> Any:
+        values = super().pre_save(study, add)
+        if isinstance(values, dict):
+            values = Values(self.check_values(values))
+            setattr(study, self.attname, values)
+        return values
+
+    def get_prep_value(self, value: Any) -> Any:
+        return (
+            self.check_values(value) if isinstance(value, dict) else super().get_prep_value(value)
+        )
+
+    def check_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings of this column; ValidationError names those that can't be."""
+        checked, faults = {}, {}
+        for name in _IN_COLUMN[self.name]:
+            try:
+                checked[name] = FIELDS[name].clean(values.get(name, FIELDS[name].default), None)
+            except ValidationError as error:
+                faults[name] = error.error_list
+            if isinstance(checked.get(name), Decimal):
+                checked[name] = checked[name].quantize(_CENT)
+        if unknown := values.keys() - checked.keys() - faults.keys():
+            faults |= {name: [ValidationError("There is no such setting.")] for name in unknown}
+        if faults:
+            raise ValidationError(faults)
+        return checked
+
+
+class StoredSetting:
+    """An attribute of `Study` that is kept in one of its columns of settings."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.column, self.field = name, COLUMNS[name], FIELDS[name]
+        self.default = self.field.default
+
+    def __get__(self, study: models.Model | None, model: Any = None) -> Any:
+        if study is None:
+            return self
+        return getattr(study, self.column).get(self.name, self.default)
+
+    def __set__(self, study: models.Model, value: Any) -> None:
+        before = getattr(study, self.column)
+        # a copy, since a study that is copied in memory shares the values
+        values = Values({**before, self.name: self.field.to_python(value)})
+        values.changed = before.changed | {self.name}
+        setattr(study, self.column, values)
+
 
 # --- instruments built on the web, or from a file ---
 
@@ -517,9 +608,19 @@ class Study(models.Model):
     @property
     def config(self) -> schema.Instrument:
         """What is asked: frozen since the launch; until then the instrument as it is now."""
-        if self.version_id is None:
-            return replace_questions(self.base_instrument, self.questions)
-        return read_instrument(self.pk, self.version_id, self.protocol)
+        if self.version_id is not None:
+            return read_instrument(self.pk, self.version_id, self.protocol)
+        base, questions, changes = self.base_instrument, self.questions, dict[str, Any]()
+        if ENTRY in questions:
+            entry = questions[ENTRY]
+            changes["eligibility"] = schema.Eligibility.model_validate(entry) if entry else None
+            # what the protocol's function compares are the protocol's questions
+            changes["hooks"] = base.hooks.model_copy(update={"check_entry": None})
+        if CHECK in questions:
+            changes["comprehension"] = [*map(schema.CheckQuestion.model_validate, questions[CHECK])]
+        if EXAMPLES in questions:
+            changes["examples"] = [*map(schema.Example.model_validate, questions[EXAMPLES])]
+        return base.model_copy(update=changes) if changes else base
 
     @property
     def base_instrument(self) -> schema.Instrument:
@@ -569,7 +670,11 @@ class Study(models.Model):
         return self.state == self.State.LIVE and is_in_time
 
 
-add_settings(Study)
+# as attributes, and as fields for forms and checks
+for name, field in FIELDS.items():
+    field.contribute_to_class(Study, name, private_only=True)
+    field.column, field.concrete = None, False
+    setattr(Study, name, StoredSetting(name))
 
 
 class StudyVersion(models.Model):

@@ -9,10 +9,7 @@ from typing import Any
 from evalsite.instruments.checks import check_example, check_study_questions
 from evalsite.instruments.faults import Fault, Faults
 from evalsite.instruments.schema import (
-    CheckQuestion,
-    Eligibility,
     EntryQuestion,
-    Example,
     Instrument,
 )
 from evalsite.studies.version_cache import read_content
@@ -38,22 +35,6 @@ _PARTS = {
 }
 # how the names of answers to them begin, apart from the keys of all other questions
 AFTER = "after-"
-
-
-def replace_questions(instrument: Instrument, questions: Mapping[str, Any]) -> Instrument:
-    """Return the instrument with the study's own questions."""
-    changes: dict[str, Any] = {}
-    if ENTRY in questions:
-        entry = questions[ENTRY]
-        changes["eligibility"] = Eligibility.model_validate(entry) if entry else None
-        # what the protocol's function compares are the protocol's questions
-        changes["hooks"] = instrument.hooks.model_copy(update={"check_entry": None})
-    if CHECK in questions:
-        asked = [CheckQuestion.model_validate(question) for question in questions[CHECK]]
-        changes["comprehension"] = asked
-    if EXAMPLES in questions:
-        changes["examples"] = [Example.model_validate(example) for example in questions[EXAMPLES]]
-    return instrument.model_copy(update=changes) if changes else instrument
 
 
 def check_own_questions(questions: Any) -> Faults:

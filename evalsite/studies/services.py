@@ -1,6 +1,5 @@
 """Making studies, and the items that come with their protocol."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
@@ -10,8 +9,8 @@ from evalsite.audit.models import AuditEntry
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.schema import Instrument
-from evalsite.lib.seeds import derive_numbers
 from evalsite.studies.consent_sentences import count_identity_days
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
 from evalsite.studies.starter_texts import RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
@@ -77,21 +76,3 @@ def add_practice_items(study: Study, instrument: Instrument) -> None:
             Output(study=study, item=item, position=position, text=text)
             for position, text in enumerate(example.texts)
         )
-
-
-def item_keys(study: Study, *, key: str, group: str) -> dict[str, Any]:
-    """Return key, group, and the numbers that the study's seed gives them."""
-    shuffle_key, group_shuffle_key = number_items(study)(key, group)
-    return {
-        "key": key,
-        "group": group,
-        "shuffle_key": shuffle_key,
-        "group_shuffle_key": group_shuffle_key,
-    }
-
-
-def number_items(study: Study) -> Callable[[str, str], tuple[int, int]]:
-    """Return a function from an item's key and group to the numbers that the seed gives them."""
-    of_item = derive_numbers(study.seed, "item")
-    of_group = derive_numbers(study.seed, "group")
-    return lambda key, group: (of_item(key), of_group(group))

@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from evalsite.analysis.agreement_interval import draw_agreement
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import alpha, draw_agreement, gwet, icc, percent_agreement
 from evalsite.analysis.compare import find_differences
-from evalsite.analysis.icc import icc
-from evalsite.analysis.kappas import gwet, percent_agreement
 from evalsite.analysis.pairs import find_pair_tests
 from evalsite.analysis.planning import find_error, mean_squares
 

@@ -5,8 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.icc import FORMS, find_components, icc, icc_in_file_order, icc_of_matrix
-from evalsite.analysis.kappas import cohen, fleiss, gwet, kappa_matrix, percent_agreement
+from evalsite.analysis.agreement import (
+    FORMS,
+    cohen,
+    find_components,
+    fleiss,
+    gwet,
+    icc,
+    icc_in_file_order,
+    icc_of_matrix,
+    kappa_matrix,
+    percent_agreement,
+)
 from evalsite.analysis.ratings import Ratings, code
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

@@ -7,12 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.agreement import (
+    FORMS,
+    alpha,
+    draw_agreement,
     find_reliability,
+    fleiss,
+    gwet,
+    icc,
+    kappa_matrix,
+    percent_agreement,
 )
-from evalsite.analysis.agreement_interval import draw_agreement
-from evalsite.analysis.alpha import alpha
-from evalsite.analysis.icc import FORMS, icc
-from evalsite.analysis.kappas import fleiss, gwet, kappa_matrix, percent_agreement
 from evalsite.analysis.ratings import Ratings
 from evalsite.results.document.methods import explain_none
 from tests.analysis.compared import describe_agreement

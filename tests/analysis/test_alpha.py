@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.alpha import alpha
-from evalsite.analysis.icc import icc
-from evalsite.analysis.kappas import gwet, percent_agreement
+from evalsite.analysis.agreement import alpha, gwet, icc, percent_agreement
 from evalsite.analysis.ratings import Ratings
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

@@ -5,11 +5,9 @@ import json
 import pytest
 
 from evalsite.analysis.__main__ import main, make_parser
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import alpha, percent_agreement
 from evalsite.analysis.as_printed import select_ratings
-from evalsite.analysis.kappas import percent_agreement
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.table import read_bare_table
+from evalsite.analysis.ratings import Ratings, read_bare_table
 from tests.support.published import published_file
 
 LIKERT, MARCO = "rankme/stp2_likert_inf.csv", "marco_pairwise/ratings_long.csv"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.table import read_bare_table, read_table
+from evalsite.analysis.ratings import read_bare_table, read_table
 
 RATINGS = Path(__file__).resolve().parents[2] / "fixtures/ratings"
 

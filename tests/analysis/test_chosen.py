@@ -5,15 +5,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import alpha
+from evalsite.analysis.difference_tests import correct
 from evalsite.analysis.families.preference import _describe_grades
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, fit_pairs
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evalsite.analysis.report.comments import (
+from evalsite.analysis.report.answers import (
     count_comments,
     list_reasons,
     read_notes,

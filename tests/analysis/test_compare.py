@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.clusters import (
+from evalsite.analysis.compare import find_differences
+from evalsite.analysis.intervals import (
     certainly_above,
     find_clusters,
     max_t,
     order_ranges,
     rank_ranges,
 )
-from evalsite.analysis.compare import find_differences
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.scores import read_scores
+from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.to_json import to_plain
 from tests.analysis.compared import compare_systems
 from tests.analysis.vectors import read_data, read_vector
@@ -274,7 +273,7 @@ def test_one_rating_for_each_output_drops_its_own_variance_and_says_so():
 
 
 def test_designs_too_large_for_the_model_get_the_bootstrap(monkeypatch):
-    monkeypatch.setattr("evalsite.analysis.effects_in_blocks.MOST_OUTER", 1)
+    monkeypatch.setattr("evalsite.analysis.mixed.MOST_OUTER", 1)
     data = make_ratings(raters=3, items=90, gap=0.4, shift=1.0)
 
     found = compare_systems(read(data), draws=FEW)

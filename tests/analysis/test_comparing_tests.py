@@ -5,29 +5,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsite.analysis.difference_tests import correct
 from evalsite.analysis.effects import (
     cliffs_delta,
-    cohen_dz,
-    hedges_gz,
-    rank_biserial,
-    superiority,
-)
-from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.multiple_testing import correct
-from evalsite.analysis.planning import mean_squares
-from evalsite.analysis.rank_tests import (
     cochran_q,
+    cohen_dz,
     flip_by_counting,
     friedman,
+    hedges_gz,
     mcnemar,
+    rank_biserial,
     sign_flip_test,
     sign_test,
     sign_test_of_counts,
+    superiority,
     wilcoxon_pratt,
     wilson_share,
 )
+from evalsite.analysis.intervals import drawn_figure, t_figure, two_way_means
+from evalsite.analysis.planning import mean_squares
 from evalsite.analysis.ratings import Ratings, canonical_rows, factor_codes
-from evalsite.analysis.resample import drawn_figure, two_way_means
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.acceptance import (
+from evalsite.analysis.highlights import MarkedOutput, compare_highlights, mark_tokens, split_tokens
+from evalsite.analysis.report.across_criteria import (
     compare_with_scores,
     find_auc,
     find_contradictions,
     find_majority,
 )
-from evalsite.analysis.highlights import MarkedOutput, compare_highlights, mark_tokens, split_tokens
 from tests.analysis.vectors import read_vector
 
 FEW = 50

@@ -15,8 +15,7 @@ from evalsite.analysis.describe import (
     standardise,
 )
 from evalsite.analysis.design import describe_design
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.table import make_table
+from evalsite.analysis.ratings import Ratings, make_table
 from tests.analysis.vectors import read_data
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.effects import effect_figures, effects_of_draws
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.scores import read_scores
+from evalsite.analysis.ratings import Ratings, read_scores
 
 
 def draw_items(*, draws: int, items: int, seed: int):

@@ -4,7 +4,8 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.correlation import fisher_interval
-from evalsite.analysis.flag_rules import (
+from evalsite.analysis.thresholds import (
+    START,
     count_needed_for_same,
     find_chance,
     find_upper_end,
@@ -12,7 +13,6 @@ from evalsite.analysis.flag_rules import (
     is_too_fast,
     is_unlike_others,
 )
-from evalsite.analysis.thresholds import START
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.behaviour import (
+    compare_passes,
     describe_drift,
     describe_pace,
     describe_sameness,
@@ -20,9 +21,7 @@ from evalsite.analysis.flags import (
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.intra_rater import compare_passes
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.table import make_table
+from evalsite.analysis.ratings import Ratings, make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 from tests.torture.people import CROWDS

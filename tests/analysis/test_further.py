@@ -12,9 +12,8 @@ from evalsite.analysis.compare import find_differences
 from evalsite.analysis.families.numbers import Truth
 from evalsite.analysis.pairs import find_pair_tests, read_preferences
 from evalsite.analysis.planning import Design, Parts, plan, smallest_difference
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.report.further import can_project, is_merged, reach_now, reach_with
-from evalsite.analysis.scores import read_scores
 from tests.analysis.test_compare import make_ratings
 
 PARTS = Parts(rater=0.3, item=0.3, item_system=0.25, rater_system=0.15, residual=0.5)

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.equivalence import find_limit
+from evalsite.analysis.difference_tests import correct, find_limit
 from evalsite.analysis.gate import RUNS_FILE, GateDesign, count_runs, plan_gate
-from evalsite.analysis.multiple_testing import correct
 
 COLUMNS = ["participant", "item", "group", "system", "value", "language"]
 

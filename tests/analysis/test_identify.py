@@ -4,13 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.effects_in_blocks import one_hot
-from evalsite.analysis.findings import describe_finding
-from evalsite.analysis.mixed import fit_mixed, mean_figures, split_tied
-from evalsite.analysis.ratings import Ratings, factor_codes
-from evalsite.analysis.reml import usable_terms
+from evalsite.analysis.compare import describe_finding
+from evalsite.analysis.mixed import fit_mixed, mean_figures, one_hot, split_tied, usable_terms
+from evalsite.analysis.ratings import Ratings, factor_codes, read_scores
 from evalsite.analysis.report.notes import warn_of_criterion
-from evalsite.analysis.scores import read_scores
 from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.compared import compare_systems
 

@@ -15,14 +15,12 @@ from evalsite.analysis.effects import (
     find_total_sd,
     share_variances,
 )
-from evalsite.analysis.intervals import t_figure
+from evalsite.analysis.intervals import find_detectable, t_figure, turn_figure
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.pair_figures import find_detectable, turn_figure
 from evalsite.analysis.pairs import find_pair_tests, read_preferences
 from evalsite.analysis.plan import Hypothesis, Plan
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import FOLDER, compare, find_vectors, read_data, read_vector
 
 # terms of the model as the vectors name them

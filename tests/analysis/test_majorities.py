@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from evalsite.analysis.effects import cochran_q
 from evalsite.analysis.families.decision import compare_majorities
-from evalsite.analysis.rank_tests import cochran_q
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.results.report.sections.notes import NOTES
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from evalsite.analysis import clusters, resample
-from evalsite.analysis.clusters import certainly_above, max_t
+from evalsite.analysis import intervals
 from evalsite.analysis.compare import MANY_PAIRS
-from evalsite.analysis.pair_checks import circular_triads
+from evalsite.analysis.intervals import certainly_above, max_t, two_way_sums
+from evalsite.analysis.pairs import circular_triads
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.resample import two_way_sums
-from evalsite.analysis.scores import Scores, read_scores
+from evalsite.analysis.ratings import Ratings, Scores, read_scores
 from evalsite.analysis.strengths import count_pairs, fit_davidson, fit_draws
 from tests.analysis.compared import compare_systems
 
@@ -118,7 +116,7 @@ def test_circles_are_those_that_a_look_at_every_three_systems_finds():
 
 
 def test_sums_of_counts_are_those_of_any_other_numbers(monkeypatch):
-    monkeypatch.setattr(resample, "_ROWS", 3000)  # ten draws at a time
+    monkeypatch.setattr(intervals, "_ROWS", 3000)  # ten draws at a time
     rng = np.random.default_rng(3)
     rater, item = rng.permutation(np.arange(300) % 7), rng.permutation(np.arange(300) % 40)
     columns = rng.integers(0, 3, (300, 5))
@@ -133,7 +131,7 @@ def test_pairs_taken_some_at_a_time_give_what_all_at_once_give(monkeypatch):
     drawn = np.random.default_rng(8).normal(size=(200, 9)) + np.arange(9) / 2
     at_once = max_t(drawn.mean(axis=0), drawn), certainly_above(drawn)
 
-    monkeypatch.setattr(clusters, "_NUMBERS", 1)
+    monkeypatch.setattr(intervals, "_NUMBERS", 1)
 
     assert max_t(drawn.mean(axis=0), drawn) == pytest.approx(at_once[0], abs=1e-12)
     assert (certainly_above(drawn) == at_once[1]).all()

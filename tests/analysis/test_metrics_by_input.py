@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis import metrics
-from evalsite.analysis.metrics import correlate_metrics, describe_metric
+from evalsite.analysis.report import metrics
+from evalsite.analysis.report.metrics import correlate_metrics, describe_metric
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsite.analysis.missing import find_missing, find_shift, list_shown
-from evalsite.analysis.table import make_table
+from evalsite.analysis.design import find_missing, find_shift, list_shown
+from evalsite.analysis.ratings import make_table
 from tests.analysis.test_report_warnings import rate, report, warn  # noqa: F401
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsite.analysis.missing import find_missing, is_suspect, list_shown
-from evalsite.analysis.table import make_table
+from evalsite.analysis.design import find_missing, is_suspect, list_shown
+from evalsite.analysis.ratings import make_table
 
 STUDIES, RATERS, INPUTS, SYSTEMS = 100, 6, 50, "ABC"
 

@@ -6,12 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis import effects_in_blocks
-from evalsite.analysis.effects_in_blocks import TooManyEffects
-from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.ratings import Ratings, factor_codes
-from evalsite.analysis.reml import fit_reml, signed, usable_terms
-from evalsite.analysis.scores import read_scores
+from evalsite.analysis import mixed
+from evalsite.analysis.mixed import TooManyEffects, fit_mixed, fit_reml, signed, usable_terms
+from evalsite.analysis.ratings import Ratings, factor_codes, read_scores
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
@@ -186,8 +183,8 @@ def test_whatever_is_integrated_out_the_model_is_the_same(seed, monkeypatch):
     found = []
     for block in (rater, item, np.zeros_like(item)):
         monkeypatch.setattr(
-            effects_in_blocks, "_choose_block", lambda terms, given, block=block: (
-                block, effects_in_blocks.list_inner(terms, block)[0]),
+            mixed, "_choose_block", lambda terms, given, block=block: (
+                block, mixed.list_inner(terms, block)[0]),
         )  # fmt: skip
         fit = fit_reml(value, terms, system=system)
         found.append([fit.loglik, *fit.contrast([-1, 1])])
@@ -350,7 +347,7 @@ def test_systems_with_raters_of_their_own_are_compared_with_the_least_certainty(
 
 def test_inputs_are_integrated_out_of_the_model_of_systems(monkeypatch):
     # of 60 inputs and 5 raters only raters, with and without systems, may stay: 5 + 5 * 2
-    monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 15)
+    monkeypatch.setattr(mixed, "MOST_OUTER", 15)
     _, (rater, item, system, value) = make_complete(seed=1, raters=5, items=60)
 
     found = fit_mixed(read_scores(Ratings(rater=rater, group=item, system=system, value=value)))
@@ -359,7 +356,7 @@ def test_inputs_are_integrated_out_of_the_model_of_systems(monkeypatch):
 
 
 def test_model_with_too_many_effects_is_refused(monkeypatch):
-    monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 5)
+    monkeypatch.setattr(mixed, "MOST_OUTER", 5)
     rater, item = np.divmod(np.arange(60), 10)
 
     with pytest.raises(TooManyEffects):

@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.families import FAMILIES
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report.other_papers import (
+from evalsite.analysis.ratings import Ratings, Table, make_table
+from evalsite.analysis.report.across_criteria import (
     compare_identical,
     dawid_skene,
     linear_kappa,
     list_other_figures,
 )
-from evalsite.analysis.table import Table, make_table
 from tests.analysis.vectors import read_vector
 
 

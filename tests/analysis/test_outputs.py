@@ -9,10 +9,8 @@ import pytest
 
 from evalsite.analysis.families.numbers import aggregate_outputs
 from evalsite.analysis.mixed import fit_mixed, mean_figures, predict_outputs
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, make_table, read_scores
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.scores import read_scores
-from evalsite.analysis.table import make_table
 
 DATA = Path(__file__).parent / "data"
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]

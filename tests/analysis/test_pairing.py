@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from evalsite.analysis.table import make_table
+from evalsite.analysis.ratings import make_table
 
 
 def table(*rows, columns=("participant", "item", "system_1", "system_2", "preferred")):

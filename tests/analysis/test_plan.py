@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis import equivalence
+from evalsite.analysis import difference_tests
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.equivalence import correct_margins
+from evalsite.analysis.difference_tests import correct_margins
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
 
 
@@ -28,7 +27,7 @@ def test_margins_are_those_of_the_vector():
         second, first = pair.split("-")
         weights = [(one == second) * 1.0 - (one == first) for one in scores.systems]
         difference, se, df = fit.contrast(weights)
-        got = equivalence.test_margin(difference=difference, se=se, df=df, margin=0.5)
+        got = difference_tests.test_margin(difference=difference, se=se, df=df, margin=0.5)
         compare(got, wanted, tolerance)
 
 
@@ -84,7 +83,7 @@ def test_faulty_gate_is_no_outcome(options, said, tmp_path, capsys):
 @pytest.mark.parametrize("margin", [0.0, -1.0, float("nan")])
 def test_a_margin_is_above_zero(margin):
     with pytest.raises(ValueError, match="above 0"):
-        equivalence.test_margin(difference=0, se=1, df=9, margin=margin)
+        difference_tests.test_margin(difference=0, se=1, df=9, margin=margin)
 
 
 def write_ratings(path, criteria=("clarity", "style")):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalsite.analysis.intervals import detectable, power_of_t
+from evalsite.analysis.intervals import Resampling, detectable, power_of_t
 from evalsite.analysis.planning import (
     PRESETS,
     Comparisons,
@@ -15,7 +15,6 @@ from evalsite.analysis.planning import (
     plan,
     smallest_difference,
 )
-from evalsite.analysis.resample import Resampling
 from tests.analysis.vectors import compare, read_vector
 
 HUNDREDS = Resampling(draws=500)

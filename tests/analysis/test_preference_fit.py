@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from evalsite.analysis.pairs import PairsResult, read_preferences
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.table import read_table
+from evalsite.analysis.ratings import Ratings, read_table
 from tests.analysis.compared import compare_pairs
 from tests.support.published import published_file
 

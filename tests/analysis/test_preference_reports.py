@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from evalsite.analysis.ratings import make_table
 from evalsite.analysis.report import Material, Settings, make_report
-from evalsite.analysis.table import make_table
 from evalsite.results.report.sections.notes import NOTES
 from tests.analysis.test_report import LIKERT, PREFERENCE, Report, rate, report  # noqa: F401
 

@@ -6,13 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import (
+    FORMS,
+    alpha,
+    fleiss,
+    icc,
+    icc_in_file_order,
+    percent_agreement,
+)
 from evalsite.analysis.behaviour import describe_use
 from evalsite.analysis.describe import describe_magnitudes, describe_systems, find_slips
-from evalsite.analysis.icc import FORMS, icc, icc_in_file_order
-from evalsite.analysis.kappas import fleiss, percent_agreement
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.table import read_table
+from evalsite.analysis.ratings import Ratings, read_table
 from tests.support.published import published_file
 
 LIKERT = "stp2_likert_inf"

@@ -15,8 +15,8 @@ from evalsite.analysis.correlation import (
     kendall_w_of_sets,
     pairwise_correlation,
 )
+from evalsite.analysis.intervals import NO_DRAWS, two_way_weights
 from evalsite.analysis.ratings import Ratings, canonical_rows
-from evalsite.analysis.resample import NO_DRAWS, two_way_weights
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 FEW = 50

@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from evalsite.analysis.ratings import Ratings, code
-from evalsite.analysis.table import make_table
+from evalsite.analysis.ratings import Ratings, code, make_table
 
 
 @pytest.mark.parametrize("columns", [{"rater": ["p"]}, {"unit": [["a", "b"], ["c", "d"]]}])

@@ -8,9 +8,9 @@ import pytest
 
 from evalsite.analysis import __main__ as command
 from evalsite.analysis.__main__ import main
+from evalsite.analysis.ratings import read_table
 from evalsite.analysis.report import Material, Settings, make_report
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.analysis.table import read_table
 from evalsite.results.document.methods import explain_none
 from evalsite.results.replication.notes import write_note
 from tests.support.published import published_file

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evalsite.analysis.resample import describe_draws, drawn_figure, spread
+from evalsite.analysis.intervals import describe_draws, drawn_figure, spread
 from tests.analysis.vectors import compare, read_vector
 
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsite.analysis.agreement import cohen, split_variance
+from evalsite.analysis.behaviour import POOLED, compare_passes, compare_swapped, find_passes
 from evalsite.analysis.correlation import fisher_interval
 from evalsite.analysis.describe import (
     describe_magnitude_use,
@@ -15,13 +17,9 @@ from evalsite.analysis.describe import (
     rank_pages,
     winsorise,
 )
-from evalsite.analysis.icc import split_variance
-from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
-from evalsite.analysis.kappas import cohen
-from evalsite.analysis.metrics import correlate_metrics, find_ceiling, williams
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, make_table
 from evalsite.analysis.report.across_criteria import correlate_criteria, cronbach
-from evalsite.analysis.table import make_table
+from evalsite.analysis.report.metrics import correlate_metrics, find_ceiling, williams
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
 FEW = 50

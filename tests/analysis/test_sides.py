@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evalsite.analysis.compare import describe_finding
 from evalsite.analysis.difference_tests import mean_test
+from evalsite.analysis.effects import sign_flip_test, sign_test, wilcoxon_pratt
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.findings import describe_finding
-from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
-from evalsite.analysis.rank_tests import sign_flip_test, sign_test, wilcoxon_pratt
+from evalsite.analysis.intervals import keep_detectable, keep_possible, turn_figure
 from tests.analysis.test_degenerate_reports import Report, rate, report  # noqa: F401
 
 DIFFERENCES = [3, 1, -2, 0, 4, 2, 2, -1]

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item, Study
-from evalsite.studies.services import item_keys
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -20,7 +20,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import begin_job
 from evalsite.lib.clock import now
-from evalsite.studies.item_counts import count_words
+from evalsite.studies.items import count_words
 from evalsite.studies.models import Item, Membership, Output, Study
 from tests.support.browsing import is_watched
 from tests.support.factories import make_study, make_user

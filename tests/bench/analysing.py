@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.scores import read_scores
 from tests.bench.lines import Line, say
 
 CRITERIA = ("relevance", "fluency", "sentiment", "domain")

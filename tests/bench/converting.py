@@ -21,7 +21,7 @@ _JOIN = """
 import sys
 from pathlib import Path
 from evalsite.data.tables.batch import convert
-from evalsite.data.tables.files import find_files
+from evalsite.data.tables.files import (find_files)
 print(sum(1 for row in convert(find_files(Path(sys.argv[1]))).rows))
 """
 _MEBIBYTE = 1024  # of what the system counts in KiB

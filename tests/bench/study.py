@@ -8,8 +8,8 @@ from django.core.management import call_command
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.instruments.installed import find_folder
 from evalsite.participants.models import ParticipantLink
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.bench.load import Connection, Work, rate_set, rate_sets
 from tests.support.factories import SYSTEMS, launch, make_annotator, make_study
 

@@ -4,9 +4,8 @@ import pytest
 
 from evalsite.command_line.main import run_command
 from evalsite.data.tables.bare_ratings import open_bare
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.mqm import COLUMNS, mark_passage, read_segments, write_line
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from tests.analysis.vectors import compare, read_data, read_vector
 from tests.command_line.test_results import run_json
 

@@ -9,8 +9,8 @@ import pytest
 
 from evalsite.data.tables.batch import convert
 from evalsite.data.tables.documents import read_items, read_value
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_named
+from evalsite.data.tables.table import Refused
 from evalsite.data.tables.texts import find_reasoning
 from tests.data.test_formats import FOLDER, read_batch
 

@@ -6,9 +6,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits, Table
+from evalsite.data.tables.table import Limits, Refused, Table
 
 ROWS = "id;prompt;output\n1;Q?;Yes, it is.\n2;R?;No.\n"
 LIMITS = Limits(cell=100, columns=20, text=100_000)

@@ -7,10 +7,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from evalsite.data.tables.batch import convert
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile, find_files, find_named
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import peek
+from evalsite.data.tables.table import Refused, peek
 from evalsite.data.tables.texts import write_last_answer
 from evalsite.data.tables.tools import find_ratings, load_formats, read_run, recognise
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evalsite.data.tables.batch import Batch, convert
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.table import Refused
 
 
 def join(files: dict[str, str], **wishes: Any) -> Batch:

@@ -10,9 +10,9 @@ import django
 import pytest
 
 from evalsite.data.tables.batch import Batch, convert
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile
 from evalsite.data.tables.missing_lines import find_missing
+from evalsite.data.tables.table import Refused
 
 
 def read_translations(language: str) -> dict[str, str]:

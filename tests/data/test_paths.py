@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.paths import (
     Branch,
     expand,
@@ -16,6 +15,7 @@ from evalsite.data.tables.paths import (
     parse_path,
     write_step,
 )
+from evalsite.data.tables.table import Refused
 
 RECORD = {
     "a": {"b": "x", "odd.name": "y"},

@@ -9,9 +9,8 @@ from backports.zstd import zipfile as zstd_zip
 
 from evalsite.data.tables import files as batch_files
 from evalsite.data.tables.batch import convert
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_named
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from tests.data.test_bad_outputs import LINES, refuse
 from tests.data.test_formats import FOLDER, read_batch
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.analysis.report.answer_parts import split_parts
-from evalsite.analysis.table import make_table
+from evalsite.analysis.ratings import make_table
+from evalsite.analysis.report.answers import split_parts
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating
 from evalsite.annotation.running.launch import launch_study

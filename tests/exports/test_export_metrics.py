@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.imports.core import Source
-from evalsite.imports.judges.importer import store_labels
-from evalsite.imports.metrics.importer import store_scores, undo_scores
+from evalsite.imports.judges.importer import JUDGES
+from evalsite.imports.metrics.importer import METRICS
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.lib.csv_writer import guard_cell
 from evalsite.studies.models import Item, Study, System
@@ -29,7 +29,7 @@ def store(study: Study, text: str) -> MetricFile:
     checked = check_scores(io.BytesIO(text.encode()), study=study)
     digest = sha256(text.encode()).hexdigest()
     source = Source(study=study, file_name="a.csv", sha256=digest)
-    return store_scores(checked=checked, source=source, by=None)
+    return METRICS.store(checked=checked, source=source, by=None)
 
 
 @pytest.mark.both_databases
@@ -72,7 +72,7 @@ def test_the_exported_file_can_be_uploaded_again() -> None:
     study = make_study(items=2)
     file = store(study, WIDE)
     before = export(study, "metrics")
-    undo_scores(file=file, by=None)
+    METRICS.undo(file, by=None)
 
     store(study, before.decode())
 
@@ -122,7 +122,7 @@ def test_labels_of_judges_come_out_as_they_can_be_uploaded_again(db):
         "2,,,,,2,\n"
     )
     checked = check_labels(io.BytesIO(text.encode()), study=study)
-    store_labels(
+    JUDGES.store(
         checked=checked, source=Source(study=study, file_name="a.csv", sha256="0" * 64), by=None
     )
 

@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.data.tables.faults import Fault, Refused
 from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Fault, Refused
 from evalsite.imports.models import Upload
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in

@@ -8,10 +8,9 @@ import pytest
 
 from evalsite.data.tables import parquet
 from evalsite.data.tables.batch import convert
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import find_files
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from evalsite.lib.csv_writer import write_csv
 from tests.data.test_formats import FOLDER
 

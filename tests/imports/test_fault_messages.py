@@ -16,12 +16,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 import evalsite
-from evalsite.data.tables.faults import Fault, group_faults
 from evalsite.data.tables.reader import FileMapping
+from evalsite.data.tables.table import Fault, group_faults
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, aim_at_study, check_source
-from evalsite.imports.judges.importer import store_labels
-from evalsite.imports.metrics.importer import store_scores
+from evalsite.imports.judges.importer import JUDGES
+from evalsite.imports.metrics.importer import METRICS
 from evalsite.studies.models import Study
 from tests.imports.test_faulty_batches import CASES, HOSTILE, read_case
 from tests.support.batches import import_rows, make_rows, write_csv
@@ -170,7 +170,7 @@ def check_metric_files(study: Study) -> Iterator[Checked]:
     ):
         yield check_scores(io.BytesIO(text.encode()), study=study)
     source = Source(study=study, file_name="bleu.csv", sha256="0" * 64)
-    store_scores(
+    METRICS.store(
         checked=check_scores(io.BytesIO(f"{head}{good}".encode()), study=study),
         source=source,
         by=None,
@@ -197,7 +197,7 @@ def check_judge_files(study: Study) -> Iterator[Checked]:
         "item,system,judge,value,prompt_version\nitem-1,alpha,judge,1,a\nitem-1,beta,judge,2,b\n",
     ):
         yield check_labels(io.BytesIO(text.encode()), study=study)
-    store_labels(
+    JUDGES.store(
         checked=check_labels(io.BytesIO(f"{head}{good}".encode()), study=study),
         source=Source(study=study, file_name="labels.csv", sha256="0" * 64),
         by=None,

@@ -14,9 +14,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from evalsite.imports.uploads import is_large, keep_upload
 from tests.annotation.test_rich_browser import make_rich_study
 from tests.support.checking import check_file

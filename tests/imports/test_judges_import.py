@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Source
-from evalsite.imports.judges.importer import JUDGES, CheckedLabels, store_labels
+from evalsite.imports.judges.importer import JUDGES, CheckedLabels
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel
 from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Study
@@ -46,7 +46,7 @@ def store(study: Study, text: str, name: str = "labels.csv") -> JudgeFile:
     checked = check(study, text)
     assert [str(fault) for fault in checked.faults] == []
     digest = sha256(text.encode()).hexdigest()
-    return store_labels(
+    return JUDGES.store(
         checked=checked, source=Source(study=study, file_name=name, sha256=digest), by=None
     )
 
@@ -213,7 +213,7 @@ def test_a_file_is_stored_once_and_taken_back_whole(study):
     text = f"{HEAD}item-001,neural,{key},judge-a,4\n"
     file = store(study, text)
     assert (
-        store_labels(
+        JUDGES.store(
             checked=CheckedLabels(),
             source=Source(study=study, file_name="again.csv", sha256=file.sha256),
             by=None,

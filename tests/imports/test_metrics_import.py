@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches.importer import undo_batch
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import CheckedScores, store_scores, undo_scores
+from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Study
 from tests.support.batches import import_rows, make_rows
@@ -43,7 +43,7 @@ def store(study: Study, text: str, name: str = "metrics.csv") -> MetricFile:
     assert told(checked) == []
     digest = sha256(text.encode()).hexdigest()
     source = Source(study=study, file_name=name, sha256=digest)
-    return store_scores(checked=checked, source=source, by=None)
+    return METRICS.store(checked=checked, source=source, by=None)
 
 
 def told(checked: CheckedScores) -> list[str]:
@@ -268,7 +268,7 @@ def test_the_same_file_is_stored_once(study: Study) -> None:
     first = store(study, LONG)
 
     source = Source(study=study, file_name="b.csv", sha256=first.sha256)
-    again = store_scores(checked=CheckedScores(), source=source, by=None)
+    again = METRICS.store(checked=CheckedScores(), source=source, by=None)
 
     assert again == first
     assert MetricScore.objects.count() == 3
@@ -287,7 +287,7 @@ def test_a_file_that_is_taken_back_leaves_only_its_trace(study: Study) -> None:
     file = store(study, LONG)
     store(study, "item,system,chrF\nitem-001,neural,1\n", name="other.csv")
 
-    undo_scores(file=file, by=None)
+    METRICS.undo(file, by=None)
 
     assert set(stored(study)) == {("item-001", "neural", "chrF")}
     entries = AuditEntry.objects.filter(study_id=study.pk, action__startswith="metrics")
@@ -325,7 +325,7 @@ def test_scores_that_went_with_a_batch_come_again_once_their_file_is_taken_back(
     undo_batch(batch=later, by=None)
     add_batch(study, items=1, first=3)
 
-    undo_scores(file=file, by=None)
+    METRICS.undo(file, by=None)
     store(study, text)
 
     assert len(stored(study)) == 4

@@ -17,7 +17,7 @@ from django.urls import reverse
 from xlsxwriter import Workbook
 
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import store_scores
+from evalsite.imports.metrics.importer import METRICS
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
@@ -71,7 +71,7 @@ def other_click(study: Study, text: str) -> Iterator[None]:
             done.append(sql)
             digest = sha256(data).hexdigest()
             source = Source(study=study, file_name="twin.csv", sha256=digest)
-            store_scores(checked=checked, source=source, by=None)
+            METRICS.store(checked=checked, source=source, by=None)
         return execute(sql, *rest)
 
     with connection.execute_wrapper(watch):
@@ -185,9 +185,11 @@ def test_a_file_is_taken_back_after_a_question(staff_client: Client, study: Stud
     send(staff_client, study, LONG)
     file = MetricFile.objects.get()
 
-    question = staff_client.get(address("metrics-undo-confirm", study, file.pk)).content.decode()
+    question = staff_client.get(
+        address("results-file-undo-confirm", study, file.pk)
+    ).content.decode()
     assert "Its 2 scores leave the study." in question
-    page = staff_client.post(address("metrics-undo", study, file.pk), follow=True)
+    page = staff_client.post(address("results-file-undo", study, file.pk), follow=True)
 
     assert "bleu.csv is gone." in page.content.decode()
     assert not MetricScore.objects.exists()

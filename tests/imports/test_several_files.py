@@ -10,9 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evalsite.annotation.models import Rating
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from evalsite.studies.models import Item, Output, Study
 from tests.imports.test_rating_forms import check, count, make_study
 from tests.support.instruments import make_built_study

@@ -27,9 +27,8 @@ from evalsite.imports.models import MetricScore
 from evalsite.imports.study_deletion import why_kept
 from evalsite.jobs.models import STALE_AFTER
 from evalsite.lib.clock import now
-from evalsite.studies.item_numbers import ItemNumbers
+from evalsite.studies.items import ItemNumbers, item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support import keep
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_study

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.data.tables.faults import Fault, Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Table
+from evalsite.data.tables.table import Fault, Refused, Table
 from tests.support.sheets import make_zip, write_ods, write_workbook
 
 CSV = "id,text\n1,One\n"

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.data.tables.faults import EncodingPreview, Fault, Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Table
+from evalsite.data.tables.table import EncodingPreview, Fault, Refused, Table
 
 CONFIRMED = {"encoding": "windows-1252"}
 EXCEL = "id;text\n1;hôtel “lovely” – ?\n".encode("cp1252")

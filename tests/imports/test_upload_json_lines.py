@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Refused, Row, Table
 from tests.support.checking import check_file
 from tests.support.uploads import GOOD, Check, check, study, told
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from evalsite.data.tables import json_tables
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits, Table
+from evalsite.data.tables.table import Limits, Refused, Table
 from tests.imports.test_upload_json_lines import ROWS
 from tests.support.uploads import GOOD, Check, check, study, told
 

@@ -16,9 +16,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from evalsite.imports.batches.importer import undo_batch
 from evalsite.studies.models import Item, Output
 from tests.support.checking import check_file

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Refused
 from tests.support.checking import check_file
 from tests.support.sheets import make_package, share, write_texts
 from tests.support.uploads import study

@@ -16,9 +16,8 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from evalsite.imports.models import Upload
 from evalsite.imports.uploads import check_quota, keep_upload, prune_uploads
 from evalsite.jobs import services

@@ -13,8 +13,8 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import NA, read_scale
 from evalsite.lib.clock import now
 from evalsite.results.people.answers import describe_answers, with_items
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support.factories import launch, make_participant
 from tests.support.instruments import GALLERY, make_built_study
 

@@ -19,8 +19,8 @@ from evalsite.quality.models import Note
 from evalsite.results.items.answers import find_furthest
 from evalsite.results.items.records import list_records
 from evalsite.results.items.spread import Spread, find_limit, measure_records, read_counted
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.results.test_answer_words import (
     HOSTILE,
     OPTIONS,

@@ -13,8 +13,8 @@ from playwright.sync_api import Page
 from evalsite.command_line.main import run_command
 from evalsite.imports.models import JudgeLabel
 from evalsite.results.report.computation import compute_report
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import find_faults_in_turn, find_overflow
 from tests.support.factories import launch, make_study

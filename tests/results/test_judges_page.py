@@ -177,7 +177,7 @@ def test_who_is_no_member_finds_nothing(judged: Study) -> None:
 def test_files_are_taken_back_after_a_question(judged: Study) -> None:
     client = sign_in(Membership.Role.EDITOR, judged)
     file = judged.judge_files.get()
-    assert "132 labels" in client.get(address("judges-undo-confirm", judged, file.pk)).text
-    client.post(address("judges-undo", judged, file.pk))
+    assert "132 labels" in client.get(address("results-file-undo-confirm", judged, file.pk)).text
+    client.post(address("results-file-undo", judged, file.pk))
     assert not JudgeLabel.objects.exists()
     assert client.get(address("results-judges", judged)).status_code == 200

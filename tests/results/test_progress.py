@@ -19,8 +19,8 @@ from evalsite.quality.models import Exclusion
 from evalsite.quality.top_up import top_up
 from evalsite.results import progress
 from evalsite.results.progress import activity_of, outline_progress, progress_of
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item, Study
-from evalsite.studies.services import item_keys
 from tests.annotation.test_changing_k import answer_all
 from tests.annotation.test_explain import explain, only_postgresql, only_sqlite, walk
 from tests.support.factories import launch, make_annotator, make_study

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import store_scores, undo_scores
+from evalsite.imports.metrics.importer import METRICS
 from evalsite.imports.models import MetricFile
 from evalsite.results.document.blocks import Document
 from evalsite.results.models import Report
@@ -41,7 +41,7 @@ def store(study: Study, **metrics: Any) -> MetricFile:
     assert checked.faults == []
     digest = sha256(text.encode()).hexdigest()
     source = Source(study=study, file_name="m.csv", sha256=digest)
-    return store_scores(checked=checked, source=source, by=None)
+    return METRICS.store(checked=checked, source=source, by=None)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_report_is_out_of_date_once_scores_come_or_go(study: Study) -> None:
 
     file = store(study, BLEU=close)
     between = take_fingerprint(study)
-    undo_scores(file=file, by=None)
+    METRICS.undo(file, by=None)
 
     assert between != before
     assert take_fingerprint(study) == before
@@ -95,7 +95,7 @@ def test_scores_taken_back_bring_the_report_from_before_to_the_front(study: Stud
     first = compute_report(study)
     file = store(study, BLEU=close)
     compute_report(study)
-    undo_scores(file=file, by=None)
+    METRICS.undo(file, by=None)
 
     again = compute_report(study)
 

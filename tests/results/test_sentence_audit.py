@@ -36,13 +36,11 @@ from evalsite.analysis.flags import (
     see_speed,
 )
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
-from evalsite.analysis.ratings import Ratings
+from evalsite.analysis.ratings import Ratings, make_table, read_scores
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.report.raters import count_chosen_places, count_circles
 from evalsite.analysis.report.replication import warn_of_both
-from evalsite.analysis.scores import read_scores
-from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import START
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.document.blocks import Sentence

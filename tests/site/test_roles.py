@@ -69,7 +69,7 @@ READ = {
         "background-question", "check-question", "study-example",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-new", "upload-preview", "upload-faults", "ratings-undo-confirm",
-        "metrics-undo-confirm", "judges-undo-confirm", "judge-about",
+        "results-file-undo-confirm", "judge-about",
     ],
     OWNERS: [
         "study-close-confirm", "study-rules", "output-correct", "system-rename",
@@ -102,8 +102,7 @@ POST = {
         "study-results-compute", "study-repeat-choose",
         "study-planner", "study-plan-keep",
         "upload-new", "upload-preview", "upload-correct", "upload-cancel", "upload-import",
-        "batch-undo", "ratings-undo", "metrics-undo", "metrics-take",
-        "judges-undo", "judge-about",
+        "batch-undo", "ratings-undo", "results-file-undo", "metrics-take", "judge-about",
         "systems-rename", "options-change", "job-restart", "study-instrument", "team-note",
     ],
     OWNERS: [
@@ -364,7 +363,7 @@ def test_ids_of_other_studies_are_found_by_nobody(study):
     # to take away what isn't there changes nothing, and says so
     gone = {
         ("post", name)
-        for name in ("member-remove", "batch-undo", "ratings-undo", "metrics-undo", "judges-undo")
+        for name in ("member-remove", "batch-undo", "ratings-undo", "results-file-undo")
     }
     assert {given.pop(key) for key in gone} == {302}
     assert {key: one for key, one in given.items() if one not in (404, 405)} == {}

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.quality.models import AnalysisPlan
-from evalsite.studies.item_counts import count_words
+from evalsite.studies.items import count_words
 from evalsite.studies.models import Output, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_all_looks, follow, press_tab_to

@@ -11,10 +11,9 @@ from django.db.models import BooleanField
 
 from evalsite.lib.clock import now
 from evalsite.studies.copying import copy_study
-from evalsite.studies.models import Study
+from evalsite.studies.models import COLUMNS, FIELDS, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.settings import SETTINGS
-from evalsite.studies.stored_settings import COLUMNS, FIELDS
 from tests.support.factories import make_study, make_user
 from tests.support.races import at_once
 

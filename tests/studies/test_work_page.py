@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.annotation.running.work_page import find_mend
-from evalsite.studies.item_counts import count_words
+from evalsite.studies.items import count_words
 from evalsite.studies.models import Output, Study
 from tests.studies.test_staff_settings import address, entries, save
 from tests.support.experts import invite

@@ -9,8 +9,8 @@ from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot, order_of
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support.factories import launch, make_annotator, make_study
 
 # of each group the systems of the outputs of each of its items

@@ -23,8 +23,9 @@ from evalsite.participants.models import (
 )
 from evalsite.participants.recruiting import store_open_link
 from evalsite.participants.services import instructions_hash, record_consent
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import add_practice_items, create_study, item_keys
+from evalsite.studies.services import add_practice_items, create_study
 from evalsite.studies.versions import make_version
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"

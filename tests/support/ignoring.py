@@ -3,8 +3,8 @@
 from django.test import Client
 
 from evalsite.participants.models import Participant
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support.annotators import read_fields
 from tests.support.factories import SYSTEMS, launch, make_annotator, make_study, mint_link
 

@@ -5,8 +5,8 @@ from typing import Any
 from evalsite.annotation.models import Annotation
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.scales.decision import Decision
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support.factories import launch, make_study
 
 TEXT = "Dear guest, thank you for your kind words about our staff. See you soon, dear guest."

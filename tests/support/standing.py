@@ -6,8 +6,8 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.saving import Saved
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item
-from evalsite.studies.services import item_keys
 from tests.support.factories import answer_item
 
 

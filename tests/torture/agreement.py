@@ -18,7 +18,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from scipy.special import ndtri
 
-from evalsite.analysis.rank_tests import wilson_share
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.ratings import Ratings
 from tests.analysis.compared import describe_agreement
 from tests.torture.statistics import run_designs

@@ -21,13 +21,12 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from scipy import stats
 
-from evalsite.analysis.equivalence import test_margin as judge_difference
+from evalsite.analysis.difference_tests import correct
+from evalsite.analysis.difference_tests import test_margin as judge_difference
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.gate import plan_gate
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.multiple_testing import correct
-from evalsite.analysis.rank_tests import wilson_share
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.scores import read_scores
+from evalsite.analysis.ratings import Ratings, read_scores
 from tests.torture.statistics import World, draw
 
 MARGIN = 0.5

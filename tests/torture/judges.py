@@ -25,9 +25,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.judges import find_corrected
-from evalsite.analysis.rank_tests import wilson_share
 
 INPUTS, FURTHER = 50, 950
 RATER, INPUT, OUTPUT, RESIDUAL, FAVOUR = 0.6, 0.6, 0.5, 0.9, 0.5

@@ -22,10 +22,9 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.behaviour import describe_pace
-from evalsite.analysis.copied import find_copied
-from evalsite.analysis.flags import check_raters, flag_answers, see_speed
-from evalsite.analysis.rank_tests import wilson_share
-from evalsite.analysis.table import make_table
+from evalsite.analysis.effects import wilson_share
+from evalsite.analysis.flags import check_raters, find_copied, flag_answers, see_speed
+from evalsite.analysis.ratings import make_table
 from evalsite.analysis.thresholds import START
 
 STRICTNESS, OUTPUT, NOISE = 0.6, 0.78, 0.9

@@ -22,13 +22,11 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
-from evalsite.analysis.difference_tests import compare_alone
+from evalsite.analysis.difference_tests import compare_alone, correct
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import fit_pairs, read_preferences
-from evalsite.analysis.rank_tests import wilson_share
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.scores import read_scores
+from evalsite.analysis.ratings import Ratings, read_scores
 
 
 @dataclass(frozen=True)

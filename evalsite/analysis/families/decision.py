@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.agreement import agree_on_categories
-from evalsite.analysis.alpha import Level
+from evalsite.analysis.agreement import Level, agree_on_categories
 from evalsite.analysis.compare import Comparison
 from evalsite.analysis.describe import Described
-from evalsite.analysis.direction import Better
+from evalsite.analysis.effects import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.families import DECISION
 from evalsite.analysis.families.numbers import (
     Design,
@@ -22,9 +21,8 @@ from evalsite.analysis.families.numbers import (
     draw_latent,
 )
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.rank_tests import cochran_q, mcnemar, wilson_share
-from evalsite.analysis.ratings import Floats
-from evalsite.analysis.table import Table
+from evalsite.analysis.plan import Better
+from evalsite.analysis.ratings import Floats, Table
 
 
 class DecisionNumbers(ScoredNumbers):

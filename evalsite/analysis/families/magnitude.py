@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import find_reliability
-from evalsite.analysis.agreement_interval import draw_agreement
-from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.agreement import (
+    Level,
+    alpha,
+    draw_agreement,
+    find_reliability,
+    icc,
+    split_variance,
+)
 from evalsite.analysis.compare import PairComparison
 from evalsite.analysis.correlation import kendall_w_of_sets, pairwise_correlation
 from evalsite.analysis.describe import (
@@ -20,7 +25,7 @@ from evalsite.analysis.describe import (
     find_standards,
     log_ratio,
 )
-from evalsite.analysis.direction import SIGN, Better
+from evalsite.analysis.effects import sign_test
 from evalsite.analysis.families import MAGNITUDE
 from evalsite.analysis.families.numbers import (
     Design,
@@ -32,12 +37,10 @@ from evalsite.analysis.families.numbers import (
     write_rank,
 )
 from evalsite.analysis.figure import Figure, leave_open
-from evalsite.analysis.icc import icc, split_variance
-from evalsite.analysis.pair_figures import keep_detectable
+from evalsite.analysis.intervals import keep_detectable
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
-from evalsite.analysis.rank_tests import sign_test
-from evalsite.analysis.ratings import Floats
-from evalsite.analysis.table import Table
+from evalsite.analysis.plan import SIGN, Better
+from evalsite.analysis.ratings import Floats, Table
 
 _OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")
 _MOST_LOG = log(1e6)  # scores have six digits at most: no true ratio is larger

@@ -10,12 +10,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evalsite.analysis.alpha import Level
+from evalsite.analysis.agreement import Level
+from evalsite.analysis.behaviour import POOLED, compare_passes
 from evalsite.analysis.compare import (
     Comparison,
     Differences,
     PairComparison,
+    describe_finding,
+    explain_weighing,
     find_differences,
+    find_estimator,
+    list_disagreeing,
+    order_pairs,
 )
 from evalsite.analysis.describe import (
     TRIM,
@@ -25,26 +31,19 @@ from evalsite.analysis.describe import (
     log_ratio,
     standardise,
 )
-from evalsite.analysis.direction import SIGN, Better, find_better
-from evalsite.analysis.effects import add_effect, share_variances
-from evalsite.analysis.equivalence import (
+from evalsite.analysis.difference_tests import (
     MarginLimit,
     ScaleKind,
+    describe_family,
     find_exact_scores,
     find_limit,
+    judge_hypotheses,
     judge_margin,
 )
+from evalsite.analysis.effects import add_effect, share_variances
 from evalsite.analysis.families import Family, name_unit
 from evalsite.analysis.figure import REML, Cautions, Figure, Reason, undefined
-from evalsite.analysis.findings import (
-    describe_finding,
-    explain_weighing,
-    find_estimator,
-    list_disagreeing,
-    order_pairs,
-)
-from evalsite.analysis.intra_rater import POOLED, compare_passes
-from evalsite.analysis.metrics import LEVELS
+from evalsite.analysis.intervals import detect_in, keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.mixed import (
     Layout,
     Mixed,
@@ -53,12 +52,8 @@ from evalsite.analysis.mixed import (
     mean_figures,
     predict_outputs,
 )
-from evalsite.analysis.multiple_testing import describe_family, judge_hypotheses
-from evalsite.analysis.pair_figures import detect_in, keep_detectable, keep_possible, turn_figure
-from evalsite.analysis.plan import Plan
-from evalsite.analysis.ratings import Floats, factor_codes
-from evalsite.analysis.scores import Scores, read_scores
-from evalsite.analysis.table import Table
+from evalsite.analysis.plan import SIGN, Better, Plan, find_better
+from evalsite.analysis.ratings import Floats, Scores, Table, factor_codes, read_scores
 
 # --- simulated studies: the design, the variance parts of ratings, and latent ratings
 
@@ -138,6 +133,7 @@ def draw_latent(rng: np.random.Generator, design: Design, truth: Truth, rows: in
 # --- what every family computes
 
 Ends = tuple[float, float]
+LEVELS = ("output", "within_inputs", "item_centred", "system")  # of comparisons with metrics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evalsite.analysis.alpha import Level
+from evalsite.analysis.agreement import Level
 from evalsite.analysis.families import PENALTIES
 from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.families.points import PointsNumbers
-from evalsite.analysis.table import Table
+from evalsite.analysis.ratings import Table
 
 
 class PenaltiesNumbers(PointsNumbers):

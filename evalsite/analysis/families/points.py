@@ -6,12 +6,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import find_reliability
-from evalsite.analysis.agreement_interval import draw_agreement
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import (
+    alpha,
+    draw_agreement,
+    find_reliability,
+    gwet,
+    icc,
+    kappa_matrix,
+    percent_agreement,
+    split_variance,
+)
 from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described, describe_standardised
-from evalsite.analysis.direction import Better
 from evalsite.analysis.families import POINTS
 from evalsite.analysis.families.numbers import (
     Design,
@@ -23,10 +29,8 @@ from evalsite.analysis.families.numbers import (
     find_scale,
 )
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.icc import icc, split_variance
-from evalsite.analysis.kappas import gwet, kappa_matrix, percent_agreement
-from evalsite.analysis.ratings import Floats
-from evalsite.analysis.table import Table
+from evalsite.analysis.plan import Better
+from evalsite.analysis.ratings import Floats, Table
 
 _OTHERS = ("median", "first_quartile", "third_quartile", "share_at_low", "share_at_high",
            "top_box", "bottom_box")  # fmt: skip

@@ -9,16 +9,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import agree_on_categories, count_units
-from evalsite.analysis.agreement_interval import draw_agreement
-from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.effects import share_variances
-from evalsite.analysis.equivalence import (
+from evalsite.analysis.agreement import (
+    Level,
+    agree_on_categories,
+    alpha,
+    count_units,
+    draw_agreement,
+)
+from evalsite.analysis.behaviour import compare_swapped
+from evalsite.analysis.compare import describe_finding, explain_weighing, order_pairs
+from evalsite.analysis.difference_tests import (
     ExactDifference,
+    describe_family,
     find_exact_outcomes,
     find_limit,
+    judge_hypotheses,
     judge_margin,
 )
+from evalsite.analysis.effects import share_variances
 from evalsite.analysis.families import PREFERENCE
 from evalsite.analysis.families.numbers import (
     Design,
@@ -28,11 +36,8 @@ from evalsite.analysis.families.numbers import (
     average_outputs,
 )
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
-from evalsite.analysis.findings import describe_finding, explain_weighing, order_pairs
-from evalsite.analysis.intra_rater import compare_swapped
+from evalsite.analysis.intervals import detect_in, keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.mixed import Layout
-from evalsite.analysis.multiple_testing import describe_family, judge_hypotheses
-from evalsite.analysis.pair_figures import detect_in, keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.pairs import (
     PairResult,
     PairsResult,
@@ -43,8 +48,7 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.ratings import Floats, factor_codes
-from evalsite.analysis.table import Table
+from evalsite.analysis.ratings import Floats, Table, factor_codes
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
 _BOTH = ("good", "bad")

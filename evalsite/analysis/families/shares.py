@@ -3,17 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evalsite.analysis.agreement import find_reliability
-from evalsite.analysis.agreement_interval import draw_agreement
-from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.agreement import (
+    Level,
+    alpha,
+    draw_agreement,
+    find_reliability,
+    icc,
+    split_variance,
+)
 from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described
-from evalsite.analysis.direction import Better
 from evalsite.analysis.families import SHARES
 from evalsite.analysis.families.numbers import Ends, Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.icc import icc, split_variance
-from evalsite.analysis.table import Table
+from evalsite.analysis.plan import Better
+from evalsite.analysis.ratings import Table
 
 
 class SharesNumbers(ScoredNumbers):

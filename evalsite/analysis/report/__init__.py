@@ -11,38 +11,46 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.design import describe_data, describe_design, list_design_figures
-from evalsite.analysis.direction import find_better, is_undirected
-from evalsite.analysis.equivalence import correct_margins
+from evalsite.analysis.compare import describe_of_one_rater
+from evalsite.analysis.design import (
+    describe_data,
+    describe_design,
+    find_missing,
+    list_design_figures,
+    list_shown,
+)
+from evalsite.analysis.difference_tests import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
-from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.gate_slices import (
     describe_slices,
     place_in_slices,
     read_item_slices,
 )
-from evalsite.analysis.missing import find_missing, list_shown
-from evalsite.analysis.plan import NO_PLAN, Plan
-from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
-from evalsite.analysis.report.answer_parts import (
+from evalsite.analysis.intervals import DRAWS
+from evalsite.analysis.plan import NO_PLAN, Plan, find_better, is_undirected
+from evalsite.analysis.ratings import Table, read_table
+from evalsite.analysis.report.across_criteria import (
+    compare_identical,
+    list_other_figures,
+    read_texts,
+    report_together,
+    warn_of_likeness,
+)
+from evalsite.analysis.report.answers import (
     Instrument,
+    count_comments,
     count_missing,
     describe_missing,
-    split_parts,
-)
-from evalsite.analysis.report.comments import (
-    count_comments,
-    list_reasons,
-    read_notes,
-    read_remarks,
-)
-from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
+    list_reasons,
     read_ignored,
+    read_notes,
+    read_remarks,
     report_ignored,
+    split_parts,
     warn_of_dropped,
 )
 from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
@@ -56,11 +64,6 @@ from evalsite.analysis.report.notes import (
     warn_of_few,
     warn_of_missing,
 )
-from evalsite.analysis.report.other_papers import (
-    compare_identical,
-    list_other_figures,
-    read_texts,
-)
 from evalsite.analysis.report.raters import (
     report_copies,
     report_raters,
@@ -68,8 +71,6 @@ from evalsite.analysis.report.raters import (
     warn_of_copies,
 )
 from evalsite.analysis.report.spans import list_unscored, report_spans
-from evalsite.analysis.resample import DRAWS
-from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds
 from evalsite.analysis.to_json import to_plain
 

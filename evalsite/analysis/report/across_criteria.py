@@ -1,25 +1,380 @@
-"""The part of a report across criteria: correlations, decisions and scores, what was ignored."""
+"""The part of a report across criteria: correlations, decisions and scores, what was ignored, and
+the figures that other papers print, on which no result depends: raw means and alphas of magnitudes,
+ln and ln(1 + x); weighted kappas; Pearson beside Spearman; the first ratings of each output;
+Dawid-Skene; and scores of identical texts by two systems.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import sparse
 
-from evalsite.analysis.acceptance import compare_with_scores, find_contradictions
-from evalsite.analysis.correlation import correlate
-from evalsite.analysis.direction import Better
+from evalsite.analysis.agreement import (
+    Draws,
+    Level,
+    alpha,
+    cohen,
+    draw_agreement,
+    find_interval,
+    kappa_matrix,
+    make_draws,
+)
+from evalsite.analysis.correlation import correlate, pairwise_correlation
 from evalsite.analysis.families import Family
-from evalsite.analysis.figure import Figure, Reason, make_note, undefined
+from evalsite.analysis.figure import Figure, Group, Reason, make_note, undefined
 from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
-from evalsite.analysis.ratings import Floats, canonical_order
+from evalsite.analysis.intervals import DRAWS, SEED, Resampling, mean_with_t, spread
+from evalsite.analysis.plan import Better
+from evalsite.analysis.ratings import Floats, Ratings, Table, canonical_order, code
 from evalsite.analysis.report.spans import PLAIN
-from evalsite.analysis.resample import DRAWS, SEED, Resampling, spread
-from evalsite.analysis.table import Table
+
+# --- decisions to accept or ignore outputs: majorities, and how they agree with scores
+
+
+def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
+    """Return by unit the `yes` and `no` counts and the `majority`: 1, 0 or, in a tie, missing.
+
+    Arrays of length n of ids and of 0 or 1.
+    """
+    rows = pd.DataFrame({"unit": np.asarray(unit), "value": np.asarray(value, dtype=float)})
+    by = rows.dropna().groupby("unit").value.agg(["sum", "count"])
+    yes, no = by["sum"].astype(int), (by["count"] - by["sum"]).astype(int)
+    decided = (yes > no).astype(float).where(yes != no)
+    return pd.DataFrame({"yes": yes, "no": no, "majority": decided})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consistency:
+    """One criterion compared with the decision: `figures` has mean_accepted, mean_rejected and
+    auc."""
+
+    criterion: str
+    figures: dict[str, Figure]
+
+
+def compare_with_scores(
+    *, accepted: ArrayLike, scores: pd.DataFrame, block: ArrayLike | None = None,
+    lower: Collection[str] = (), seed: int = SEED,
+) -> list[Consistency]:  # fmt: skip
+    """Return for each column of `scores` its mean among accepted and rejected outputs, and the AUC.
+
+    `accepted` (n,): 0 or 1; `scores`: n rows, one for each annotated output, criteria as columns;
+    `block`: the unit of resampling for the interval of the AUC. `lower`: criteria whose lower
+    scores are better. Undefined: no_data (none accepted, or none rejected).
+    """
+    yes = np.asarray(accepted, dtype=float)
+    blocks = np.arange(len(yes)) if block is None else np.asarray(block)
+    compared = []
+    for name in scores.columns:
+        scored = scores[name].to_numpy(dtype=float)
+        keep = ~np.isnan(scored) & ~np.isnan(yes)
+        figures = {}
+        for label, side in (("mean_accepted", 1), ("mean_rejected", 0)):
+            values = np.sort(scored[keep & (yes == side)])
+            n = {"ratings": len(values)}
+            figures[label] = (
+                mean_with_t(label, values, method="mean", n=n) if len(values)
+                else undefined(label, Reason.NO_DATA, method="mean", n=n)
+            )  # fmt: skip
+        figures["auc"] = find_auc(accepted=yes[keep], score=scored[keep], block=blocks[keep],
+                                  is_lower_better=name in lower, seed=seed)  # fmt: skip
+        compared.append(Consistency(criterion=str(name), figures=figures))
+    return compared
+
+
+def find_auc(
+    *, accepted: ArrayLike, score: ArrayLike, block: ArrayLike | None = None,
+    is_lower_better: bool = False, seed: int = SEED,
+) -> Figure:  # fmt: skip
+    """Return the chance that an accepted output scores better than a rejected one, ties as half.
+
+    Arrays of length n without gaps. Interval: bootstrap over blocks. Undefined: no_data (one of
+    the two sides is empty).
+    """
+    method = "auc_lower" if is_lower_better else "auc_higher"
+    yes, scores = np.asarray(accepted, dtype=float), np.asarray(score, dtype=float)
+    scores = -scores if is_lower_better else scores
+    n = {"accepted": int((yes == 1).sum()), "rejected": int((yes == 0).sum())}
+    if not n["accepted"] or not n["rejected"]:
+        return undefined("auc", Reason.NO_DATA, method=method, n=n)
+    points, place = np.unique(scores, return_inverse=True)
+    blocks = np.arange(len(scores)) if block is None else np.asarray(block)
+    codes = np.unique(blocks.astype(str), return_inverse=True)[1].astype(np.intp)
+    content = (place * 2 + yes).astype(float)
+    codes = canonical_order([codes], content)[0][codes]
+    cells = np.zeros((int(codes.max()) + 1, 2 * len(points)))
+    np.add.at(cells, (codes, place + len(points) * yes.astype(np.intp)), 1)
+
+    def find(weights: Floats) -> Floats:
+        drawn = weights @ cells
+        no, up = drawn[:, : len(points)], drawn[:, len(points) :]
+        below = np.cumsum(no, axis=1) - no / 2
+        pairs = no.sum(axis=1) * up.sum(axis=1)
+        return np.where(pairs > 0, (up * below).sum(axis=1) / np.maximum(pairs, 1), np.nan)
+
+    interval = spread(find, len(cells), draws=DRAWS, seed=seed, width=2 * len(points))
+    value = float(find(np.ones((1, len(cells))))[0])
+    return Figure(name="auc", method=method, value=value, low=interval.low, high=interval.high, n=n,
+                  details=interval.details, seed=seed)  # fmt: skip
+
+
+def find_contradictions(
+    *, accepted: ArrayLike, scores: pd.DataFrame, good: float, bad: float
+) -> pd.DataFrame:
+    """Return the rows that were rejected although every score is `good` or better, or accepted
+    although a score is `bad` or worse: `scores` with a column `why` ("rejected", "accepted")."""
+    yes = np.asarray(accepted, dtype=float)
+    rejected = (yes == 0) & (scores >= good).all(axis=1).to_numpy()
+    taken = (yes == 1) & (scores <= bad).any(axis=1).to_numpy()
+    why = np.select([rejected, taken], ["rejected", "accepted"], "")
+    return scores.assign(why=why)[why != ""]
+
+
+# --- figures for comparison with other papers
+
+SHARED = 5  # units that a pair of raters needs in common to have a kappa
+_MOST_PAIRS = 400
+_AT_ONCE = 20_000  # rows of a file that are read at a time
+_MOST_ROUNDS = 10_000
+_CONVERGED = 1e-10
+EQUAL_TEXTS = "equal_on_equal_texts"
+_BARE = {"interval": "bare_in_papers"}
+
+
+def list_other_figures(
+    table: Table, family: Family, scale: list[float] | None, *, seed: int = SEED
+) -> list[Figure]:
+    """Return the figures of a criterion; `scale`: its points, if it has some."""
+    if family.compares:
+        return list(_list_preferences(table))
+    if family.decides:
+        return list(_list_decisions(table))
+    value = np.asarray(table.rows.value, dtype=np.float64)
+    if family.is_log:
+        return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
+    ratings = table.ratings(value)
+    figures = _list_kappas(ratings, scale) if scale and family.has_points else []
+    figures.append(pairwise_correlation(ratings, "pearson", seed=seed))
+    return [*figures, *_list_first(table, value, "ordinal" if scale else "interval", seed)]
+
+
+def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
+    """Yield means and alphas of the scores as they are, and of ln and ln(1 + x)."""
+    forms = {"raw_scores": value, "log": np.log(value), "log1p": np.log1p(value)}
+    system = table.rows.system.to_numpy()
+    for form, values in forms.items():
+        for name in sorted(set(system)):
+            of_system = values[system == name]
+            yield Figure(
+                name=f"mean_of_{form}", method="mean_over_ratings",
+                value=float(of_system.mean()), n={"ratings": len(of_system)}, details=_BARE,
+                group=(("system", str(name)),),
+            )  # fmt: skip
+    levels: tuple[Level, ...] = ("interval", "ordinal")
+    for level in levels:
+        figure = alpha(table.ratings(value), level, name="alpha_of_raw_scores")
+        yield replace(figure, group=(("level", level),))
+    yield alpha(table.ratings(np.log1p(value)), "interval", name="alpha_of_log1p")
+    yield pairwise_correlation(table.ratings(np.log(value)), "pearson")
+
+
+def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterator[Figure]:
+    """Yield alpha of the first ratings of each output, as many as every output has."""
+    rows = table.rows
+    counts = rows.groupby("output").size()
+    first = int(counts.min()) if len(counts) else 0
+    if first < 2 or first == int(counts.max()):
+        return
+    keep = (rows.groupby("output").cumcount() < first).to_numpy()
+    kept = replace(table, rows=rows[keep])
+    figure = alpha(kept.ratings(value[keep]), level, name="alpha_of_first_ratings")
+    yield replace(figure, group=(("first", str(first)),))
+
+
+# --- weighted kappas -------------------------------------------------------------------------
+
+
+def _list_kappas(ratings: Ratings, scale: list[float]) -> list[Figure]:
+    """Return the mean kappas of pairs of raters, with linear and with quadratic weights."""
+    draws = draw_agreement(ratings, "points", scale=scale)
+    return [
+        linear_kappa(ratings, scale=scale, draws=draws),
+        kappa_matrix(ratings, draws=draws).mean,
+    ]
+
+
+def linear_kappa(ratings: Ratings, *, scale: list[float], draws: Draws | None = None) -> Figure:
+    """Return Cohen's kappa with linear weights, the mean over pairs of raters with enough units.
+
+    The interval comes from the `draws` of the criterion; by default each unit is an input.
+    Undefined: raters_unknown, no_overlap, no_variation.
+    """
+    name, method = "linear_kappa", "linear_kappa_of_pairs"
+    if ratings.rater is None:
+        return undefined(name, Reason.RATERS_UNKNOWN, method=method)
+    rows = pd.DataFrame(
+        {"unit": ratings.get("unit"), "rater": ratings.rater, "value": ratings.value}
+    )
+    wide = rows.pivot_table(index="unit", columns="rater", values="value", aggfunc="first")
+    cells = wide.to_numpy()
+    kappas: list[float] = []
+    for i in range(cells.shape[1]):
+        for j in range(i + 1, cells.shape[1]):
+            both = ~np.isnan(cells[:, i]) & ~np.isnan(cells[:, j])
+            if both.sum() < SHARED or len(kappas) >= _MOST_PAIRS:
+                continue
+            kappa = cohen(
+                first=cells[both, i], second=cells[both, j], scale=scale, weights="linear"
+            )
+            if kappa.value is not None:
+                kappas.append(kappa.value)
+    n = {"units": len(wide), "ratings": len(rows), "rater_pairs": len(kappas)}
+    details: dict[str, Any] = {"weights": "linear", "shared_units_at_least": SHARED}
+    if not kappas:
+        return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
+    mean = float(np.mean(kappas))
+    data = code(replace(ratings, block=None))
+    interval = find_interval("alpha_linear", mean, draws or make_draws(data, "points", scale), data)
+    return Figure(
+        name=name, method=method, value=mean, low=interval.low, high=interval.high, n=n,
+        details=details | interval.details,
+    )  # fmt: skip
+
+
+# --- Dawid-Skene --------------------------------------------------------------------------
+
+
+def _list_decisions(table: Table) -> Iterator[Figure]:
+    """Yield the share of each system's outputs that pass once raters are weighed."""
+    rows = table.rows[table.rows.value.notna()]
+    if not _has_raters(table, rows):
+        return
+    weighed = dawid_skene(replace(table, rows=rows).ratings(rows.value))
+    passes = rows.output.map(
+        {unit: of.get(1.0, 0.0) for unit, of in weighed["probability"].items()}
+    )
+    by_output = pd.DataFrame({"system": rows.system, "output": rows.output, "passes": passes})
+    for system, outputs in by_output.drop_duplicates("output").groupby("system"):
+        n = {"outputs": len(outputs), "ratings": int((rows.system == system).sum())}
+        yield _make_share((("system", str(system)),), float(outputs.passes.mean()), n)
+
+
+def _list_preferences(table: Table) -> Iterator[Figure]:
+    """Yield the shares of wins and ties of each pair of systems once raters are weighed."""
+    known = table.rows[table.rows.outcome.notna()]
+    for pair, rows in known.groupby(["system_1", "system_2"]):
+        first, second = map(str, pair)
+        if not _has_raters(table, rows):
+            continue
+        weighed = dawid_skene(replace(table, rows=rows).ratings(np.sign(rows.outcome), "item"))
+        sides = (("system_1", first), ("system_2", second))
+        outcomes = {-1.0: "first", 0.0: "tie", 1.0: "second"}
+        n = {"items": int(rows["item"].nunique()), "answers": len(rows)}
+        for answer, share in weighed["class_share"].items():
+            yield _make_share((*sides, ("outcome", outcomes[answer])), share, n)
+
+
+def _has_raters(table: Table, rows: pd.DataFrame) -> bool:
+    return table.raters_known and rows.participant.nunique() > 1
+
+
+def _make_share(group: Group, share: float, n: dict[str, int]) -> Figure:
+    return Figure(
+        name="dawid_skene_share", value=share, n=n, details=_BARE, group=group,
+        method="dawid_skene",
+    )  # fmt: skip
+
+
+def dawid_skene(ratings: Ratings) -> dict[str, Any]:
+    """Return class shares, the probability of each class by unit, and each rater's accuracy.
+
+    EM from the shares of votes, without smoothing, to convergence (Dawid & Skene 1979).
+    """
+    units, u = np.unique(ratings.get("unit"), return_inverse=True)
+    raters, r = np.unique(ratings.get("rater"), return_inverse=True)
+    classes, c = np.unique(ratings.value, return_inverse=True)
+    shape = len(raters), len(classes), len(classes)
+    # how often each rater gave each answer to each unit
+    answers = sparse.csr_matrix(
+        (np.ones(len(u)), (r * len(classes) + c, u)), shape=(shape[0] * shape[1], len(units))
+    )
+    by_unit = answers.T.tocsr()
+    votes = np.bincount(u * len(classes) + c, minlength=len(units) * len(classes))
+    belief = votes.reshape(len(units), -1) / np.bincount(u)[:, None]
+    before, loglik = -np.inf, -np.inf
+    for _ in range(_MOST_ROUNDS):
+        share = belief.mean(axis=0)
+        confusion = (answers @ belief).reshape(shape).transpose(0, 2, 1)
+        total = confusion.sum(axis=2, keepdims=True)
+        confusion = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
+        with np.errstate(divide="ignore"):
+            of_answers = np.log(confusion).transpose(0, 2, 1).reshape(-1, len(classes))
+            logs = np.log(share) + by_unit @ of_answers
+        top = logs.max(axis=1, keepdims=True)
+        belief = np.exp(logs - top)
+        loglik = float((top[:, 0] + np.log(belief.sum(axis=1))).sum())
+        belief /= belief.sum(axis=1, keepdims=True)
+        if abs(loglik - before) < _CONVERGED:
+            break
+        before = loglik
+    right = np.einsum("rcc,c->r", confusion, share)
+    return {
+        "log_likelihood": loglik,
+        "class_share": dict(zip(classes.tolist(), belief.mean(axis=0).tolist(), strict=True)),
+        "probability": {
+            name: dict(zip(classes.tolist(), row.tolist(), strict=True))
+            for name, row in zip(units.tolist(), belief, strict=True)
+        },
+        "right": dict(zip(raters.tolist(), right.tolist(), strict=True)),
+    }
+
+
+# --- identical texts ----------------------------------------------------------------------
+
+
+def read_texts(path: Path) -> pd.DataFrame:
+    """Return the outputs of an exported items.csv: item, system, and a digest of the text."""
+    columns = ("item", "system", "output")
+    outputs = [pd.DataFrame({name: [] for name in ("item", "system", "text")}, dtype=str)]
+    with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
+        for part in parts:
+            if all(name in part for name in columns):
+                digests = [sha256(text.strip().encode()).hexdigest() for text in part.output]
+                outputs.append(part[["item", "system"]].assign(text=digests))
+    return pd.concat(outputs).drop_duplicates(["item", "system"])
+
+
+def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
+    """Return how often a rater scores identical texts of two systems equally.
+
+    `texts`: from `read_texts`. None: no rater has seen such texts.
+    """
+    if table.rater is None:
+        return None
+    rows = table.rows[["participant", "item", "group", "system", "value"]]
+    rows = rows.merge(texts, on=["item", "system"])
+    pairs = rows.merge(rows, on=["participant", "group", "text"])
+    pairs = pairs[pairs.system_x < pairs.system_y]
+    if pairs.empty:
+        return None
+    return Figure(
+        name=EQUAL_TEXTS,
+        method="pairs_of_equal_texts",
+        value=float((pairs.value_x == pairs.value_y).mean()),
+        n={"pairs": len(pairs), "inputs": int(pairs.group.nunique())},
+        details=_BARE,
+    )
+
+
+# --- the parts of the report
 
 # --- correlations and Cronbach's alpha ------------------------------------------------
 TOO_ALIKE = 0.8

@@ -16,15 +16,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL
 from evalsite.analysis.figure import REML as METHOD
-from evalsite.analysis.pair_figures import describe_detectable
-from evalsite.analysis.reml import fit_reml
-from evalsite.analysis.report.answer_parts import Instrument, split_parts
-from evalsite.analysis.report.ignored import drop_ignored, read_ignored
-from evalsite.analysis.table import read_table
+from evalsite.analysis.intervals import describe_detectable
+from evalsite.analysis.mixed import TooManyEffects, fit_reml
+from evalsite.analysis.ratings import read_table
+from evalsite.analysis.report.answers import Instrument, drop_ignored, read_ignored, split_parts
 
 _MOST_ROWS = 60_000
 # terms that can't be told from chance where each output has one rating

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.alpha import alpha
+from evalsite.analysis.agreement import alpha
 from evalsite.analysis.correlation import correlate
-from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import mean_with_t
@@ -30,9 +29,9 @@ from evalsite.analysis.judges import (
     read_beside,
     turn_pairs,
 )
-from evalsite.analysis.ratings import Ratings
-from evalsite.analysis.report.answer_parts import split_parts
-from evalsite.analysis.table import Table, read_texts
+from evalsite.analysis.plan import SIGN, Better
+from evalsite.analysis.ratings import Ratings, Table, read_texts
+from evalsite.analysis.report.answers import split_parts
 from evalsite.lib.rating_columns import name_option
 
 # who the people are: experts, trained people, a crowd

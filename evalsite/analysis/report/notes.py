@@ -6,15 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.design import count_parts
+from evalsite.analysis.design import count_parts, find_shift, is_suspect
 from evalsite.analysis.families import name_unit
 from evalsite.analysis.figure import (
     REML,
     Cautions,
     make_note,
 )
-from evalsite.analysis.missing import find_shift, is_suspect
-from evalsite.analysis.table import Table
+from evalsite.analysis.ratings import Table
 
 # --- words to read --------------------------------------------------------------------
 _AT_ONCE = 10_000  # rows; texts may be long

@@ -9,11 +9,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from evalsite.analysis.behaviour import describe_pace
-from evalsite.analysis.copied import find_copied
+from evalsite.analysis.behaviour import compare_passes, describe_pace, find_passes
+from evalsite.analysis.effects import wilson_share
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure, make_note
-from evalsite.analysis.flag_rules import UNLIKELY
 from evalsite.analysis.flags import (
     Flag,
     RaterRow,
@@ -21,17 +20,16 @@ from evalsite.analysis.flags import (
     check_gold,
     check_raters,
     check_tie_use,
+    find_copied,
     find_order,
     flag_answers,
     flag_changes,
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.intra_rater import compare_passes, find_passes
-from evalsite.analysis.pair_checks import circular_triads
-from evalsite.analysis.rank_tests import wilson_share
-from evalsite.analysis.table import Table
-from evalsite.analysis.thresholds import START, Thresholds
+from evalsite.analysis.pairs import circular_triads
+from evalsite.analysis.ratings import Table
+from evalsite.analysis.thresholds import START, UNLIKELY, Thresholds
 
 # --- preferences of single raters -----------------------------------------------------
 LEAST_TRIPLES = 20  # of a rater; a share of fewer says little

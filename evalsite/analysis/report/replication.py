@@ -24,14 +24,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.agreement import Level, alpha
 from evalsite.analysis.correlation import METHODS, Kind, correlate, steady
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Numbers, find_scale
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, make_note, undefined
-from evalsite.analysis.ratings import Floats, Ratings, canonical_rows
-from evalsite.analysis.report.ignored import drop_ignored, read_ignored
-from evalsite.analysis.resample import (
+from evalsite.analysis.intervals import (
     METHOD,
     METHOD_ITEMS,
     NO_DRAWS,
@@ -40,8 +38,9 @@ from evalsite.analysis.resample import (
     draws_for,
     two_way_means,
 )
-from evalsite.analysis.resample import METHOD as OVER_BOTH
-from evalsite.analysis.table import Table, read_table
+from evalsite.analysis.intervals import METHOD as OVER_BOTH
+from evalsite.analysis.ratings import Floats, Ratings, Table, canonical_rows, read_table
+from evalsite.analysis.report.answers import drop_ignored, read_ignored
 from evalsite.analysis.to_json import to_plain
 
 CV_STAR = "cv_star"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.ratings import Table
 from evalsite.analysis.spans import agree_on_places, count_errors, describe_errors
-from evalsite.analysis.table import Table
 
 # the columns of highlights.csv that only marks of a question have
 _OF_QUESTION = ("criterion", "input", "category", "severity", "weight")

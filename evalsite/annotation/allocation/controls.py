@@ -16,8 +16,8 @@ from django.db.models import QuerySet
 from evalsite.annotation.models import Annotation, Slot, order_for
 from evalsite.lib.seeds import derive_number, make_random
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item, Output, Study
-from evalsite.studies.services import item_keys
 from evalsite.studies.set_size import (
     FEWEST,
     LEAST_DISTANCE,

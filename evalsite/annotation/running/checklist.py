@@ -21,7 +21,7 @@ from evalsite.annotation.running.invited_people import count_expected
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
-from evalsite.studies.item_counts import MainItems, count_records, measure_groups
+from evalsite.studies.items import MainItems, count_records, measure_groups
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import FEWEST_IN_CHECK

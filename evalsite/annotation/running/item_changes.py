@@ -39,8 +39,8 @@ from evalsite.lib.clock import now
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import LONGEST_REASON, Batch, Change, Item, Output, Study
-from evalsite.studies.services import item_keys
 
 _STATUS = Annotation.Status
 _TRIES = 5

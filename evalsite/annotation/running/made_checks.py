@@ -20,9 +20,8 @@ from evalsite.instruments.questions import (
 from evalsite.lib.clock import now
 from evalsite.participants.recruiting import set_default_checks
 from evalsite.studies.gold import check_gold
-from evalsite.studies.item_numbers import keep_numbers
+from evalsite.studies.items import item_keys, keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study
-from evalsite.studies.services import item_keys
 from evalsite.studies.versions import hash_text
 
 # the batch that holds them, beside those of files

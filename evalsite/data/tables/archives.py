@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import BinaryIO, NoReturn, cast
 from xml.parsers import expat
 
-from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Refused
 from evalsite.lib.limited import (
     BROKEN_ZIP,
     UNPACKED_RATIO,

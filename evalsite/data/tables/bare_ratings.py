@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.paths import PathColumns
 from evalsite.data.tables.rating_forms import derive_known, find_form, find_reviews
 from evalsite.data.tables.reader import AS_TABLE, open_table
-from evalsite.data.tables.table import Limits, Row, Table, peek
+from evalsite.data.tables.table import Limits, Refused, Row, Table, peek
 from evalsite.data.tables.tools import find_ratings
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.rating_columns import MISSING_WORDS

@@ -10,10 +10,8 @@ from typing import Any, NoReturn
 from evalsite.data.tables import lines
 from evalsite.data.tables.collection import BY_ID, BY_INPUT, BY_LINE, Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
-from evalsite.data.tables.faults import Question, Refused, name_plainly, name_some, quote
-from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, name_apart, unpack
+from evalsite.data.tables.files import MOST_BYTES, SourceFile, find_other_kind, name_apart, unpack
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
-from evalsite.data.tables.plain import find_other_kind
 from evalsite.data.tables.roles import (
     INPUTS,
     LEAVE_OUT,
@@ -24,7 +22,15 @@ from evalsite.data.tables.roles import (
     set_role,
 )
 from evalsite.data.tables.shared_ids import add_shared_ids
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import (
+    FileUse,
+    Limits,
+    Question,
+    Refused,
+    name_plainly,
+    name_some,
+    quote,
+)
 from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table
 from evalsite.data.tables.texts import write_turns
 from evalsite.data.tables.tools import (

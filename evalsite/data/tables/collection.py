@@ -7,10 +7,10 @@ from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any
 
-from evalsite.data.tables.faults import Refused, find_difference, name_some, quote
 from evalsite.data.tables.files import SourceFile, name_apart
 from evalsite.data.tables.paths import find, find_first, last_name, open_json
 from evalsite.data.tables.roles import is_settings
+from evalsite.data.tables.table import Refused, find_difference, name_some, quote
 from evalsite.data.tables.texts import (
     check_samples,
     is_messages,

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from random import Random
 
 from evalsite.data.tables.collection import Collection, Input, Item, Output
-from evalsite.data.tables.faults import Question, Refused, name_some, quote
+from evalsite.data.tables.table import Question, Refused, name_some, quote
 from evalsite.lib.words import count_of
 
 EACH, FIRST, ALL, RANDOM, JOINED = "each", "first", "all", "random", "joined"

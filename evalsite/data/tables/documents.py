@@ -6,7 +6,7 @@ from typing import IO, Any, NoReturn
 
 import ijson
 
-from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.table import Refused
 from evalsite.lib.limited import VALUES_IN_TEXT
 
 _NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|(?P<open>))|(?P<nan>NaN)', re.DOTALL)

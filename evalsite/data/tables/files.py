@@ -1,20 +1,25 @@
-"""The files that were given: alone, in folders, in zip files or compressed."""
+"""The files that were given, alone, in folders, zipped or compressed, and each as a table."""
 
 import gzip
 import io
 import re
 import stat
 import unicodedata
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from tempfile import NamedTemporaryFile, SpooledTemporaryFile
+from typing import IO, Any, BinaryIO, cast
 
-from evalsite.data.tables.faults import Refused, quote
+from evalsite.data.tables import parquet
+from evalsite.data.tables.archives import BROKEN, Archive, check_size, refuse_locked
+from evalsite.data.tables.json_tables import open_frame, open_json
+from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
+from evalsite.data.tables.table import Limits, Refused, Row, Table, quote
+from evalsite.data.tables.text_files import PIPE, open_delimited, open_markdown, open_text
 from evalsite.lib import limited
 from evalsite.lib.limited import BROKEN_ZIP, TooMuch, ZipFile, ZipInfo, check_unpacked
 
@@ -24,7 +29,7 @@ MOST_ENTRIES = 1_000_000
 MOST_BYTES = 8 * 1024**3
 # an entry is held in memory as a whole
 MOST_IN_RECORD = 64 * 1024**2
-_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _CHUNK = 64 * 1024
 _DEPTH = 20
 _MAX_NAME = 200
@@ -54,22 +59,7 @@ class SourceFile:
 
     @property
     def is_zip(self) -> bool:
-        return self.read_start(4) == _ZIP
-
-
-@dataclass
-class FileUse:
-    """A file with what it is, the systems whose outputs it holds, and how much was found."""
-
-    name: str
-    kind: str = ""  # "" if it isn't recognised
-    role: str = ""  # "" if nobody knows
-    systems: list[str] = field(default_factory=list)
-    # those whose outputs another file has as well, and has first
-    shared: list[str] = field(default_factory=list)
-    size: str = ""
-    is_settings: bool = False  # whether it has no rows
-    run: str = ""  # what its tool calls the run
+        return self.read_start(4) == ZIP
 
 
 def find_files(path: Path) -> list[SourceFile]:
@@ -79,20 +69,6 @@ def find_files(path: Path) -> list[SourceFile]:
     if not path.is_file():
         raise Refused("no_file", f"There is no file {path}.")
     return [SourceFile(path.name, lambda: path.open("rb"))]
-
-
-def name_apart(files: Iterable[str]) -> dict[str, str]:
-    """Name files by their names without endings; by those of their folders if they share one."""
-    paths = {file: PurePosixPath(file) for file in files}
-    labels = {file: path.stem for file, path in paths.items()}
-    for name in (
-        lambda path: path.parent.name or path.stem,
-        lambda path: path.with_suffix("").as_posix(),
-    ):
-        numbers = Counter(labels.values())
-        shared = [file for file, label in labels.items() if numbers[label] > 1]
-        labels |= {file: name(paths[file]) for file in shared}
-    return labels
 
 
 def is_document(file: SourceFile) -> bool:
@@ -126,7 +102,7 @@ def unpack(
             _check_bytes(sum(map(_sum_sizes, zips)), most_bytes, file.name)
             left = most_bytes
             for entry in inside:
-                if entry.read_start(len(_GZIP)) == _GZIP:
+                if entry.read_start(len(GZIP)) == GZIP:
                     entry, size = _unpack_gzip(entry, left)
                     left -= size
                 files.append(entry)
@@ -163,11 +139,11 @@ def _walk(folder: Path) -> Iterator[SourceFile]:
     _check_number(len(paths), folder.name)
     for path in paths:
         name = path.relative_to(folder.parent)
-        if not _is_hidden(name.parts):
+        if not is_hidden(name.parts):
             yield SourceFile(name.as_posix(), lambda path=path: path.open("rb"))  # type: ignore[misc]
 
 
-def _is_hidden(parts: Sequence[str]) -> bool:
+def is_hidden(parts: Sequence[str]) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
@@ -239,7 +215,7 @@ def _open_folder(file: SourceFile, entries: Sequence[ZipInfo]) -> Iterator[Sourc
     archive = open_zip(file)
     for entry in entries:
         name = entry.filename.replace("\\", "/")
-        if not _is_hidden(name.split("/")):
+        if not is_hidden(name.split("/")):
             yield SourceFile(name, partial(_open_entry, archive, entry.filename, file.name))
 
 
@@ -301,21 +277,244 @@ def read_entry(archive: ZipFile, name: str, file: SourceFile) -> bytes:
     return content
 
 
+# --- their names ---------------------------------------------------------------------------
+
+
+def name_apart(files: Iterable[str]) -> dict[str, str]:
+    """Name files by their names without endings; by those of their folders if they share one."""
+    paths = {file: PurePosixPath(file) for file in files}
+    labels = {file: path.stem for file, path in paths.items()}
+    for name in (
+        lambda path: path.parent.name or path.stem,
+        lambda path: path.with_suffix("").as_posix(),
+    ):
+        numbers = Counter(labels.values())
+        shared = [file for file, label in labels.items() if numbers[label] > 1]
+        labels |= {file: name(paths[file]) for file in shared}
+    return labels
+
+
+def clean_file_name(name: str) -> str:
+    """Return a name to show to staff: without folders and invisible characters."""
+    base = re.split(r"[/\\]", name)[-1]
+    seen = "".join(
+        sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "
+    )
+    return seen.strip(" .")[-_MAX_NAME:] or "batch.csv"
+
+
+def clean_path(path: str) -> str:
+    """Return the path of a file in a folder, each part of it cleaned as a name is."""
+    parts = [part for part in re.split(r"[/\\]", path) if part.strip(" .")]
+    return "/".join(map(clean_file_name, parts)) or clean_file_name("")
+
+
+# --- one file as a table -----------------------------------------------------------------
+
+# Its format is known by what is in it, never by its name.
+
+
+_OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
+UNPACK = "Unpack it and upload the file of items that it holds."
+_TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx, .ods or Parquet."
+_WRITE_TABLE = (
+    'Save the table as CSV or JSON lines, in pandas to_csv or to_json(orient="records", '
+    "lines=True), in datasets to_json."
+)
+_OTHER_KINDS = {
+    (b"PK\x05\x06",): (
+        "archive_unreadable",
+        "This zip file is empty. Pack the files again, and upload that zip file.",
+    ),
+    (b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
+        "archive_unreadable",
+        f"This is a compressed file. {UNPACK}",
+    ),
+    (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"): ("file_kind", f"This is a picture. {_TABLE}"),
+    (b"%PDF-",): ("file_kind", f"This is a PDF file. {_TABLE}"),
+    tuple(bytes([0x80, protocol]) for protocol in range(2, 6)): (
+        "file_kind",
+        f"This is a pickle, which only Python can read. {_WRITE_TABLE}",
+    ),
+    (b"ARROW1", b"\xff\xff\xff\xff"): (
+        "file_kind",
+        f"This is an Arrow file{{named}}. {_WRITE_TABLE}",
+    ),
+}
+_NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
+_OTHER_ZIPS = {
+    "xl/workbook.bin": (
+        "spreadsheet_kind",
+        f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}",
+    ),
+    "word/document.xml": ("file_kind", f"This is a Word file. {_TABLE}"),
+    "index/document.iwa": _NUMBERS,
+    "index.zip": _NUMBERS,
+}
+_WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_XML = re.compile(r"\s*<\?xml\b")
+# a key and its value in the first two lines, such as "version: 3"
+_YAML = re.compile(
+    r"(?:---[ \t]*\r?\n)?[A-Za-z][\w-]*:(?: [^,;\t\r\n]*)?\r?\n(?:[ -]|[A-Za-z][\w-]*:)"
+)
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods", ".parquet")
+_IN_MEMORY = 4 * 1024 * 1024
+
+
+def open_any(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -> Table:
+    """Open a table that may be compressed or a workbook."""
+    source.seek(0)
+    head = source.read(8)
+    if head.startswith(ZIP):
+        archive = Archive(source, limits)
+        if not is_spreadsheet(archive):
+            raise Refused("archive_unreadable", f"An archive holds an archive. {UNPACK}")
+        return open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
+    if head.startswith(GZIP):
+        return open_packed(lambda target: unpack_gzip(source, target, limits), limits, options)
+    return open_plain(source, head, limits, options)
+
+
+def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]) -> Table:
+    _refuse_other_kinds(source, head, str(options.get("file_name", "")))
+    if head.startswith(parquet.MAGIC):
+        return _open_parquet(source, limits)
+    text = open_text(source, limits, options)
+    start = text.read_start()
+    if _WEB_PAGE.match(start):
+        raise Refused(
+            "file_kind",
+            "This is an HTML page, perhaps one that asks to sign in or says that there is no such "
+            f"file. Download the data itself, and upload that file. {_WRITE_TABLE}",
+        )
+    if _XML.match(start):
+        raise Refused("file_kind", f"This is XML. {_WRITE_TABLE}")
+    if _YAML.match(start):
+        raise Refused(
+            "file_kind",
+            "This is a YAML file. Upload the data as JSON, JSON lines or CSV, which tools that "
+            "write YAML can write as well.",
+        )
+    table = None
+    # a single value has one line
+    if start.lstrip().startswith(("[", "{")) or "\n" not in start.strip():
+        table = open_frame(text, start, limits)
+        table = table or open_json(text, start, limits, str(options.get("rows", "")))
+    separator = str(options.get("separator", ""))
+    if separator in ("", PIPE):
+        table = table or open_markdown(text, start, limits)
+    table = table or open_delimited(text, limits, separator)
+    if text.remark:
+        code = "windows_1252" if text.codec == "cp1252" else "encoding_chosen"
+        table.remarks.tell(code, text.remark)
+    return table
+
+
+def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
+    def write(target: BinaryIO) -> None:
+        source.seek(0)
+        try:
+            parquet.write_lines(source, target, limits.text)
+        except Refused as fault:
+            raise Refused(fault.code, fault.message) from None
+
+    table = open_packed(write, limits, {})
+    table.encoding, table.delimiter = "", "Parquet"
+    return table
+
+
+def _refuse_other_kinds(source: BinaryIO, head: bytes, file_name: str) -> None:
+    if head == _OLD and _holds(source, _ENCRYPTED):
+        refuse_locked()
+    if head == _OLD:
+        message = f"This is an Excel file in the old form .xls. {_SAVE_AS}"
+        raise Refused("spreadsheet_kind", message)
+    if other := find_other_kind(head, file_name):
+        raise Refused(*other)
+
+
+def find_other_kind(head: bytes, file_name: str) -> tuple[str, str] | None:
+    """Return the code and the sentence about a file whose first bytes show that it is no table."""
+    named = f" ({PurePosixPath(file_name).name})" if file_name else ""
+    for starts, (code, message) in _OTHER_KINDS.items():
+        if head.startswith(starts):
+            return code, message.format(named=named)
+    return None
+
+
+def _holds(source: BinaryIO, sought: bytes) -> bool:
+    """Tell whether these bytes are anywhere in the file."""
+    source.seek(0)
+    kept = b""
+    while chunk := source.read(_CHUNK):
+        if sought in kept + chunk:
+            return True
+        kept = chunk[-len(sought) :]
+    return False
+
+
+def is_spreadsheet(archive: Archive) -> bool:
+    """Tell whether it is a spreadsheet that can be read; refuse other zipped documents."""
+    names = {name.lower() for name in archive.names}
+    for part, (code, message) in _OTHER_ZIPS.items():
+        if part in names:
+            raise Refused(code, message)
+    if any(name.startswith("xl/") for name in names):
+        return True
+    mime = archive.read_start("mimetype", 100) if "mimetype" in names else b""
+    if b"opendocument" in mime and b"opendocument.spreadsheet" not in mime:
+        raise Refused("file_kind", f"This is an OpenDocument file without a table. {_TABLE}")
+    return b"opendocument" in mime
+
+
+def unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
+    packed, size = source.seek(0, io.SEEK_END), 0
+    source.seek(0)
+    try:
+        with gzip.GzipFile(fileobj=source) as unpacked:
+            while chunk := unpacked.read(_CHUNK):
+                size += len(chunk)
+                check_size(size, packed, limits)
+                target.write(chunk)
+    except (*BROKEN, gzip.BadGzipFile):
+        message = "This compressed file is damaged. Compress it again, or upload the file itself."
+        raise Refused("archive_unreadable", message) from None
+
+
+def open_packed(
+    unpack: Callable[[BinaryIO], None],
+    limits: Limits,
+    options: Mapping[str, Any],
+    open_unpacked: Callable[[BinaryIO, bytes, Limits, Mapping[str, Any]], Table] = open_plain,
+) -> Table:
+    """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
+    with ExitStack() as stack:
+        source = cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(_IN_MEMORY)))
+        unpack(source)
+        source.seek(0)
+        head = source.read(8)
+        archive = Archive(source, limits) if head.startswith(ZIP) else None
+        if head.startswith(GZIP) or (archive and not is_spreadsheet(archive)):
+            raise Refused("archive_unreadable", f"An archive holds an archive. {UNPACK}")
+        if archive:
+            table = open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
+        else:
+            table = open_unpacked(source, head, limits, options)
+        table.rows = _read_and_close(table.rows, stack.pop_all())
+    return table
+
+
+def _read_and_close(rows: Iterator[Row], stack: ExitStack) -> Iterator[Row]:
+    with stack:
+        yield from rows
+
+
 # --- of a command line ------------------------------------------------------------------
 
 
 FILE_HELP = "files, folders or zip files; NAME is the system, or inputs, reference or leave-out"
-_ANSWERS = {
-    "samples": "several outputs of one system for an input: first, all or random",
-    "variant": "outputs for several prompts or filters: the name of one, or each",
-    "agents": "agents that traces of one file or service name: each is a system, or joined",
-    "incomplete": "inputs that lack a system: leave-out",
-    "reasoning": "reasoning in <think> before an output: leave-out or keep",
-    "show-reasoning": "reasoning in a field beside the output, shown above it: yes or no",
-    "system-prompts": "system prompts of conversations: leave-out or keep",
-    "turns": "questions of several turns: first or joined",
-    "join": "how several files are joined: id, input, line, or append (one after another)",
-}
 
 
 def read_file(text: str) -> tuple[str, Path]:
@@ -346,41 +545,3 @@ def find_named(pairs: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dic
         if name:
             names[files_at[0].name] = name
     return files, names
-
-
-def add_answers(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("decisions, asked for where they are needed")
-    for key, meaning in _ANSWERS.items():
-        group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
-    group.add_argument(
-        "--lines",
-        metavar="FILE:ANSWER",
-        action="append",
-        default=[],
-        help="missing lines of a text file: a.txt:empty:23 puts an empty one in at 23, "
-        "a.txt:leave-out:23 leaves out item 23, or a line that is too many; give it once for each",
-    )
-    group.add_argument("--seed", default="", help="of --samples random, instead of the study's own")
-
-
-def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
-    answers = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
-    for pair in arguments.get("lines", ()):
-        file, _, answer = pair.partition(":")
-        answers[f"lines:{file}"] = answer
-    return {key: answer for key, answer in answers.items() if answer}
-
-
-def clean_file_name(name: str) -> str:
-    """Return a name to show to staff: without folders and invisible characters."""
-    base = re.split(r"[/\\]", name)[-1]
-    seen = "".join(
-        sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "
-    )
-    return seen.strip(" .")[-_MAX_NAME:] or "batch.csv"
-
-
-def clean_path(path: str) -> str:
-    """Return the path of a file in a folder, each part of it cleaned as a name is."""
-    parts = [part for part in re.split(r"[/\\]", path) if part.strip(" .")]
-    return "/".join(map(clean_file_name, parts)) or clean_file_name("")

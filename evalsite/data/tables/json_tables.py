@@ -14,11 +14,22 @@ from typing import IO, Any, NoReturn, cast
 
 import ijson
 
-from evalsite.data.tables.decoding import Lines, TextFile
 from evalsite.data.tables.documents import read_events, read_items
-from evalsite.data.tables.faults import Question, Refused, Remarks, find_surrogate, show
 from evalsite.data.tables.paths import MISSING, Literal, parse_path, write_cell, write_step
-from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells, load_names
+from evalsite.data.tables.table import (
+    Limits,
+    Problem,
+    Question,
+    Refused,
+    Remarks,
+    Row,
+    Table,
+    check_cells,
+    find_surrogate,
+    load_names,
+    show,
+)
+from evalsite.data.tables.text_files import Lines, TextFile
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50

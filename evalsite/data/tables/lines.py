@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from evalsite.data.tables.faults import Question, Refused
 from evalsite.data.tables.files import SourceFile, name_apart
 from evalsite.data.tables.missing_lines import find_missing
+from evalsite.data.tables.table import Question, Refused
 from evalsite.data.tables.texts import check_text
 from evalsite.data.tables.tools import read_lines
 from evalsite.lib.words import count_of, list_of

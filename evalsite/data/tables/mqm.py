@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Refused, Row, Table
 
 COLUMNS = ("system", "doc", "docSegId", "globalSegId", "rater", "source", "target", "category",
            "severity", "metadata")  # fmt: skip

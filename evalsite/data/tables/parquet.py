@@ -15,7 +15,7 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO, Any
 
-from evalsite.data.tables.faults import Refused, quote
+from evalsite.data.tables.table import Refused, quote
 from evalsite.lib.limited import UNPACKED_BYTES, VALUES_IN_FILE, TooMuch
 
 MAGIC = b"PAR1"

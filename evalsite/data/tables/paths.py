@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.table import Problem, Row, Table
+from evalsite.data.tables.table import Problem, Refused, Row, Table
 from evalsite.lib.limited import make_decoder, read_json
 
 KEY, INDEX, WHERE, EACH, PLACE, KEYS = "key", "index", "where", "each", "place", "keys"

@@ -11,22 +11,35 @@ from pydantic import BaseModel, ConfigDict
 
 from evalsite.data.tables.archives import Archive
 from evalsite.data.tables.batch import Batch, convert
-from evalsite.data.tables.faults import Refused, Remarks, quote, show
-from evalsite.data.tables.files import FileUse, SourceFile, is_document, unpack
-from evalsite.data.tables.plain import (
+from evalsite.data.tables.files import (
     GZIP,
     TABLES,
     UNPACK,
     ZIP,
+    SourceFile,
+    is_document,
+    is_hidden,
     is_spreadsheet,
     open_any,
     open_packed,
     open_plain,
+    unpack,
     unpack_gzip,
 )
 from evalsite.data.tables.roles import LEAVE_OUT, OUTPUTS, WORDS
 from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
-from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.table import (
+    FileUse,
+    Limits,
+    Problem,
+    Refused,
+    Remarks,
+    Row,
+    Table,
+    check_cells,
+    quote,
+    show,
+)
 from evalsite.data.tables.tools import find_tool
 from evalsite.lib.words import count_of
 
@@ -391,7 +404,7 @@ def _open_single(
 def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
     """Return the name of the only table in an archive that isn't left out."""
     roles = options.get(NAMES) or {}
-    names = [name for name in archive.names if not _is_hidden(name)]
+    names = [name for name in archive.names if not is_hidden(name.replace("\\", "/").split("/"))]
     packed = [name for name in names if name.lower().endswith(_PACKED)]
     # by the name: what else is packed with a table is often text, too
     tables = [
@@ -414,11 +427,6 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
             "They can't be joined as they are. Leave out all but one, or upload that one alone.",
         )
     return tables[0]
-
-
-def _is_hidden(name: str) -> bool:
-    parts = name.replace("\\", "/").split("/")
-    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 # --- what a person says of files --------------------------------------------------------

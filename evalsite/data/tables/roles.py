@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from evalsite.data.tables import lines
-from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.files import FileUse, SourceFile
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.table import FileUse, Refused
 from evalsite.data.tables.tools import Recognised, read_run
 
 # what a file may be called instead of its system

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import BinaryIO, cast
 
-from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import open_any
 from evalsite.data.tables.paths import last_name, write_step
-from evalsite.data.tables.plain import open_any
+from evalsite.data.tables.table import Refused
 from evalsite.data.tables.table_roles import TABLE
 from evalsite.data.tables.tools import Recognised
 

@@ -26,8 +26,19 @@ from python_calamine import (
 )
 
 from evalsite.data.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, describe_above, show
-from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.table import (
+    PLACES,
+    Limits,
+    Problem,
+    Refused,
+    Remark,
+    Remarks,
+    Row,
+    Table,
+    check_cells,
+    describe_above,
+    show,
+)
 
 _MOST_ROWS = 1_048_576
 # the column that names the sheet a row comes from

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
 
-from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.files import SourceFile, open_any
 from evalsite.data.tables.paths import has, write_step
-from evalsite.data.tables.plain import open_any
-from evalsite.data.tables.table import Limits, load_names, peek
+from evalsite.data.tables.table import Limits, Refused, load_names, peek
 from evalsite.data.tables.tools import Format, RowPaths, Shape, get_chosen
 
 TITLE = "One table for each system"

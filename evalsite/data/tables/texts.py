@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.paths import open_json
+from evalsite.data.tables.table import Refused
 
 _REASONING = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
 # roles of turns that may be outputs

@@ -73,10 +73,8 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import ijson
 
-from evalsite.data.tables.decoding import TextFile
 from evalsite.data.tables.documents import read_items, read_object, read_value
-from evalsite.data.tables.faults import Refused, quote
-from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
+from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_any, open_zip, read_entry
 from evalsite.data.tables.paths import (
     Branch,
     expand,
@@ -87,8 +85,8 @@ from evalsite.data.tables.paths import (
     open_json,
     parse_path,
 )
-from evalsite.data.tables.plain import open_any, open_delimited
-from evalsite.data.tables.table import Limits, Table
+from evalsite.data.tables.table import Limits, Refused, Table, quote
+from evalsite.data.tables.text_files import TextFile, open_delimited
 from evalsite.data.tables.texts import write_value
 from evalsite.lib.limited import (
     BLANK_LINES,

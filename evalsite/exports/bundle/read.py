@@ -57,7 +57,7 @@ from evalsite.lib.limited import (
     read_json,
 )
 from evalsite.studies.instruments import find_faults
-from evalsite.studies.item_numbers import are_unused_numbers
+from evalsite.studies.items import are_unused_numbers
 from evalsite.studies.models import Study
 from evalsite.studies.questions import check_own_examples, check_own_questions
 

@@ -34,8 +34,8 @@ from evalsite.lib.masking import mask_words
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import AnalysisPlanVersion, Exclusion, ExclusionRule, PlanEvent
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Change, Item, Output, StudyVersion, System
-from evalsite.studies.services import item_keys
 
 if TYPE_CHECKING:
     from evalsite.exports.bundle.codec import Reader, Writer

@@ -15,10 +15,11 @@ from itertools import chain, combinations, count, islice, zip_longest
 from typing import Any
 
 from evalsite.audit.models import AuditEntry
-from evalsite.data.tables.faults import (
+from evalsite.data.tables.table import (
     PLACES,
     Fault,
     Remark,
+    Row,
     find_control,
     find_difference,
     hold_control,
@@ -26,7 +27,6 @@ from evalsite.data.tables.faults import (
     name_plainly,
     quote,
 )
-from evalsite.data.tables.table import Row
 from evalsite.data.tables.texts import (
     find_reasoning,
     read_messages,

@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from evalsite.data.tables.faults import Fault, show
-from evalsite.data.tables.table import Table
+from evalsite.data.tables.table import Fault, Table, show
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import LEAVE_OUT, Field, check_fields, fold, is_personal, join_names
 from evalsite.instruments.schema import Instrument

@@ -18,10 +18,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
-from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.files import clean_file_name
 from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
-from evalsite.data.tables.table import FIRST, JOIN, Row, Table
+from evalsite.data.tables.table import FIRST, JOIN, Fault, Remark, Row, Table
 from evalsite.imports.batches.choices import PAIRED, SOURCE_ID, find_former_names
 from evalsite.imports.batches.columns import (
     INPUT,
@@ -66,10 +65,8 @@ from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.recruiting import set_default_checks
-from evalsite.studies.item_counts import count_words
-from evalsite.studies.item_numbers import keep_numbers
+from evalsite.studies.items import count_words, keep_numbers, number_items
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import number_items
 from evalsite.studies.summary_lines import count_of
 
 EXAMPLES = 5  # items that a page shows as people will see them

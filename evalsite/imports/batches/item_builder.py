@@ -11,10 +11,17 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from evalsite.data.tables.faults import PLACES, Fault, Remark, Remarks, find_difference, name_place
 from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.reader import SYSTEM_NAMES
-from evalsite.data.tables.table import Row
+from evalsite.data.tables.table import (
+    PLACES,
+    Fault,
+    Remark,
+    Remarks,
+    Row,
+    find_difference,
+    name_place,
+)
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (
     MAX_KEY,

@@ -37,8 +37,7 @@ from evalsite.imports.batches.records import (
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
-from evalsite.imports.views import INVALID, KINDS, UploadKind, undo_import
-from evalsite.imports.waiting import (
+from evalsite.imports.steps import (
     find_jobs,
     find_uploads,
     is_under_way,
@@ -46,6 +45,7 @@ from evalsite.imports.waiting import (
     list_waiting,
     split_spent,
 )
+from evalsite.imports.views import INVALID, KINDS, UploadKind, undo_import
 from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import write_rows

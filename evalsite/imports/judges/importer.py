@@ -4,21 +4,17 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 
-from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Fault, Remark, Row, Table
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
     Checked,
     Field,
-    Importer,
-    Source,
     Target,
-    Tell,
     check_cells,
     decide_faulty_rows,
     insert_rows,
@@ -26,11 +22,10 @@ from evalsite.imports.core import (
 from evalsite.imports.metrics.importer import read_score
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, Upload
 from evalsite.imports.ratings.columns import shorten
-from evalsite.imports.ratings.items import CHUNK, PLATFORM, ItemFinder
+from evalsite.imports.ratings.items import CHUNK, PLATFORM
 from evalsite.imports.steps import register
-from evalsite.imports.whole_files import delete_with_rows, record_file, store_once
+from evalsite.imports.whole_files import WholeFileImporter, WholeFileReader
 from evalsite.instruments.schema import Criterion
-from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Item, Study
@@ -96,7 +91,7 @@ class CheckedLabels(Checked):
         return list(dict.fromkeys((label.judge, label.prompt_version) for label in self.labels))
 
 
-class JudgeImporter(Importer):
+class JudgeImporter(WholeFileImporter):
     """Labels of a study's outputs, and of further inputs, as judges gave them."""
 
     purpose = Upload.Purpose.JUDGES
@@ -104,7 +99,8 @@ class JudgeImporter(Importer):
     record = JudgeFile
     checked = CheckedLabels
     takes_outputs = False
-    takes_alike = True
+    uploaded, taken_back = "judge labels uploaded", "judge labels taken back"
+    noun = "label"
 
     def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         pair, optional = "Preferences", "Optional"
@@ -134,18 +130,14 @@ class JudgeImporter(Importer):
         return mapping
 
     def check_mapping(self, checked: CheckedLabels, target: Target, table: Table) -> list[Fault]:
-        mapped, line = set(checked.mapping.values()), table.header_line
+        mapped = set(checked.mapping.values())
         faults = super().check_mapping(checked, target, table)
         needed = {"item": "the item’s id, as in its batch", "judge": "which judge gave the label"}
         if not mapped & {"value", "preferred"}:
             needed["value"] = "what the judge said; of preferences “preferred”"
         if len(_list_judged(target)) > 1:
             needed["criterion"] = "which question the label answers"
-        for name, meaning in needed.items():
-            if name not in mapped:
-                message = f"Column “{name}” ({meaning}) is missing. Map a column to it, or add one."
-                faults.append(Fault("column_missing", message, name, line))
-        return faults
+        return [*faults, *self.find_missing(checked, needed, table)]
 
     def make_reader(
         self, checked: CheckedLabels, target: Target, options: Mapping[str, Any]
@@ -164,13 +156,27 @@ class JudgeImporter(Importer):
             "judges": [[name, version, number] for (name, version), number in counts.items()],
         }
 
-    def store(
-        self, checked: CheckedLabels, source: Source, *, by: Any, tell: Tell | None = None
-    ) -> JudgeFile:
-        return store_labels(checked=checked, source=source, by=by)
+    def store_rows(self, file: JudgeFile, checked: CheckedLabels) -> dict[str, Any]:
+        judges = {
+            (name, version): Judge.objects.get_or_create(
+                study=file.study, name=name, prompt_version=version
+            )[0].pk
+            for name, version in checked.judges
+        }
+        rows = (
+            (file.pk.hex, judges[label.judge, label.prompt_version], *label[2:])
+            for label in checked.labels
+        )
+        insert_rows(JudgeLabel, ("file", "judge", *Label._fields[2:]), rows)
+        names = sorted({name for name, _ in checked.judges})
+        return {"judges": names, "labels": len(checked.labels)}
 
-    def undo(self, record: JudgeFile, *, by: Any) -> None:
-        in_transaction(partial(_delete, record, by=by))
+    def list_rows(self, file: JudgeFile) -> QuerySet[JudgeLabel]:
+        return JudgeLabel.objects.filter(file=file).order_by()
+
+    def delete(self, file: Any, *, by: Any) -> None:
+        super().delete(file, by=by)
+        Judge.objects.filter(study=file.study, labels__isnull=True).delete()
 
 
 def _list_judged(target: Target) -> list[Criterion]:
@@ -194,15 +200,13 @@ class _Cells:
     label: Label
 
 
-class LabelReader:
+class LabelReader(WholeFileReader):
     """Matches each label to its question and output, and says what doesn't fit."""
 
+    noun = "label"
+
     def __init__(self, checked: CheckedLabels, target: Target, *, leaves_out: bool) -> None:
-        self._checked, self._study = checked, target.study
-        self._leaves_out = leaves_out
-        self._row_faults: list[Fault] = []
-        header, mapping = checked.header, checked.mapping
-        self._at = {use: at for at, column in enumerate(header) if (use := mapping[column])}
+        super().__init__(checked, target.study, leaves_out=leaves_out)
         self._judged = {criterion.key: criterion for criterion in _list_judged(target)}
         self._asked = {criterion.key for criterion in target.instrument.criteria}
         by_label = {criterion.label.casefold(): criterion for criterion in self._judged.values()}
@@ -210,13 +214,10 @@ class LabelReader:
         self._systems = sorted(target.study.systems.values_list("name", flat=True))
         self._answers: dict[str, dict[str, float | str]] = {}
         self._people = _PeopleNames(target.study)
-        self._waiting: list[_Cells] = []
-        self._finder = ItemFinder(target.study)
         self._places: dict[tuple[Any, ...], tuple[int, int]] = {}
         self._labels: dict[tuple[Any, ...], Label] = {}
         self._unknown_systems: Counter[str] = Counter()
         self._further: set[str] = set()
-        self._left_out: Counter[str] = Counter()
         self._empty = 0
 
     def add(self, row: Row) -> None:
@@ -230,18 +231,14 @@ class LabelReader:
         try:
             label = self._read(cells)
         except ValidationError as error:
-            self._blame(error.code or "value_invalid", row, " ".join(error.messages))
+            code = error.code or "value_invalid"
+            self._blame(code, row, " ".join(error.messages), _COLUMNS.get(code, ""))
             return
         # of a pair the item alone tells which one is meant
         system = "" if label.other_system else label.system
         self._waiting.append(_Cells(row.line, row.record, label.item_key, system, label))
         if len(self._waiting) >= CHUNK:
             self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        if not self._leaves_out:
-            self._checked.faults += self._row_faults
 
     def finish(self) -> None:
         checked = self._checked
@@ -390,34 +387,31 @@ class LabelReader:
             code="value_invalid",
         )
 
-    def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self._finder.load(cells.item for cells in waiting)
-        for cells in waiting:
-            item, label = self._finder.find(cells), cells.label
-            is_known = self._finder.is_known(cells.item)
-            if item is None and is_known and cells.system in ("", *self._systems):
-                self._blame("item_unknown", cells, self._finder.explain(cells))
-                continue
-            if item is None:
-                self._further.update([] if is_known else [cells.item])
-            elif item.kind != Item.Kind.MAIN:
-                self._left_out[item.kind] += 1
-                continue
-            else:
-                label = label._replace(item_key=item.key)
-            for system in filter(None, (label.system, label.other_system)):
-                if system not in self._systems:
-                    self._unknown_systems[system] += 1
-            if first := self._places.get(label.key):
-                message = (
-                    f"Record {first[1]} is a label of this output by this judge already. Remove "
-                    "one of the two, or tell them apart by a run or an order."
-                )
-                self._blame("label_twice", cells, message)
-                continue
-            self._places[label.key] = cells.line, cells.record
-            self._labels[label.key] = label
+    def _take(self, cells: _Cells) -> None:
+        item, label = self._finder.find(cells), cells.label
+        is_known = self._finder.is_known(cells.item)
+        if item is None and is_known and cells.system in ("", *self._systems):
+            self._blame("item_unknown", cells, self._finder.explain(cells), "item")
+            return
+        if item is None:
+            self._further.update([] if is_known else [cells.item])
+        elif item.kind != Item.Kind.MAIN:
+            self._left_out[item.kind] += 1
+            return
+        else:
+            label = label._replace(item_key=item.key)
+        for system in filter(None, (label.system, label.other_system)):
+            if system not in self._systems:
+                self._unknown_systems[system] += 1
+        if first := self._places.get(label.key):
+            message = (
+                f"Record {first[1]} is a label of this output by this judge already. Remove "
+                "one of the two, or tell them apart by a run or an order."
+            )
+            self._blame("label_twice", cells, message, "")
+            return
+        self._places[label.key] = cells.line, cells.record
+        self._labels[label.key] = label
 
     def _find_known(self) -> Iterator[Fault]:
         """Labels that the study has already, reported once for each judge and file."""
@@ -427,17 +421,11 @@ class LabelReader:
             "judge__name", "judge__prompt_version", "criterion", "item_key", "system",
             "other_system", "order", "run", "file__file_name",
         )  # fmt: skip
-        twice: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        twice: dict[tuple[str, str], list[tuple[int, int, str]]] = defaultdict(list)
         for *key, file_name in stored.order_by().values_list(*fields).iterator():
             if place := self._places.get(tuple(key)):
-                twice[key[0], file_name].append(place)
-        for (judge, file_name), places in sorted(twice.items()):
-            line, record = min(places, key=lambda place: place[1])
-            message = (
-                f"{file_name} already gave {count_of(len(places), 'label')} of {judge} that this "
-                "file has too. Undo that file first, or leave these rows out."
-            )
-            yield Fault("label_known", message, "judge", line, record)
+                twice[key[0], file_name].append((*place, "judge"))
+        return self._describe_known(twice)
 
     def _list_remarks(self) -> Iterator[Remark]:
         labels = list(self._labels.values())
@@ -474,16 +462,7 @@ class LabelReader:
                 )
         if self._empty:
             yield Remark("cell_empty", f"Rows without a label: {self._empty:,}")
-        for kind, number in self._left_out.items():
-            message = (
-                f"Left out, because results don't use these items: {count_of(number, 'label')}"
-            )
-            yield Remark("rows_left_out", f"{message} of {kind} items")
-
-    def _blame(self, code: str, place: Row | _Cells, message: str) -> None:
-        use = _COLUMNS.get(code, "")
-        column = self._checked.header[self._at[use]] if use in self._at else use
-        self._row_faults.append(Fault(code, message, column, place.line, place.record))
+        yield from self._describe_left_out()
 
 
 _COLUMNS = {
@@ -533,40 +512,6 @@ class _PeopleNames:
                 "person: give it another name.",
                 code="judge_is_person",
             )
-
-
-# --- storing ------------------------------------------------------------------------
-
-
-def store_labels(*, checked: CheckedLabels, source: Source, by: Any) -> JudgeFile:
-    """Store the labels once; sent again, return the file that exists."""
-    stored: JudgeFile = store_once(
-        JUDGES, checked, source, partial(_store_rows, checked, by), by=by
-    )
-    return stored
-
-
-def _store_rows(checked: CheckedLabels, by: Any, file: JudgeFile) -> None:
-    judges = {
-        (name, version): Judge.objects.get_or_create(
-            study=file.study, name=name, prompt_version=version
-        )[0].pk
-        for name, version in checked.judges
-    }
-    rows = (
-        (file.pk.hex, judges[label.judge, label.prompt_version], *label[2:])
-        for label in checked.labels
-    )
-    insert_rows(JudgeLabel, ("file", "judge", *Label._fields[2:]), rows)
-    names = sorted({name for name, _ in checked.judges})
-    record_file("judge labels uploaded", file, by=by, judges=names, labels=len(checked.labels))
-
-
-def _delete(file: JudgeFile, *, by: Any) -> None:
-    """The file was never uploaded, but for the log."""
-    labels = JudgeLabel.objects.filter(file=file).order_by()
-    delete_with_rows(file, labels, counted="labels", action="judge labels taken back", by=by)
-    Judge.objects.filter(study=file.study, labels__isnull=True).delete()
 
 
 JUDGES = register(JudgeImporter())

@@ -14,9 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.core import Report
 from evalsite.imports.judges.importer import JUDGES
+from evalsite.imports.metrics.importer import METRICS
 from evalsite.imports.metrics.views import LIST
 from evalsite.imports.models import Judge, JudgeFile, Upload
 from evalsite.imports.views import INVALID, KINDS, UploadKind, undo_import
+from evalsite.imports.whole_files import WholeFileImporter
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Output, Study
 from evalsite.studies.staff_pages import study_page
@@ -52,23 +54,36 @@ KINDS[Upload.Purpose.JUDGES] = UploadKind(
 
 @study_page(
     "results/judges/files/<uuid:file_id>/undo/confirm/",
-    name="judges-undo-confirm",
+    name="results-file-undo-confirm",
     role=Membership.Role.EDITOR,
     within="Judges & metrics",
 )
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
-    file = get_object_or_404(JudgeFile, study=study, pk=file_id)
-    context = {"file": file, "labels": file.labels.count()}
-    return TemplateResponse(request, "imports/judges_undo.html", context)
+    importer = _find_importer(study, file_id)
+    file = get_object_or_404(importer.record, study=study, pk=file_id)
+    context = {
+        "file": file,
+        "noun": importer.noun,
+        "number": importer.list_rows(file).count(),
+    }
+    return TemplateResponse(request, "imports/results_file_undo.html", context)
 
 
 @study_page(
-    "results/judges/files/<uuid:file_id>/undo/", name="judges-undo", role=Membership.Role.EDITOR
+    "results/judges/files/<uuid:file_id>/undo/",
+    name="results-file-undo",
+    role=Membership.Role.EDITOR,
 )
 @require_POST
 def undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
-    return undo_import(request, JUDGES, study, file_id, "{} is gone.")
+    return undo_import(request, _find_importer(study, file_id), study, file_id, "{} is gone.")
+
+
+def _find_importer(study: Study, file_id: UUID) -> WholeFileImporter:
+    """Return what imported this file: labels, or else scores."""
+    is_of_labels = JudgeFile.objects.filter(study=study, pk=file_id).exists()
+    return JUDGES if is_of_labels else METRICS
 
 
 class AboutJudgeForm(forms.ModelForm[Judge]):

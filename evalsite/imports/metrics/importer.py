@@ -4,37 +4,31 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 
-from evalsite.data.tables.faults import Fault, Refused, Remark
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Fault, Refused, Remark, Row, Table
 from evalsite.imports.batches.choices import Names
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
     Checked,
     Field,
-    Importer,
-    Source,
     Target,
-    Tell,
     check_cells,
     decide_faulty_rows,
     insert_rows,
 )
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
-from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
+from evalsite.imports.ratings.items import CHUNK, FoundItem, find_output
 from evalsite.imports.steps import register
-from evalsite.imports.whole_files import delete_with_rows, record_file, store_once
-from evalsite.lib.deadlocks import in_transaction
+from evalsite.imports.whole_files import WholeFileImporter, WholeFileReader
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.studies.models import Item, Study
-from evalsite.studies.summary_lines import count_of
 
 # any number of columns, each named after its metric
 OF_METRIC = "score_of_this_metric"
@@ -88,14 +82,14 @@ class CheckedScores(Checked):
         return len({score.output for score in self.scores})
 
 
-class MetricImporter(Importer):
+class MetricImporter(WholeFileImporter):
     """Scores of a study's outputs, as files of metrics."""
 
     purpose = Upload.Purpose.METRICS
     check_kind, import_kind, undo_kind = "check metrics", "import metrics", "undo metrics"
     record = MetricFile
     checked = CheckedScores
-    takes_alike = True
+    uploaded, taken_back, noun = "metrics uploaded", "metrics taken back", "score"
 
     def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         return [
@@ -152,11 +146,7 @@ class MetricImporter(Importer):
                 "row. Choose one form."
             )
             faults.append(Fault("forms_mixed", message, line=line))
-        for name, meaning in needed.items():
-            if name not in there:
-                message = f"Column “{name}” ({meaning}) is missing. Map a column to it, or add one."
-                faults.append(Fault("column_missing", message, name, line))
-        return faults
+        return [*faults, *self.find_missing(checked, needed, table)]
 
     def make_reader(
         self, checked: CheckedScores, target: Target, options: Mapping[str, Any]
@@ -176,13 +166,13 @@ class MetricImporter(Importer):
             "metrics": [[name, counts[name]] for name in checked.metrics],
         }
 
-    def store(
-        self, checked: CheckedScores, source: Source, *, by: Any, tell: Tell | None = None
-    ) -> MetricFile:
-        return store_scores(checked=checked, source=source, by=by)
+    def store_rows(self, file: MetricFile, checked: CheckedScores) -> dict[str, Any]:
+        rows = ((file.pk.hex, *score) for score in checked.scores)
+        insert_rows(MetricScore, ("file", *Score._fields), rows)
+        return {"metrics": checked.metrics, "scores": len(checked.scores)}
 
-    def undo(self, record: MetricFile, *, by: Any) -> None:
-        undo_scores(file=record, by=by)
+    def list_rows(self, file: MetricFile) -> QuerySet[MetricScore]:
+        return MetricScore.all_objects.filter(file=file).order_by()
 
 
 # --- reading ------------------------------------------------------------------------
@@ -203,34 +193,29 @@ class _Cells:
     column: str
 
 
-class ScoreReader:
+class ScoreReader(WholeFileReader):
     """Finds the output of each score, and says what doesn't fit."""
+
+    noun = "score"
 
     def __init__(
         self, checked: CheckedScores, study: Study, *, is_limited: bool, leaves_out: bool
     ) -> None:
-        self._checked = checked
-        self._leaves_out = leaves_out
-        self._row_faults: list[Fault] = []
-        self._study = study
+        super().__init__(checked, study, leaves_out=leaves_out)
         self._limit = settings.UPLOAD_MAX_ROWS if is_limited else None
         header, mapping = checked.header, checked.mapping
-        self._at = {name: at for at, column in enumerate(header) if (name := mapping[column])}
         uses = {OF_METRIC: "higher", OF_LOWER_METRIC: "lower"}
         self._metrics = {
             at: uses[mapping[column]] for at, column in enumerate(header) if mapping[column] in uses
         }
-        self._waiting: list[_Cells] = []
         self._places: dict[tuple[int, str], tuple[int, int, str]] = {}
         self._empty: Counter[str] = Counter()
-        self._left_out: Counter[str] = Counter()
         known = MetricScore.objects.filter(file__study=study).order_by()
         self._names = Names(known.values_list("metric", flat=True).distinct())
         self._metric_names: dict[str, str] = {}
         # of the study's metrics, and of those of this file
         directions = known.values_list("metric", "better").distinct()
         self._directions = dict(directions)
-        self._finder = ItemFinder(study)
 
     def add(self, row: Row) -> None:
         if faults := check_cells(row, self._checked.header):
@@ -258,11 +243,6 @@ class ScoreReader:
             )
         if len(self._waiting) >= CHUNK:
             self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        if not self._leaves_out:
-            self._checked.faults += self._row_faults
 
     def finish(self) -> None:
         checked = self._checked
@@ -333,17 +313,14 @@ class ScoreReader:
             )
         return better
 
-    def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self._finder.load(cells.item for cells in waiting)
-        for cells in waiting:
-            item = self._finder.find(cells, is_whole=bool(cells.number))
-            if item is None:
-                self._blame("item_unknown", cells, self._finder.explain(cells), "item")
-            elif item.kind != Item.Kind.MAIN:
-                self._left_out[item.kind] += 1
-            else:
-                self._add_score(cells, item)
+    def _take(self, cells: _Cells) -> None:
+        item = self._finder.find(cells, is_whole=bool(cells.number))
+        if item is None:
+            self._blame("item_unknown", cells, self._finder.explain(cells), "item")
+        elif item.kind != Item.Kind.MAIN:
+            self._left_out[item.kind] += 1
+        else:
+            self._add_score(cells, item)
 
     def _add_score(self, cells: _Cells, item: FoundItem) -> None:
         try:
@@ -372,13 +349,7 @@ class ScoreReader:
         for output_id, metric, file_name in rows:
             if place := self._places.get((output_id, metric)):
                 twice[metric, file_name].append(place)
-        for (metric, file_name), places in sorted(twice.items()):
-            line, record, column = min(places, key=lambda place: place[1])
-            message = (
-                f"{file_name} already gave {count_of(len(places), 'score')} of {metric} that this "
-                "file has too. Undo that file first, or leave these rows out."
-            )
-            yield Fault("score_known", message, column, line, record)
+        return self._describe_known(twice)
 
     def _list_remarks(self) -> Iterator[Remark]:
         others = [name for name, use in self._checked.mapping.items() if not use]
@@ -390,16 +361,7 @@ class ScoreReader:
         for metric, count in self._empty.items():
             of = f" of {metric}" if metric else ""
             yield Remark("cell_empty", f"Empty cells{of}: {count:,}. They give no score")
-        for kind, count in self._left_out.items():
-            message = f"Left out, because results don't use these items: {count_of(count, 'score')}"
-            yield Remark("rows_left_out", f"{message} of {kind} items")
-
-    def _blame(self, code: str, place: Row | _Cells, message: str, at: str) -> None:
-        column = self._checked.header[self._at[at]] if at in self._at else at
-        fault = Fault(code, message, column, place.line, place.record)
-        # a row with scores of several metrics has its item once
-        if self._row_faults[-1:] != [fault]:
-            self._row_faults.append(fault)
+        yield from self._describe_left_out()
 
 
 def read_score(text: str) -> float | None:
@@ -454,35 +416,6 @@ def _find_output(item: FoundItem, number: str, system: str) -> int:
             code="system",
         )
     return pk
-
-
-# --- storing ------------------------------------------------------------------------
-
-
-def store_scores(*, checked: CheckedScores, source: Source, by: Any) -> MetricFile:
-    """Store the scores once; sent again, return the file that exists."""
-    stored: MetricFile = store_once(
-        METRICS, checked, source, partial(_store_rows, checked, by), by=by
-    )
-    return stored
-
-
-def _store_rows(checked: CheckedScores, by: Any, file: MetricFile) -> None:
-    rows = ((file.pk.hex, *score) for score in checked.scores)
-    insert_rows(MetricScore, ("file", *Score._fields), rows)
-    record_file(
-        "metrics uploaded", file, by=by, metrics=checked.metrics, scores=len(checked.scores)
-    )
-
-
-def undo_scores(*, file: MetricFile, by: Any) -> None:
-    """The file was never uploaded, but for the log."""
-    scores = MetricScore.all_objects.filter(file=file).order_by()
-    in_transaction(
-        partial(
-            delete_with_rows, file, scores, counted="scores", action="metrics taken back", by=by
-        )
-    )
 
 
 METRICS = register(MetricImporter())

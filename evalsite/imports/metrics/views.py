@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -11,8 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.imports.core import Report
@@ -21,7 +19,7 @@ from evalsite.imports.metrics.kept_scores import NAME, list_kept_scores, write_k
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.steps import begin_check, begin_import, read_report
 from evalsite.imports.uploads import keep_upload
-from evalsite.imports.views import KINDS, UploadKind, undo_import
+from evalsite.imports.views import KINDS, UploadKind
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Membership, Output, Study
@@ -54,25 +52,6 @@ KINDS[Upload.Purpose.METRICS] = UploadKind(
     describe_import=_describe_import,
     details="imports/_scores.html",
 )
-
-
-@study_page(
-    "metrics/<uuid:file_id>/undo/confirm/",
-    name="metrics-undo-confirm",
-    role=Membership.Role.EDITOR,
-    within="Judges & metrics",
-)
-@require_safe
-def confirm_undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
-    file = get_object_or_404(MetricFile, study=study, pk=file_id)
-    context = {"file": file, "scores": file.scores.count()}
-    return TemplateResponse(request, "imports/metrics_undo.html", context)
-
-
-@study_page("metrics/<uuid:file_id>/undo/", name="metrics-undo", role=Membership.Role.EDITOR)
-@require_POST
-def undo(request: HttpRequest, study: Study, file_id: UUID) -> HttpResponseBase:
-    return undo_import(request, METRICS, study, file_id, "{} is gone.")
 
 
 @dataclass(frozen=True)

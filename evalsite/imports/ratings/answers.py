@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 
-from evalsite.data.tables.faults import Fault, Remarks
-from evalsite.data.tables.table import Row
+from evalsite.data.tables.table import Fault, Remarks, Row
 from evalsite.imports.core import Checked, fold_system
 from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
 from evalsite.imports.ratings.items import (

@@ -15,10 +15,9 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from evalsite.data.tables.bare_ratings import DECIMAL, open_bare, write_plain
-from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.rating_forms import TURNS, name_winners
 from evalsite.data.tables.reader import FileMapping
-from evalsite.data.tables.table import Row, Table, peek
+from evalsite.data.tables.table import Refused, Row, Table, peek
 from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import get_limits
 from evalsite.imports.ratings.columns import shorten

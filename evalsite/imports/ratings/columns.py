@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from evalsite.data.tables.faults import Fault
-from evalsite.data.tables.table import Row
+from evalsite.data.tables.table import Fault, Row
 from evalsite.fields import LONGEST_TEXT
 from evalsite.imports.core import Field, check_cells
 from evalsite.instruments.schema import Criterion, Instrument

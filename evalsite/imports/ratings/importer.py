@@ -5,7 +5,6 @@ from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.data.tables.faults import Fault, Remark, name_some
 from evalsite.data.tables.paths import Known
 from evalsite.data.tables.rating_forms import (
     TURNS,
@@ -15,7 +14,7 @@ from evalsite.data.tables.rating_forms import (
     turn_table,
 )
 from evalsite.data.tables.reader import FileMapping
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.table import Fault, Remark, Row, Table, name_some
 from evalsite.data.tables.tools import find_ratings
 from evalsite.imports import core
 from evalsite.imports.core import (

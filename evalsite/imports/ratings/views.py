@@ -19,14 +19,14 @@ from evalsite.imports.models import Upload
 from evalsite.imports.ratings.columns import ask
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
-from evalsite.imports.views import KINDS, UploadKind, undo_import
-from evalsite.imports.waiting import (
+from evalsite.imports.steps import (
     find_jobs,
     find_uploads,
     list_undoings,
     list_waiting,
     split_spent,
 )
+from evalsite.imports.views import KINDS, UploadKind, undo_import
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page

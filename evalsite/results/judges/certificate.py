@@ -203,8 +203,8 @@ def audit(certificate: Mapping[str, Any], labels_path: Path, ratings_path: Path)
     ValueError: a file doesn't have the documented form.
     """
     from evalsite.analysis.judges import audit_again  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.ratings import read_bare_table  # noqa: PLC0415
     from evalsite.analysis.report.judges import describe_audit, read_labels  # noqa: PLC0415
-    from evalsite.analysis.table import read_bare_table  # noqa: PLC0415
 
     identity = certificate["identity"]
     labels = read_labels(labels_path)

@@ -34,7 +34,7 @@ from evalsite.results.models import Report
 from evalsite.results.overview.forecast import WINDOW, Forecast, floor_hour, forecast_end
 from evalsite.results.overview.headline import HALTED_AFTER, describe_moment
 from evalsite.results.progress import GIVEN_HERE, Outline, count_for, outline_progress
-from evalsite.studies.item_counts import MainItems
+from evalsite.studies.items import MainItems
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.summary_lines import name_of_instrument, name_of_protocol
 

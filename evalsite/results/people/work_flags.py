@@ -9,14 +9,14 @@ from math import ceil, inf
 from statistics import mean, median
 
 from evalsite.analysis.figure import write_coefficient
-from evalsite.analysis.flag_rules import (
+from evalsite.analysis.thresholds import (
+    Thresholds,
     count_needed_for_same,
     find_upper_end,
     is_same_answer,
     is_too_fast,
     is_unlike_others,
 )
-from evalsite.analysis.thresholds import Thresholds
 from evalsite.quality.person_measures import Measures
 from evalsite.studies.summary_lines import count_of
 

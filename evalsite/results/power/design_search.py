@@ -174,8 +174,8 @@ def count_times_wider(choice: dict[str, Any], source: Source) -> float:
 
 def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
     """Return what simulated studies of this design find, as plain data."""
+    from evalsite.analysis.intervals import Resampling  # noqa: PLC0415
     from evalsite.analysis.planning import Comparisons, Truth, plan  # noqa: PLC0415
-    from evalsite.analysis.resample import Resampling  # noqa: PLC0415
 
     named = ("difference", "points", "tie_share", "systems")
     simulated = plan(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from evalsite.analysis.flag_rules import count_needed_for_same
+from evalsite.analysis.thresholds import count_needed_for_same
 from evalsite.lib.words import count_of
 from evalsite.quality.person_measures import Measures
 from evalsite.results.people.work import Work

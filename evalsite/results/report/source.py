@@ -9,9 +9,9 @@ from functools import cached_property
 from math import exp, inf, log
 from typing import Any
 
-from evalsite.analysis.direction import CLEAR, SIGN, Better
 from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.analysis.figure import Figure, Unit
+from evalsite.analysis.plan import CLEAR, SIGN, Better
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
 from evalsite.results.report.facts import Facts

@@ -5,7 +5,6 @@ import django.core.validators
 import django.db.models.deletion
 import evalsite.lib.clock
 import evalsite.studies.models
-import evalsite.studies.stored_settings
 import uuid
 from django.conf import settings
 from django.db import migrations, models
@@ -83,8 +82,8 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('draft', 'Draft'), ('live', 'Live'), ('paused', 'Paused'), ('closed', 'Closed'), ('archived', 'Archived')], default='draft', max_length=10)),
                 ('is_demo', models.BooleanField(default=False)),
                 ('seed', models.CharField(default=evalsite.studies.models.make_seed, max_length=32)),
-                ('texts', evalsite.studies.stored_settings.SettingsColumn(default=evalsite.studies.stored_settings.Values, encoder=django.core.serializers.json.DjangoJSONEncoder)),
-                ('settings', evalsite.studies.stored_settings.SettingsColumn(default=evalsite.studies.stored_settings.Values, encoder=django.core.serializers.json.DjangoJSONEncoder)),
+                ('texts', evalsite.studies.models.SettingsColumn(default=evalsite.studies.models.Values, encoder=django.core.serializers.json.DjangoJSONEncoder)),
+                ('settings', evalsite.studies.models.SettingsColumn(default=evalsite.studies.models.Values, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ('title', models.CharField(max_length=120)),
                 ('questions', models.JSONField(blank=True, default=dict)),
                 ('k', models.PositiveSmallIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)])),

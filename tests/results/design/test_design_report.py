@@ -16,8 +16,8 @@ from evalsite.lib.seeds import find_arrangement
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.results.design.report import report_design
 from evalsite.results.design.wording import promise_design
+from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 from tests.support.factories import (
     answer_item,
     launch,

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from evalsite.data.tables.faults import Fault, Refused, name_plainly
-from evalsite.data.tables.files import FILE_HELP, add_answers, find_named, read_answers, read_file
+from evalsite.data.tables.files import FILE_HELP, find_named, read_file
 from evalsite.data.tables.reader import NAMES, PREFIX, SEED, SYSTEM_NAMES
 from evalsite.data.tables.roles import WORDS
+from evalsite.data.tables.table import Fault, Refused, name_plainly
 from evalsite.imports.batches.choices import (
     CLUSTERS,
     CONTROLS,
@@ -23,9 +23,21 @@ from evalsite.imports.batches.choices import (
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY, name_on_disk
+from evalsite.imports.core import name_on_disk
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
+
+_ANSWERS = {
+    "samples": "several outputs of one system for an input: first, all or random",
+    "variant": "outputs for several prompts or filters: the name of one, or each",
+    "agents": "agents that traces of one file or service name: each is a system, or joined",
+    "incomplete": "inputs that lack a system: leave-out",
+    "reasoning": "reasoning in <think> before an output: leave-out or keep",
+    "show-reasoning": "reasoning in a field beside the output, shown above it: yes or no",
+    "system-prompts": "system prompts of conversations: leave-out or keep",
+    "turns": "questions of several turns: first or joined",
+    "join": "how several files are joined: id, input, line, or append (one after another)",
+}
 
 
 class Command(ImportCommand):
@@ -35,6 +47,10 @@ class Command(ImportCommand):
         "study or the file can't be found."
     )
     importer = ITEMS
+    faulty_help = (
+        "leave out rows with faults, and all other rows of their items; with --check the command "
+        "says how many these are"
+    )
 
     def add_file(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -47,12 +63,6 @@ class Command(ImportCommand):
             "--take-once",
             action="store_true",
             help="import each item once if the file repeats it for each rater",
-        )
-        parser.add_argument(
-            "--leave-out-faulty",
-            action="store_true",
-            help="leave out rows with faults, and all other rows of their items; with --check the "
-            "command says how many these are",
         )
         parser.add_argument(
             "--empty-outputs",
@@ -96,14 +106,34 @@ class Command(ImportCommand):
             metavar="WORD",
             help="a word that outputs have for a missing value, such as nan; - keeps it as text",
         )
-        add_answers(parser)
+        group = parser.add_argument_group("decisions, asked for where they are needed")
+        for key, meaning in _ANSWERS.items():
+            group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
+        group.add_argument(
+            "--lines",
+            metavar="FILE:ANSWER",
+            action="append",
+            default=[],
+            help="missing lines of a text file: a.txt:empty:23 puts an empty one in at 23, "
+            "a.txt:leave-out:23 leaves out item 23, or a line that is too many; give it once for "
+            "each",
+        )
+        group.add_argument(
+            "--seed", default="", help="of --samples random, instead of the study's own"
+        )
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS, MISSING)
+        names = (TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS, MISSING)
         choices = {name: arguments[name] for name in names if arguments[name]}
         answers: dict[str, Any] = {
-            f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()
+            f"{PREFIX}{key}": answer
+            for key in _ANSWERS
+            if (answer := arguments.get(key.replace("-", "_")))
         }
+        for pair in arguments.get("lines", ()):
+            name, _, answer = pair.partition(":")
+            if answer:
+                answers[f"{PREFIX}lines:{name}"] = answer
         if arguments["seed"]:
             answers[SEED] = arguments["seed"]
         if meets := arguments["meets"]:

@@ -1,11 +1,9 @@
 """Scores of automatic metrics become part of a study, from the command line."""
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.models import MetricFile
 from evalsite.studies.summary_lines import count_of
@@ -19,18 +17,8 @@ class Command(ImportCommand):
     )
     importer = METRICS
 
-    def add_choices(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--leave-out-faulty",
-            action="store_true",
-            help="leave out rows with faults, and store the scores of the others",
-        )
-
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "no_limit": arguments["no_limit"],
-            LEAVE_OUT_FAULTY: arguments["leave_out_faulty"],
-        }
+        return {"no_limit": arguments["no_limit"]}
 
     def describe(self, checked: CheckedScores) -> str:
         scores, outputs = len(checked.scores), checked.outputs
@@ -42,6 +30,3 @@ class Command(ImportCommand):
             f"Already uploaded as {record}, 0 new. If scores of it went with a batch, take it back "
             "first, then upload it again."
         )
-
-    def describe_stored(self, record: MetricFile, checked: CheckedScores) -> str:
-        return f"Stored {self.describe(checked)}."

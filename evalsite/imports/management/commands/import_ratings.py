@@ -7,7 +7,6 @@ from typing import Any
 from evalsite.annotation.models import RatingsFile
 from evalsite.data.tables.rating_forms import TURNS
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.columns import REJECTED
 from evalsite.imports.ratings.importer import COMMAS, RATINGS, TURN
@@ -36,12 +35,6 @@ class Command(ImportCommand):
             help="keep incomplete answers",
         )
         parser.add_argument(
-            "--leave-out-faulty",
-            action="store_true",
-            help="leave out rows with faults, and import the others",
-        )
-
-        parser.add_argument(
             "--rejected",
             choices=["leave-out", "keep"],
             help="whether work that was rejected on its platform counts",
@@ -59,7 +52,6 @@ class Command(ImportCommand):
         return {
             "has_persons": arguments["persons"] == "yes",
             "keeps_incomplete": arguments["incomplete"],
-            LEAVE_OUT_FAULTY: arguments["leave_out_faulty"],
             REJECTED: arguments["rejected"] or "",
             COMMAS: arguments["decimal_comma"],
             TURN: arguments["turn"] or "",

@@ -1,17 +1,30 @@
-"""From bytes to lines of text: the encoding is found and checked, and lines are counted."""
+"""Text files: their encoding, which is found and checked, their lines and rows of cells."""
 
 import codecs
+import csv
 import io
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import dropwhile, islice
 from typing import Any, BinaryIO
 
-from evalsite.data.tables.faults import EncodingPreview, OddPlace, Refused
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import (
+    EncodingPreview,
+    Limits,
+    OddPlace,
+    Refused,
+    Remarks,
+    Row,
+    Table,
+    check_cells,
+    describe_above,
+    number_rows,
+)
+from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
 WINDOWS_1252 = "windows-1252"
 # what a text may be in that isn't UTF-8, as it is called, and where; Python's name if it differs
@@ -418,3 +431,262 @@ class Lines:
         """Detach from the source without closing it; its opener does that."""
         if not self._text.closed:
             self._text.detach()
+
+
+# --- rows of cells, such as CSV -----------------------------------------------------------
+
+
+PIPE = "pipe"
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": PIPE}
+_DECLARED = re.compile(r"sep=([,;\t|])[\r\n]*", re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"]*"')
+# records among which the names of columns are looked for, and the fewest columns below titles
+_ROWS_ABOVE, _LEAST_COLUMNS = 20, 3
+
+
+def open_delimited(text: TextFile, limits: Limits, separator: str = "") -> Table:
+    """Read the header; the rows follow as they are asked for.
+
+    `separator`: what separates columns in words, if a person said so.
+    """
+    # process-wide in Python, so it is set to the same number each time
+    csv.field_size_limit(limits.cell)
+    delimiter, is_declared = _find_delimiter(text, limits)
+    chosen = [sign for sign, name in SEPARATORS.items() if name == separator]
+    titles = 0
+    if not is_declared:
+        delimiter, titles = _find_titles(text, chosen or [delimiter, *SEPARATORS], limits)
+    delimiter = chosen[0] if chosen else delimiter
+    quotes, remark = _find_quotes(text, delimiter, limits)
+    remarks = Remarks()
+    if remark:
+        remarks.tell(*remark)
+    records = _read_records(Lines(text, limits), delimiter, limits, quotes)
+    above: list[str] = []
+    for line, cells in records:
+        if is_declared:
+            is_declared = False
+        elif titles:
+            titles -= 1
+            above += filter(None, map(str.strip, cells))
+        elif any(cell.strip() for cell in cells):
+            if above:
+                remarks.tell("rows_above", describe_above(f"line {line:,}", above))
+            limits.check_width(len(cells), line)
+            rows = number_rows(records, limits)
+            return Table(text.encoding, SEPARATORS[delimiter], cells, line, rows, remarks)
+    raise Refused("empty_file", "The file has no rows: it is empty.")
+
+
+def _find_titles(text: TextFile, delimiters: Sequence[str], limits: Limits) -> tuple[str, int]:
+    """Return what separates columns, and how many records above their names are titles.
+
+    A title fills the first cell alone, and all records below it have the same width. The first
+    line may be a title, so another delimiter than it suggests may be right.
+    """
+    for delimiter in delimiters:
+        records = _read_records(Lines(text, limits), delimiter, limits, _TWICE)
+        try:
+            with closing(records):
+                first = [cells for _, cells in islice(records, _ROWS_ABOVE)]
+        except Refused:
+            continue
+        table = [*dropwhile(lambda cells: not any(map(str.strip, cells[1:])), first)]
+        widths = set(map(len, table))
+        titles = len(first) - len(table)
+        if not titles and delimiter == delimiters[0] and len(widths) == 1:
+            break
+        if titles and len(table) > 1 and len(widths) == 1:
+            width, names = len(table[0]), {*filter(None, map(str.strip, table[0]))}
+            if width >= _LEAST_COLUMNS and len(names) >= width - 1:
+                return delimiter, titles
+    return delimiters[0], 0
+
+
+# how quotes are written inside of cells: twice, behind a backslash, or as any other character
+_TWICE, _BACKSLASH, _BARE = "twice", "backslash", "bare"
+_AS_QUOTES = (
+    "csv_backslashes",
+    'Quotes inside of cells have a backslash before them (\\"), as some programs write them. They '
+    "were read as quotes",
+)
+_AS_CHARACTERS = (
+    "csv_bare_quotes",
+    "Cells begin with quotes that don't end them, so all quotes are read as characters",
+)
+
+
+def _find_quotes(
+    text: TextFile, delimiter: str, limits: Limits
+) -> tuple[str, tuple[str, str] | None]:
+    """Return how quotes are written, and what to say of it; only odd files are read once more."""
+    plain = _TWICE, None
+    has_backslashes = text.holds('\\"')
+    if not has_backslashes and not (delimiter == "\t" and text.holds('"')):
+        return plain
+    code, _ = _try_quotes(text, delimiter, limits, _TWICE)
+    if code == "stray_quote":
+        if has_backslashes and not _try_quotes(text, delimiter, limits, _BACKSLASH)[0]:
+            return _BACKSLASH, _AS_QUOTES
+        if delimiter == "\t" and len(_try_quotes(text, delimiter, limits, _BARE)[1]) == 1:
+            return _BARE, _AS_CHARACTERS
+    return plain
+
+
+def _try_quotes(
+    text: TextFile, delimiter: str, limits: Limits, quotes: str
+) -> tuple[str, set[int]]:
+    """Return what is wrong with a file that is read so, and the widths of its records."""
+    widths: set[int] = set()
+    try:
+        for _, cells in _read_records(Lines(text, limits), delimiter, limits, quotes):
+            widths.add(len(cells))
+    except Refused as refused:
+        return refused.code, widths
+    return "", widths
+
+
+def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
+    """Find what separates the header, and whether a line before it says so, such as sep=;."""
+    stream = text.open()
+    try:
+        header = line = ""
+        blank = 0
+        # the name of a column may go on in the next line
+        while not header.strip() or (header.count('"') % 2 and len(header) < limits.record):
+            line = stream.readline(limits.record)
+            if not line:
+                break
+            header = header + line if header.strip() else line
+            blank += not header.strip()
+            limits.check_blank(blank, blank)
+    finally:
+        stream.detach()
+    if declared := _DECLARED.fullmatch(header):
+        return declared[1], True
+    bare = _QUOTED.sub("", header)
+    return max(SEPARATORS, key=bare.count), False
+
+
+def _read_records(
+    lines: Lines, delimiter: str, limits: Limits, quotes: str
+) -> Generator[tuple[int, list[str]], None, None]:
+    """Yield line and cells of each record, the header too, but no empty lines."""
+    source: Iterable[str] = lines
+    if quotes == _BACKSLASH:
+        source = (line.replace('\\"', '""') for line in lines)
+    reader = read_cells(source, delimiter=delimiter, has_quotes=quotes != _BARE)
+    try:
+        while True:
+            lines.start_record()
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except TooMuch:
+                limits.check_width(VALUES_IN_TEXT + 1, lines.first)
+                raise
+            except csv.Error as error:
+                raise _describe_error(str(error), lines, delimiter) from None
+            if cells:
+                yield lines.first, cells
+            else:
+                lines.pass_blank()
+    finally:
+        lines.close()
+
+
+def _describe_error(error: str, lines: Lines, delimiter: str) -> Refused:
+    """Say what Python's csv module found, at the line of the quote that went wrong."""
+    opened = _find_open_quote(lines.record, lines.first, delimiter)
+    code = "stray_quote"
+    if "field limit" in error:
+        code = "cell_too_long"
+        message = f"A cell has more than {csv.field_size_limit():,} characters."
+        if opened is not None:
+            message += " Perhaps a quote that opens in this line is never closed."
+    elif opened is None:
+        message = f"The row can't be read as CSV ({error})."
+    elif "unexpected end" in error:
+        code = "unclosed_quote"
+        message = "A quote that opens in this line is never closed. Close it, or double it."
+    else:
+        message = (
+            f"A quote that opens in this line ends in line {lines.number}, and other text follows "
+            'it. Close it before the delimiter; write a quote inside a cell twice ("").'
+        )
+    return Refused(code, message, line=opened or lines.first)
+
+
+def _find_open_quote(record: list[str], first: int, delimiter: str) -> int | None:
+    """Find the line of the quote that went wrong in this record; None if all are closed."""
+    opened, is_quoted, at_start, after_quote = None, False, True, False
+    for number, line in enumerate(record, start=first):
+        for char in line:
+            if is_quoted:
+                is_quoted, after_quote = char != '"', char == '"'
+            elif char == '"' and (at_start or after_quote):
+                opened = number if at_start else opened
+                is_quoted, at_start = True, False
+            elif after_quote and char != delimiter and char not in "\r\n":
+                return opened  # text after a closing quote: here the reader stopped
+            else:
+                at_start, after_quote = char == delimiter, False
+    return opened if is_quoted else None
+
+
+# --- Markdown ---------------------------------------------------------------------------
+
+
+# titles, the names of columns, and the line of dashes below them
+_MARKDOWN = re.compile(
+    r"(?P<above>(?:(?:#[^\r\n]*|(?!#)[^\r\n,;\t|\"]*)\r?\n){0,20})"
+    r"(?P<header>[^\r\n]*\|[^\r\n]*)\r?\n"
+    r"(?=[^\r\n]*-)[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*(?::?-+:?[ \t]*)?\r?(?:\n|$)"
+)
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def open_markdown(text: TextFile, start: str, limits: Limits) -> Table | None:
+    """Read a table as Markdown has it; None if the file is something else."""
+    match = _MARKDOWN.match(start)
+    if match is None:
+        return None
+    remarks = Remarks()
+    line = match["above"].count("\n") + 1
+    if above := [*filter(None, (part.strip(" #\r") for part in match["above"].split("\n")))]:
+        remarks.tell("rows_above", describe_above(f"line {line:,}", above))
+    header = _split_bars(match["header"])
+    limits.check_width(len(header), line)
+    return Table(text.encoding, PIPE, header, line, _read_markdown(text, line, limits), remarks)
+
+
+def _read_markdown(text: TextFile, header_line: int, limits: Limits) -> Iterator[Row]:
+    for row in number_rows(_read_bars(Lines(text, limits), header_line + 1, limits), limits):
+        row.problems = tuple(check_cells(row.cells, limits))
+        yield row
+
+
+def _read_bars(
+    lines: Lines, passed: int, limits: Limits
+) -> Generator[tuple[int, list[str]], None, None]:
+    """Yield line and cells of each line below these, the empty ones too."""
+    try:
+        lines.start_record()
+        for line in lines:
+            if line.count("|") > VALUES_IN_TEXT:
+                limits.check_width(VALUES_IN_TEXT + 1, lines.number)
+            if lines.number > passed:
+                yield lines.number, _split_bars(line)
+            lines.start_record()
+    finally:
+        lines.close()
+
+
+def _split_bars(line: str) -> list[str]:
+    """Return the cells of a line, which may have a bar at both ends."""
+    first, *cells = _BAR.split(line.strip())
+    cells = [*filter(None, [first]), *cells]
+    if cells and not cells[-1]:
+        cells.pop()
+    return [cell.strip().replace("\\|", "|") for cell in cells]
