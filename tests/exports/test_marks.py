@@ -6,18 +6,12 @@ import io
 import pytest
 
 from evalsite.exports.services import Choice, count_rows, write_file
-from evalsite.instruments.scales.spans import Spans
 from evalsite.results.report.computation import analyse_study
 from tests.analysis.vectors import compare, read_vector
 from tests.support.factories import make_annotator
 from tests.support.spans import answer_spans, answer_vector, make_spans_study
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _ask_spans(monkeypatch):
-    monkeypatch.setattr(Spans, "has_page", True)
 
 
 def read(study, name, **chosen):

@@ -8,7 +8,6 @@ from django.db import transaction
 
 from evalsite.exports.bundle.format import REPORT
 from evalsite.exports.bundle.restore import restore_bundle
-from evalsite.instruments.scales.spans import Spans
 from evalsite.results.report.computation import compute_report
 from tests.support.bundles import close, examine, pack, read_files
 from tests.support.factories import make_annotator, make_user
@@ -16,11 +15,6 @@ from tests.support.spans import answer_spans, answer_vector, make_spans_study
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 NOTED = [{"start": 0, "end": 3, "category": "style", "severity": "major", "note": "call me Jo"}]
-
-
-@pytest.fixture(autouse=True)
-def _ask_spans(monkeypatch):
-    monkeypatch.setattr(Spans, "has_page", True)
 
 
 @pytest.mark.parametrize("has_free_text", [True, False])

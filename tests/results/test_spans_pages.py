@@ -7,7 +7,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.instruments.scales.spans import Spans
 from evalsite.results.items.records import list_records
 from evalsite.results.items.spread import find_limit, measure_records, read_counted
 from evalsite.results.report.computation import compute_report
@@ -18,11 +17,6 @@ from tests.support.factories import make_annotator
 from tests.support.spans import answer_spans, answer_vector, make_spans_study
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _ask_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Spans, "has_page", True)
 
 
 def mark(start: int, end: int, severity: str = "minor", **more: str) -> dict[str, Any]:

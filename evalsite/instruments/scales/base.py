@@ -38,6 +38,8 @@ from evalsite.instruments.parts import Key, Part, refuse
 NA = "na"
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
+# the text that is judged, where inputs go by their names
+OUTPUT = "output"
 Per = Literal["output", "item", "turn"]
 
 
@@ -245,6 +247,14 @@ class Scale(Part):
             number &= Q(Exact(Mod(Cast(beyond, BigIntegerField()), step), 0))
         number &= Q() if self.keeps_typed else Q(text="")
         return number | _IS_NA if self.na_words else number
+
+    def select_marks(self) -> Q:
+        """Return the condition on stored marks, in whichever text they are."""
+        return Q(pk__in=[])
+
+    def are_consistent(self, rows: Sequence[AnswerRow]) -> bool:
+        """Tell whether the rows of one answer don't contradict each other, marks among them."""
+        return True
 
     @property
     def columns(self) -> frozenset[str]:

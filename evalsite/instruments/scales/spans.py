@@ -18,6 +18,7 @@ from evalsite.instruments.answer import LARGEST_NUMBER, AnswerRow, round_value
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Key, Part, WeightValue, Words, refuse
 from evalsite.instruments.scales.base import (
+    OUTPUT,
     Judged,
     OptionKey,
     Per,
@@ -36,8 +37,6 @@ from evalsite.lib.passages import (
     make_even,
 )
 
-# the text that is judged, where others are inputs by their names
-OUTPUT = "output"
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"
 # the part of a row that says that something is missing, where there are no categories
@@ -184,7 +183,6 @@ class Spans(Scale):
 
     kind: Literal["spans"] = Field(title="Marked passages")
     family: ClassVar[str] = "penalties"
-    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"has"})
     directed: ClassVar[bool] = False
@@ -295,6 +293,21 @@ class Spans(Scale):
         kinds: list[Category | None] = [*self.categories] or [None]
         columns = {name for category in kinds for name in self.list_columns(category)}
         return tuple(sorted(columns, key=lambda name: (name != OUTPUT, name)))
+
+    @property
+    def defines_severities(self) -> bool:
+        return any(part.definition for part in self.severities)
+
+    @property
+    def levels(self) -> list[tuple[str, int]]:
+        """List how heavy each severity is among all: 0 is the lightest."""
+        weights = sorted({part.weight for part in self.severities})
+        return [(part.key, weights.index(part.weight)) for part in self.severities]
+
+    @property
+    def has_kinds(self) -> bool:
+        """Tell whether a page has to say what is what: labels of severities are at each mark."""
+        return bool(self.categories) or self.defines_severities
 
     def find_category(self, key: str) -> Category | None:
         return next((category for category in self.categories if category.key == key), None)
@@ -422,7 +435,7 @@ class Spans(Scale):
             except ValidationError:
                 rows.append(posted)
         shown = [self._view_mark(number, mark) for number, mark in enumerate(sort_marks(marks), 1)]
-        free = min(_BLANK_ROWS, max(self.highest - len(marks) - len(rows), 0))
+        free = max(min(_BLANK_ROWS, self.highest - len(marks) - len(rows)), 1)
         return MarksView(
             shown, [*rows, *({} for _number in range(free))],
             write_json(self._write_marks(marks)) if marks else "", NONE in entries,
@@ -430,7 +443,6 @@ class Spans(Scale):
 
     def _view_mark(self, number: int, mark: Mark) -> MarkView:
         category = self.find_category(mark.category)
-        weights = sorted({part.weight for part in self.severities})
         severity = next((part for part in self.severities if part.key == mark.severity), None)
         is_missing = mark.start == mark.end
         words = mark.quote
@@ -439,7 +451,7 @@ class Spans(Scale):
         return MarkView(
             number, mark, words, is_missing,
             category.label if category else "", severity.label if severity else "",
-            weights.index(severity.weight) if severity else 0,
+            dict(self.levels).get(mark.severity, 0),
         )  # fmt: skip
 
     def list_marks(self, entry: str) -> list[MarkView]:
@@ -640,6 +652,29 @@ class Spans(Scale):
         nothing = Q(part=NONE, value=1) if self.none else Q(pk__in=[])
         score = Q(part="", value__gte=0) if self.score == "sum" else Q(pk__in=[])
         return (nothing | score) & Q(text="", detail__isnull=True)
+
+    def select_marks(self) -> Q:
+        kinds: list[Category | None] = [*self.categories] or [None]
+        allowed = Q(pk__in=[])
+        for category in kinds:
+            key = category.key if category else ""
+            keys = [key] if key or not self.omission else [key, OMISSION]
+            parts = [
+                each if column == OUTPUT else f"{each}@{column}"
+                for column in self.list_columns(category)
+                for each in keys
+            ]
+            severities = [part.key for part in self.list_severities(category)]
+            is_severe = Q(detail__severity__in=severities) if severities else Q()
+            allowed |= Q(part__in=parts) & is_severe
+        return allowed & Q(turn=0)
+
+    def are_consistent(self, rows: Sequence[AnswerRow]) -> bool:
+        marks = [row for row in rows if row.start is not None]
+        scores = [row.value for row in rows if row.start is None and row.part == ""]
+        nothing = [row for row in rows if row.start is None and row.part == NONE]
+        score = round_value(sum(map(self.weigh_row, marks)))
+        return bool(marks) != bool(nothing) and scores == ([score] if self.score == "sum" else [])
 
     # --- conditions
 
