@@ -17,6 +17,7 @@ from django.db.models.functions import RowNumber
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.exports.comment_rows import is_written, make_comment_rows
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
+from evalsite.exports.mqm_rows import MqmWriter, Shown
 from evalsite.exports.rows import (
     PAGE,
     Group,
@@ -409,16 +410,50 @@ class AnswerReader:
     def read_highlights(self) -> Iterator[Group]:
         """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
         for answers in self.read_pages():
-            by_id = {answer.id: answer for answer in answers}
-            marks = self._find_related(Rating.objects.marks(), answers).order_by("annotation_id")
-            rows = marks.values_list(
-                "annotation_id", "output__position", "output__system_id", "start", "end", "text",
-                "criterion", "part", "detail",
-            )  # fmt: skip
-            for pk, group in groupby(rows.iterator(chunk_size=PAGE), key=itemgetter(0)):
-                if answer := by_id.get(pk):
-                    made = [self._make_mark(answer, *row) for _, *row in group]
-                    yield answer, sorted(made, key=self._place_mark)
+            yield from self._read_marks(answers)
+
+    def _read_marks(self, answers: Sequence[Answer]) -> Iterator[tuple[Answer, list[MarkRow]]]:
+        """Yield the marks of those of these annotations that have some."""
+        by_id = {answer.id: answer for answer in answers}
+        marks = self._find_related(Rating.objects.marks(), answers).order_by("annotation_id")
+        rows = marks.values_list(
+            "annotation_id", "output__position", "output__system_id", "start", "end", "text",
+            "criterion", "part", "detail",
+        )  # fmt: skip
+        for pk, group in groupby(rows.iterator(chunk_size=PAGE), key=itemgetter(0)):
+            if answer := by_id.get(pk):
+                made = [self._make_mark(answer, *row) for _, *row in group]
+                yield answer, sorted(made, key=self._place_mark)
+
+    def read_mqm(self, *, has_words: bool = True) -> Iterator[Group]:
+        """Rows of mqm.tsv: by annotation, then output as uploaded, then place in it."""
+        writer = MqmWriter(self.study.config, has_words=has_words)
+        segments = self._number_segments()
+        for answers in self.read_pages(with_outputs=True):
+            marks = {answer.id: rows for answer, rows in self._read_marks(answers)}
+            items = {answer.item_id for answer in answers}
+            inputs = dict(Item.objects.filter(pk__in=items).values_list("pk", "inputs"))
+            texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
+            for item, position, text in Output.objects.filter(item__in=items).values_list(
+                "item_id", "position", "text"
+            ):
+                texts[item][position + 1] = text
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                source = str(inputs[answer.item_id].get(writer.source, ""))
+                shown = Shown(segments[answer.group], source, texts[answer.item_id])
+                made = writer.make_rows(answer, ratings, marks.get(answer.id, ()), shown)
+                yield answer, [*made]
+
+    def _number_segments(self) -> dict[str, str]:
+        """Return the position of each group in its cluster, in the order of upload."""
+        items = Item.objects.filter(study=self.study).order_by("id").values_list("cluster", "group")
+        counts: defaultdict[str, int] = defaultdict(int)
+        segments: dict[str, str] = {}
+        for cluster, group in items.iterator(chunk_size=PAGE):
+            if group not in segments:
+                counts[cluster or group] += 1
+                segments[group] = str(counts[cluster or group])
+        return segments
 
     def _make_mark(self, answer: Answer, position: int, system: int | None, *mark: Any) -> MarkRow:
         start, end, quote, criterion, part, detail = mark

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from evalsite.data.tables.mqm import write_line
 from evalsite.exports.column import NUMBER, TEXT, TIME, WHOLE, YES_NO, Cell, Column
 from evalsite.exports.rows import Group
 from evalsite.lib.csv_writer import BYTE_ORDER_MARK, LINE_END, guard_cell, write_rows
@@ -32,6 +33,20 @@ def write_blocks(
             yield "".join(block).encode(), count
             block, size = [], 0
     yield "".join(block).encode(), count
+
+
+def write_tabbed(columns: Sequence[Column], groups: Iterable[Group]) -> Iterator[tuple[bytes, int]]:
+    """Write a file without quotes, its cells separated by tabs; yield blocks as `write_blocks`."""
+    cells = [(column.of == "answer", column.get_cell) for column in columns]
+    count = 0
+    yield write_line([column.name for column in columns]).encode(), 0
+    for answer, rows in groups:
+        count += len(rows)
+        lines = [
+            write_line([get(answer if is_shared else row) for is_shared, get in cells])
+            for row in rows
+        ]
+        yield "".join(lines).encode(), count
 
 
 def write_lines(

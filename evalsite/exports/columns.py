@@ -40,6 +40,7 @@ from evalsite.exports.comment_rows import COMMENTS
 from evalsite.exports.kind_columns import (
     MORE_OF_RATINGS,
 )
+from evalsite.exports.mqm_rows import MQM, list_marking
 from evalsite.exports.people_columns import JUDGE_LABELS, METRICS, PARTICIPANTS
 from evalsite.exports.simple_columns import list_simple_columns
 from evalsite.instruments.scales import installed_scales
@@ -436,7 +437,7 @@ def list_downloads(
     share = (MAY_SHARE,) if asks_to_share else ()
     return {
         "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
-        "judge_labels": JUDGE_LABELS,
+        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if list_marking(config) else {}),
     }  # fmt: skip
 
 

@@ -15,9 +15,10 @@ from django.utils.formats import date_format
 from evalsite.annotation.models import Annotation, Rating, RatingQuerySet, RatingsFile
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.answers import AnswerReader
-from evalsite.exports.blocks import write_blocks
+from evalsite.exports.blocks import write_blocks, write_tabbed
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.comment_rows import list_written
+from evalsite.exports.mqm_rows import list_marking
 from evalsite.exports.rows import (
     Group,
     read_items,
@@ -25,7 +26,7 @@ from evalsite.exports.rows import (
     read_metrics,
     read_participants,
 )
-from evalsite.exports.selection import Selection
+from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import JudgeLabel, MetricScore
@@ -36,6 +37,8 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_of_file
 
 SIMPLE, COMMENTS = "ratings_simple", "comments"
+# written as WMT has it, separated by tabs; what isn't excluded, since no column could say so
+TABBED = "mqm"
 # origins that the page tells
 _NAMED = (Origin.SIMULATED, Origin.IMPORTED)
 # what the file for a quick look holds: what results count, and beside it, marked, what is excluded
@@ -59,7 +62,7 @@ class Choice(Selection):
     is_workbook: bool = False
 
     def __post_init__(self) -> None:
-        if self.file == SIMPLE:
+        if self.file in (SIMPLE, TABBED):
             # decided by the file itself
             for name in _RESULTS:
                 object.__setattr__(self, name, "")
@@ -70,26 +73,34 @@ class Choice(Selection):
         """Which annotations the file holds."""
         if self.file == COMMENTS and not self.kind:
             return replace(self, kind=Item.Kind.MAIN)
-        if self.file != SIMPLE:
+        if self.file not in (SIMPLE, TABBED):
             return self
+        results = _RESULTS | {"excluded": OUT} if self.file == TABBED else _RESULTS
         return Selection(
             origin=self.origin,
             since=self.since,
             until=self.until,
             only_shared=self.only_shared,
             is_masked=self.is_masked,
-            **_RESULTS,
+            **results,
         )
 
     @property
     def file_name(self) -> str:
-        return f"{self.file}.xlsx" if self.is_workbook else f"{self.file}.csv"
+        return f"{self.file}.{self.ending}"
+
+    @property
+    def ending(self) -> str:
+        if self.is_workbook:
+            return "xlsx"
+        return "tsv" if self.file == TABBED else "csv"
 
     @property
     def content_type(self) -> str:
         if self.is_workbook:
             return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-        return "text/csv; charset=utf-8"
+        kind = "tab-separated-values" if self.file == TABBED else "csv"
+        return f"text/{kind}; charset=utf-8"
 
     def describe(self) -> dict[str, Any]:
         """Return what is chosen, for the log."""
@@ -159,7 +170,11 @@ def write_file(
         file.seek(0)
         return Written(rows, file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
     digest, rows = sha256(), 0
-    for block, rows in write_blocks(columns, groups, is_guarded=choice.for_spreadsheets):
+    if choice.file == TABBED:
+        blocks = write_tabbed(columns, groups)
+    else:
+        blocks = write_blocks(columns, groups, is_guarded=choice.for_spreadsheets)
+    for block, rows in blocks:
         digest.update(block)
         file.write(block)
         progress(rows)
@@ -183,6 +198,7 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
         "annotations": reader.read_annotations,
         "highlights": reader.read_highlights,
         "comments": reader.read_comments,
+        TABBED: reader.read_mqm,
     }[choice.file]()
 
 
@@ -226,8 +242,9 @@ def name_file(study: Study, choice: Choice) -> str:
     """Return a name for the download: study, “simulated” if a row is, file and choice."""
     parts = [choice.file, *choice.name_parts()]
     # an exact CSV and a guarded one differ, and must not be taken for each other
-    parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
-    file = f"{'_'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    is_guarded = choice.for_spreadsheets and choice.ending == "csv"
+    parts += ["for-spreadsheets"] if is_guarded else []
+    file = f"{'_'.join(parts)}.{choice.ending}"
     return name_of_file(study, file, is_simulated=_has_simulated_rows(study, choice))
 
 
@@ -330,6 +347,10 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
             yield from _find_comments(study, choice)
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
+        case "mqm":
+            marking = [criterion.key for criterion in list_marking(study.config)]
+            rows = _find_ratings(study, choice).filter(criterion__in=marking)
+            yield rows.filter(Q(start__isnull=False) | Q(part="none"))
         case _:
             yield from _find_simple(study, choice)
 

@@ -21,6 +21,8 @@ from django.core.exceptions import ValidationError
 
 import evalsite
 from evalsite.annotation.fsck import is_in_progress
+from evalsite.exports.answers import AnswerReader
+from evalsite.exports.blocks import write_tabbed
 from evalsite.exports.bundle.codec import Writer
 from evalsite.exports.bundle.data_package import describe_package
 from evalsite.exports.bundle.format import (
@@ -40,6 +42,7 @@ from evalsite.exports.bundle.format import (
     ITEM_ROWS,
     JUDGE_ROWS,
     LEFT_OUT_COUNTS,
+    MQM_FILE,
     OWN_FILES,
     PLAN,
     PLAN_COLUMNS,
@@ -81,9 +84,10 @@ from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_downloads_of, list_files_of
+from evalsite.exports.mqm_rows import MQM, list_marking
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, shared
-from evalsite.exports.services import Choice, write_file
+from evalsite.exports.services import TABBED, Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.limited import VALUES_IN_FILE, read_cells, read_json
@@ -296,6 +300,9 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
                 write_data(study, name, contents, file)
+    if contents.has_data and list_marking(study.config):
+        with folder.create(MQM_FILE) as file:
+            _write_mqm(study, contents, file)
     for version in study.versions.all():
         # not a character more, so that the file has the SHA-256 of the version
         folder.write(name_version(version.number), dump(version.content))
@@ -350,6 +357,15 @@ def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> 
         write_file(study, choice, whole)
         whole.seek(0)
         _withhold(whole, file, withheld)
+
+
+def _write_mqm(study: Study, contents: Contents, file: IO[bytes]) -> None:
+    """Write the errors as WMT has them; notes only if free text is asked for."""
+    chosen = select_answers(study, contents)
+    choice = Choice(file=TABBED, only_shared=chosen.only_shared, is_masked=chosen.is_masked)
+    reader = AnswerReader(study, choice.selection)
+    for block, _count in write_tabbed(MQM, reader.read_mqm(has_words=contents.has_free_text)):
+        file.write(block)
 
 
 def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str]) -> None:
@@ -420,7 +436,8 @@ def _describe(
     others = {"analysis_plan": ANALYSIS_PLAN, "study": STUDY}
     others |= {"report": REPORT} if REPORT in folder.files else {}
     folder.write_json(DATAPACKAGE, describe_package(plain, tables, folder.files, others))
-    names = [Path(name).stem for name in tables if name.startswith("data/")]
+    names = [Path(name).name for name in tables if name.startswith("data/")]
+    names += [Path(MQM_FILE).name] if MQM_FILE in folder.files else []
     folder.write(
         README,
         write_readme(

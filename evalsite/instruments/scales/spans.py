@@ -365,7 +365,10 @@ class Spans(Scale):
             for part in self.weights
         ]
         return {
-            "options": [{"key": part.key, "label": part.label} for part in self.categories],
+            "options": [
+                {"key": part.key, "label": part.label, "group": part.group}
+                for part in self.categories
+            ],
             "severities": [
                 {"key": part.key, "label": part.label, "weight": part.weight}
                 for part in self.severities
