@@ -24,21 +24,20 @@ from evalsite.analysis.families import (
     name_kind,
 )
 from evalsite.analysis.families.numbers import Ends, find_scale
-from evalsite.analysis.figure import make_note
+from evalsite.analysis.figure import make_note, to_plain
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.intervals import SEED
 from evalsite.analysis.plan import SIGN, Better, Margin, Plan
 from evalsite.analysis.ratings import Table, read_bare_table, read_texts
 from evalsite.analysis.report import Material, Settings, list_systems, make_report
 from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
+from evalsite.analysis.report.judges import read_labels
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.spans import list_exceptions, list_severities
-from evalsite.analysis.to_json import to_plain
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
-from evalsite.results.report.bare import write_comparison, write_report
-from evalsite.results.report.gate import write_gate
+from evalsite.results.report.bare import write_comparison, write_gate, write_report
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -194,6 +193,8 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
     files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
     if marks := getattr(options, "marks", None):
         files["highlights"] = pd.read_csv(marks, dtype=str, keep_default_na=False)
+    if labels := vars(options).get("judge_labels"):
+        files["judge_labels"] = read_labels(labels, options.items)
     gate = read_gate(options, table, instrument)
     side = _report(table, files, instrument, options, [gate.margin] if gate else [])
     if options.file_order:

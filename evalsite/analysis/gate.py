@@ -43,6 +43,7 @@ _NO_MATTER = (
     "output", "json", "undecided", "other_papers", "file_order", "command", "summary", "plan_hash",
     "file", "counted_in",
 )  # fmt: skip
+_FILES = ("ratings", "items", "judge_labels")
 _ALMOST_ALL = 0.95  # of the pairs of rater and input: those that have both systems
 _CLOSE = 1.25  # how far the planner's standard error may be from that of the fit
 
@@ -104,6 +105,8 @@ def read_gate(
     margin = Margin(
         criterion=criterion, system=options.gate, relation="not_worse", other=options.against,
         margin=options.margin, level=options.level, better=better,
+        # of the plan of a bundle
+        **vars(options).get("planned_judge", {}),
     )  # fmt: skip
     slices = None
     if options.slices:
@@ -147,7 +150,9 @@ def decide_gate(
             margin=margin, seed=options.seed,
         )  # fmt: skip
         facts["outcome"] = "fail" if facts["fails_in"] else facts["outcome"]
-    if criterion and facts["outcome"] == "undecided":
+    # how many more answers would decide isn't known of a difference that a judge's labels correct
+    is_judged = bool(test.get("judge")) and "why" not in test
+    if criterion and facts["outcome"] == "undecided" and not is_judged:
         facts["plan"] = _plan(test, part, margin, criterion)
     facts["undecided_as"] = options.undecided if facts["outcome"] == "undecided" else None
     facts["status"] = STATUS[facts["undecided_as"] or facts["outcome"]]
@@ -199,9 +204,10 @@ def _plan(
 
 
 def _count_runs(options: Namespace) -> dict[str, Any] | None:
-    paths = [path for path in (options.ratings, options.items) if path is not None]
-    chosen = {key: value for key, value in vars(options).items() if key not in _NO_MATTER}
-    chosen = {key: value for key, value in chosen.items() if key not in ("ratings", "items")}
+    files = {name: vars(options).get(name) for name in _FILES}
+    paths = [path for path in files.values() if path is not None]
+    left_out = (*_NO_MATTER, *_FILES)
+    chosen = {key: value for key, value in vars(options).items() if key not in left_out}
     folder = vars(options).get("counted_in", options.ratings.parent)
     return count_runs(
         folder, system=options.gate, other=options.against,

@@ -42,7 +42,7 @@ class Margin:
     The margin is in units of the scale, of decisions and preferences a share, of magnitudes a ratio
     above 1. `level` is that of the one-sided test. `better` is the direction of the criterion.
     `slices`: the column of the items that divides the inputs, in each of which "not worse" is
-    looked at, too.
+    looked at, too. `judge`, with its `prompt_version`: whose labels correct the difference.
     """
 
     criterion: str
@@ -53,16 +53,20 @@ class Margin:
     level: float = 0.05
     better: Better = "higher"
     slices: str = ""
+    judge: str = ""
+    prompt_version: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
-    """That `system` is better than `other`, or differs from it."""
+    """That `system` is better than `other`, or differs from it; `judge`: as of a margin."""
 
     criterion: str
     system: str
     relation: Literal["better", "differs"]
     other: str
+    judge: str = ""
+    prompt_version: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

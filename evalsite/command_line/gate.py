@@ -13,12 +13,12 @@ from typing import Any
 from zipfile import is_zipfile
 
 from evalsite.analysis.__main__ import add_reading, analyse_ratings
+from evalsite.analysis.figure import to_plain
 from evalsite.analysis.gate import LEVELS
-from evalsite.analysis.to_json import to_plain
 from evalsite.command_line.output import Refused, Result
 from evalsite.command_line.site import without_site
 from evalsite.command_line.verify import add_plan_hash
-from evalsite.results.report.gate import write_gate
+from evalsite.results.report.bare import write_gate
 
 _MOST_SHOWN = 3
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~]|<(?=[^\s])")
@@ -138,13 +138,24 @@ def _unpack(options: Namespace, folder: Path) -> None:
                 raise Refused(" ".join(sentences))
         with open_bundle(file) as bundle:
             plan = bundle.read_json(ANALYSIS_PLAN)
-            for name in ("ratings", "items"):
+            files = ["ratings", "items"]
+            files += [name for name in ("judge_labels",) if name_data(name) in bundle.names]
+            for name in files:
                 with bundle.open(name_data(name)) as source, (folder / name).open("wb") as target:
                     shutil.copyfileobj(source, target)
     options.ratings, options.items = folder / "ratings", folder / "items"
+    if "judge_labels" in files:
+        options.judge_labels = folder / "judge_labels"
     options.primary = options.primary or plan.get("primary", "")
     if options.plan_hash is not None:
         _follow_plan(options, plan, report.plan_versions)
+    else:
+        key = options.criterion or options.primary
+        planned = [
+            margin for margin in _list_margins(options, plan)
+            if margin["criterion"] == (key or margin["criterion"])
+        ]  # fmt: skip
+        _follow_judge(options, planned[0] if len(planned) == 1 else {})
 
 
 def _follow_plan(
@@ -160,12 +171,7 @@ def _follow_plan(
         if version["number"] == number
     )  # fmt: skip
     options.criterion = options.criterion or content.get("primary")
-    planned = [
-        margin for margin in content.get("margins", ())
-        if margin["relation"] == "not_worse"
-        and (margin["system"], margin["other"]) == (options.gate, options.against)
-        and margin["criterion"] == (options.criterion or margin["criterion"])
-    ]  # fmt: skip
+    planned = _list_margins(options, content)
     if not planned:
         raise Refused(
             f"The committed plan has no margin for {options.gate} against {options.against}."
@@ -190,3 +196,21 @@ def _follow_plan(
             )
         setattr(options, name, value)
     options.criterion = margin["criterion"]
+    _follow_judge(options, margin)
+
+
+def _list_margins(options: Namespace, plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """List the plan's margins of the two systems, on the chosen criterion if one is chosen."""
+    return [
+        margin for margin in plan.get("margins", ())
+        if margin["relation"] == "not_worse"
+        and (margin["system"], margin["other"]) == (options.gate, options.against)
+        and margin["criterion"] == (options.criterion or margin["criterion"])
+    ]  # fmt: skip
+
+
+def _follow_judge(options: Namespace, margin: Mapping[str, Any]) -> None:
+    """Let the judge that the plan names decide, as it does in the report."""
+    options.planned_judge = {
+        name: margin[name] for name in ("judge", "prompt_version") if margin.get(name)
+    }

@@ -10,7 +10,7 @@ _MOST_SYSTEMS, _MOST_CRITERIA = 10, 12
 
 def write_summary(study: Any, report: Any, files: Mapping[str, str]) -> str:
     """Return the page: what was rated by how many, what was found, and what it can't show."""
-    from evalsite.results.report.study_facts import make_source
+    from evalsite.results.report.files import make_source
 
     lines = [
         *_describe_rated(study, report),

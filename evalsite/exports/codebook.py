@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalsite.exports.column import Column
-from evalsite.exports.columns import list_downloads, list_files
+from evalsite.exports.columns import Column, list_downloads, list_files
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import guard_cell, write_rows
 

@@ -1,4 +1,4 @@
-"""Rows and columns of mqm.tsv: errors as WMT publishes them, a row for each."""
+"""Rows of mqm.tsv: errors as WMT publishes them, a row for each."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsite.data.tables.mqm import NO_ERROR, mark_passage
-from evalsite.exports.column import ONE_OF, TEXT, WHOLE, Column
-from evalsite.instruments.schema import Criterion, Instrument
+from evalsite.exports.columns import list_marking
+from evalsite.instruments.schema import Instrument
 
 if TYPE_CHECKING:
-    from evalsite.exports.answers import Answer, MarkRow, RatingRow
+    from evalsite.exports.rows import Answer, MarkRow, RatingRow
 
 
 class MqmRow(NamedTuple):
@@ -31,47 +31,6 @@ class Shown(NamedTuple):
     segment: str
     source: str
     targets: Mapping[int, str]
-
-
-MQM = (
-    Column("system", TEXT, "The system that produced the output.", of="row"),
-    Column(
-        "doc", TEXT, "The document: what the items of one cluster belong to.",
-        derived="the cluster, or without one the group", cell=lambda row: row.cluster or row.group,
-    ),
-    Column(
-        "docSegId", WHOLE, "Position of the segment in its document.",
-        allowed="1 and more", derived="in the order of upload", of="row",
-        cell=lambda row: row.segment,
-    ),
-    Column(
-        "globalSegId", WHOLE, "The segment in all documents: group_no of the other files.",
-        allowed="1 and more", cell=lambda row: row.group_no,
-    ),
-    Column("rater", TEXT, "The participant.", cell=lambda row: row.participant),
-    Column("source", TEXT, "What was given to the system, perhaps with a passage.", of="row"),
-    Column("target", TEXT, "The output, perhaps with a passage between <v> and </v>.", of="row"),
-    Column(
-        "category", TEXT, "The category of the error.",
-        allowed=f"Group/Category as people saw them, or {NO_ERROR}",
-        missing="the question has no categories", of="row",
-    ),
-    Column(
-        "severity", ONE_OF, "The severity of the error.",
-        allowed=f"as people saw it, or {NO_ERROR}", missing="the question has no severities",
-        of="row",
-    ),
-    Column(
-        "metadata", TEXT, "A JSON object: the note, the time in milliseconds, the question if "
-        "there are several, the input of a passage that is in another one than source.",
-        of="row",
-    ),
-)  # fmt: skip
-
-
-def list_marking(config: Instrument) -> list[Criterion]:
-    """List the questions that are answered by marking passages."""
-    return [criterion for criterion in config.criteria if criterion.scale.marked_columns]
 
 
 def find_source(config: Instrument) -> str:

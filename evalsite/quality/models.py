@@ -97,9 +97,10 @@ class AnalysisPlan(models.Model):
     # the criterion whose corrected p values are the result; blank: none
     primary = models.CharField(max_length=100, blank=True)
     # planned tests against a margin: rows of criterion, system, relation, other and margin; level
-    # where it isn't .05, and the column that slices the inputs, where one does
+    # where it isn't .05, and the column that slices the inputs, where one does; judge, with
+    # prompt_version if it has one, where a model's labels correct the difference
     margins = models.JSONField(default=list, blank=True)
-    # planned tests of a difference: rows of criterion, system, relation and other
+    # planned tests of a difference: rows of criterion, system, relation and other; judge as above
     hypotheses = models.JSONField(default=list, blank=True)
     # each pair of systems is tested with an error of its own
     has_own_errors = models.BooleanField(default=False)

@@ -19,8 +19,7 @@ from evalsite.exports.bundle.job import (
 )
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
-from evalsite.exports.column import NUMBER, WHOLE
-from evalsite.exports.columns import list_downloads_of
+from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import find_identities, find_last_view
 from evalsite.exports.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice

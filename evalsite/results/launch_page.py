@@ -36,10 +36,9 @@ from evalsite.jobs.models import Job
 from evalsite.lib.mail import is_mail_on
 from evalsite.participants.models import Expert
 from evalsite.quality.exclusion_rules import describe_rule
-from evalsite.quality.frozen_plans import build_plan, mark_content
+from evalsite.quality.frozen_plans import build_plan, mark_content, plan_of
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_commitment import foresee_line
-from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.sizes import check_sizes, measure_plan
 from evalsite.results.analysis_plan.stored import name_criteria
 from evalsite.results.analysis_plan.wording import describe_hypothesis, describe_margin

@@ -1,14 +1,24 @@
 """A judge in the report: what its labels are worth, and that they change nothing of people's."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from evalsite.analysis.plan import Plan
 from evalsite.analysis.report.judges import EPSILONS
-from tests.support.judges import POINTS, PREFERENCE, report, write_points, write_preferences
+from tests.support.judges import (
+    POINTS,
+    PREFERENCE,
+    plan_judge,
+    report,
+    write_points,
+    write_preferences,
+)
 
 
 def drop_judges(content: dict[str, Any]) -> str:
@@ -111,3 +121,158 @@ def test_labels_of_other_systems_and_questions_are_left_out_and_counted(tmp_path
     [judge] = report(paths, POINTS)["criteria"][0]["judges"]
     assert judge["unused"] == len(labels)
     assert [judge | {"unused": 0}] == before
+
+
+# --- a plan that names a judge ------------------------------------------------------------------
+
+B_BETTER = {"system": "B", "relation": "better", "other": "A"}
+ALIKE = {"system": "C", "relation": "equivalent", "other": "B", "margin": 0.32}
+
+
+def decide(tmp_path: Path, name: str, plan: Plan) -> tuple[dict[str, Any], Any]:
+    paths, expected = write_points(tmp_path, name)
+    [criterion] = report(paths, POINTS, plan=plan)["criteria"]
+    return criterion, expected
+
+
+def test_a_planned_judge_decides_what_people_alone_leave_open(tmp_path):
+    criterion, expected = decide(tmp_path, "ppi_three", plan_judge(B_BETTER))
+    [entry] = criterion["hypotheses"]
+    pair = expected["pairs"]["B-A"]
+
+    assert (entry["outcome"], entry["alone"]["outcome"]) == ("better", "unclear")
+    effect = entry["pair"]["effect"]
+    assert effect["value"] == pytest.approx(pair["estimate"], abs=0.004)
+    assert (effect["low"], effect["high"]) == pytest.approx((pair["low"], pair["high"]), abs=0.004)
+    # one comparison is planned, so it needs no correction
+    assert entry["p_corrected"] == pytest.approx(pair["p"], abs=0.002)
+
+
+def test_a_margin_is_tested_on_the_corrected_interval(tmp_path):
+    criterion, expected = decide(tmp_path, "ppi_three", plan_judge(ALIKE))
+    [test] = criterion["margins"]
+    pair = expected["pairs"]["C-B"]
+    reach = stats.t.ppf(0.95, pair["df"]) * pair["se"]
+
+    assert (test["outcome"], test["alone"]["outcome"]) == ("pass", "undecided")
+    ends = pair["estimate"] - reach, pair["estimate"] + reach
+    assert (test["low"], test["high"]) == pytest.approx(ends, abs=0.004)
+    p = stats.t.cdf((pair["estimate"] - 0.32) / pair["se"], pair["df"])
+    assert test["p"] == pytest.approx(p, abs=0.004)
+    alone = pair["people"]
+    assert test["alone"]["difference"] == pytest.approx(alone["difference"], abs=0.004)
+    assert test["alone"]["se"] == pytest.approx(alone["se"], abs=0.004)
+
+
+def test_a_difference_is_turned_to_the_system_that_the_plan_names(tmp_path):
+    turned = {**ALIKE, "system": "B", "other": "C"}
+    criterion, expected = decide(tmp_path, "ppi_three", plan_judge(turned))
+    [test] = criterion["margins"]
+    assert test["difference"] == pytest.approx(-expected["pairs"]["C-B"]["estimate"], abs=0.004)
+
+
+def test_corrected_p_values_are_corrected_for_what_the_plan_names(tmp_path):
+    rows = [B_BETTER, {**B_BETTER, "system": "C"}, {**B_BETTER, "system": "C", "other": "B"}]
+    criterion, expected = decide(tmp_path, "ppi_three", plan_judge(*rows))
+    p = [expected["pairs"][key]["p"] for key in ("B-A", "C-A", "C-B")]
+    corrected = [entry["p_corrected"] for entry in criterion["hypotheses"]]
+    # Holm: the smallest times 3, the next times 2
+    assert corrected == pytest.approx([2 * p[0], 3 * p[1], p[2]], abs=0.004)
+    assert corrected[0] >= corrected[1] - 1e-9
+
+
+def test_a_plan_without_a_judge_decides_by_people_alone(tmp_path):
+    criterion, _ = decide(tmp_path, "ppi_three", plan_judge(B_BETTER, ALIKE, judge=""))
+    assert [entry["outcome"] for entry in criterion["hypotheses"]] == ["unclear"]
+    assert [test["outcome"] for test in criterion["margins"]] == ["undecided"]
+    assert not any("alone" in test for test in [*criterion["hypotheses"], *criterion["margins"]])
+
+
+def test_a_planned_judge_changes_no_result_of_people(tmp_path):
+    paths, _ = write_points(tmp_path, "ppi_three")
+    people = report(paths, POINTS, plan=plan_judge(B_BETTER, ALIKE, judge=""))["criteria"][0]
+    judged = report(paths, POINTS, plan=plan_judge(B_BETTER, ALIKE))["criteria"][0]
+    for name in ("systems", "pairs", "joint", "model", "agreement"):
+        assert judged[name] == people[name], name
+    own = {name: judged["margins"][0]["alone"][name] for name in people["margins"][0]}
+    assert own == people["margins"][0]
+    assert judged["hypotheses"][0]["alone"] == people["hypotheses"][0]
+
+
+@pytest.mark.parametrize(
+    ("judge", "prompt_version", "why"),
+    [("judge-b", "", "no_labels"), ("judge-a", "v9", "no_labels"), ("judge-a", "", "few_people")],
+)
+def test_where_nothing_is_corrected_people_decide_and_the_test_says_why(
+    tmp_path, judge, prompt_version, why
+):
+    paths, _ = write_points(tmp_path, "ppi_three")
+    if why == "few_people":
+        ratings = pd.read_csv(paths["ratings"])
+        two = sorted(ratings.participant.unique())[:2]
+        ratings[ratings.participant.isin(two)].to_csv(paths["ratings"], index=False)
+    rows = [row | {"prompt_version": prompt_version} for row in (B_BETTER, ALIKE)]
+    plain = report(paths, POINTS, plan=plan_judge(B_BETTER, ALIKE, judge=""))["criteria"][0]
+    [criterion] = report(paths, POINTS, plan=plan_judge(*rows, judge=judge))["criteria"]
+    for test, alone in (
+        (criterion["margins"][0], plain["margins"][0]),
+        (criterion["hypotheses"][0], plain["hypotheses"][0]),
+    ):
+        assert test["why"] == why
+        assert test | alone == test
+        assert "alone" not in test
+
+
+@pytest.mark.parametrize("left", ["people", "inputs", "further"])
+def test_the_reason_is_that_of_the_correction(tmp_path, left):
+    paths, _ = write_points(tmp_path, "ppi_three")
+    ratings, labels = pd.read_csv(paths["ratings"]), pd.read_csv(paths["judge_labels"])
+    rated = sorted(ratings["item"].unique())
+    if left == "people":
+        ratings = ratings[ratings.participant.isin(sorted(ratings.participant.unique())[:2])]
+    elif left == "inputs":
+        ratings = ratings[ratings["item"].isin(rated[:19])]
+        labels = labels[labels["item"].isin(rated[:19]) | ~labels["item"].isin(rated)]
+    else:
+        labels = labels[labels["item"].isin(rated)]
+    ratings.to_csv(paths["ratings"], index=False)
+    labels.to_csv(paths["judge_labels"], index=False)
+    [criterion] = report(paths, POINTS, plan=plan_judge(ALIKE))["criteria"]
+    whys = {"people": "few_people", "inputs": "few_inputs", "further": "no_further"}
+    assert criterion["margins"][0]["why"] == whys[left]
+
+
+def test_preferences_are_decided_by_the_corrected_net_share(tmp_path):
+    paths, expected = write_preferences(tmp_path)
+    plan = plan_judge(
+        {**B_BETTER, "criterion": "better"},
+        {"criterion": "better", "system": "B", "relation": "not_worse", "other": "A",
+         "margin": 0.05},
+    )  # fmt: skip
+    [criterion] = report(paths, {**PREFERENCE, "better": "higher"}, plan=plan)["criteria"]
+    [entry], [test] = criterion["hypotheses"], criterion["margins"]
+    assert entry["outcome"] == "better"
+    assert entry["pair"]["effect"]["value"] == pytest.approx(expected["estimate"], abs=0.003)
+    assert entry["p_corrected"] == pytest.approx(expected["p"], abs=0.003)
+    assert test["se"] == pytest.approx(expected["se"], abs=0.003)
+
+
+def test_without_a_primary_question_corrected_p_values_are_corrected_across_all(tmp_path):
+    paths, expected = write_points(tmp_path, "ppi_three")
+    for name, path in paths.items():
+        rows = pd.read_csv(path)
+        # the other question has no labels, so that people decide it
+        more = [rows.assign(criterion="fluency")] if name == "ratings" else []
+        pd.concat([rows, *more]).to_csv(path, index=False)
+    fluency = {**POINTS, "key": "fluency", "label": "Fluency"}
+    plan = plan_judge(B_BETTER, {**B_BETTER, "criterion": "fluency"})
+    first, second = report(paths, POINTS, fluency, plan=plan)["criteria"]
+    [judged], [other] = first["hypotheses"], second["hypotheses"]
+    pair = expected["pairs"]["B-A"]
+    people = 2 * stats.t.sf(pair["people"]["difference"] / pair["people"]["se"],
+                            pair["people"]["df"])  # fmt: skip
+    assert judged["p_corrected"] == pytest.approx(2 * pair["p"], abs=0.004)
+    assert other["p_corrected"] == pytest.approx(people, abs=0.004)
+    assert other["why"] == "no_labels"
+    # among people alone both are corrected for two, as without a judge
+    assert other["alone"]["p_corrected"] == pytest.approx(2 * people, abs=0.004)

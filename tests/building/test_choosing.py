@@ -15,7 +15,7 @@ from evalsite.building.gallery import choose, list_shipped, read_gallery
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check
 from evalsite.imports.uploads import keep_upload
-from evalsite.results.report.study_facts import find_departures
+from evalsite.results.report.files import find_departures
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study
 from tests.support.answering import Entered

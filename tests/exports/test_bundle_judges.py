@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evalsite.exports.bundle.format import JUDGE_ROWS, REPORT
+from evalsite.annotation.running.launch import launch_study
+from evalsite.command_line.main import run_command
+from evalsite.exports.bundle.format import ANALYSIS_PLAN, JUDGE_ROWS, REPORT
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.imports.models import Judge, JudgeLabel
+from evalsite.jobs.services import run_job
+from evalsite.quality.models import AnalysisPlan
+from evalsite.quality.plan_commitment import list_lines
 from evalsite.results.report.computation import compute_report
+from evalsite.results.report.sections.findings import head_decision
+from evalsite.results.report.source import list_decisions
+from evalsite.results.report.study_facts import make_source
+from evalsite.studies.models import Study
 from tests.command_line.test_judge import write_files
 from tests.support.bundles import bundle_of, change, close, examine, pack, read_files
 from tests.support.factories import launch, make_study, make_user
@@ -19,9 +28,21 @@ from tests.support.factories import launch, make_study, make_user
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
-@pytest.fixture
-def packed(tmp_path: Path) -> bytes:
-    study = launch(make_study(items=24, k=4))
+MARGIN = {
+    "criterion": "informativeness", "system": "neural", "relation": "not_worse",
+    "other": "baseline", "margin": 1.2, "judge": "judge-a",
+}  # fmt: skip
+
+
+def make_judged(tmp_path: Path, **plan: Any) -> Study:
+    """A closed study with labels of a judge, and a plan if there is one."""
+    study = make_study(items=24, k=4)
+    if plan:
+        AnalysisPlan.objects.create(study=study, **plan)
+        run_job(launch_study(study=study, by=make_user()))
+        study.refresh_from_db()
+    else:
+        study = launch(study)
     keys = [f"item-{number:03}" for number in range(1, 25)]
     ratings, _ = write_files(tmp_path, keys, seed=1, noise=12)
     further = [f"fresh-{number}" for number in range(20)]
@@ -31,7 +52,12 @@ def packed(tmp_path: Path) -> bytes:
     Judge.objects.update(version="2026-10", prompt="Score it.", settings="temperature 0")
     close(study)
     compute_report(study)
-    return pack(study)
+    return study
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> bytes:
+    return pack(make_judged(tmp_path))
 
 
 def test_a_bundle_with_judges_is_sound_and_comes_back_whole(packed: bytes) -> None:
@@ -66,3 +92,65 @@ def test_bundles_without_judges_say_nothing_of_them() -> None:
     assert JUDGE_ROWS not in files
     assert "data/judge_labels.csv" not in files
     assert b"judge" not in files["study.json"]
+
+
+# --- a judge that the plan names ----------------------------------------------------------------
+
+
+def test_a_planned_judge_goes_with_the_bundle_and_decides_its_gate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = make_judged(tmp_path, margins=[MARGIN])
+    [decision] = list_decisions(make_source(study, compute_report(study)).criteria[0])
+    assert decision.is_judged
+    bundle = pack(study)
+    report = examine(bundle)
+    assert [str(fault) for fault in report.faults] == []
+    figures = json.loads(read_files(bundle)[REPORT])["figures"]
+    [planned] = [figure for figure in figures if figure["name"] == "planned_difference"]
+    assert planned["value"] == decision.planned_difference.value
+
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundle)
+    words = ["gate", str(path), "--system", "neural", "--against", "baseline", "--margin", "1.2"]
+    digest = list_lines(study)[0].split()[3]
+    for more in ([], ["--plan-hash", digest]):
+        code = run_command([*words, *more, "--json"])
+        told = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert {"yes": 0, "no": 1, "open": 2}[decision.outcome] == code
+        test, stored = told["gate"]["test"], decision.stored
+        assert (test["difference"], test["se"]) == (
+            pytest.approx(stored["difference"]), pytest.approx(stored["se"]),
+        )  # fmt: skip
+        assert test["alone"]["se"] == pytest.approx(stored["alone"]["se"])
+        assert "judge-a" in told["sentence"]
+    # of other systems the plan says nothing, so people alone decide
+    assert run_command([*words[:3], "template", *words[4:], "--json"]) in (0, 1, 2)
+    assert "judge" not in json.loads(capsys.readouterr().out.splitlines()[-1])["gate"]["test"]
+
+    loaded = restore_bundle(
+        file=io.BytesIO(bundle), owner=make_user("new-owner"), by="a test", is_copy=True
+    ).study
+    assert AnalysisPlan.objects.get(study=loaded).margins == [MARGIN]
+    [again] = list_decisions(make_source(loaded, compute_report(loaded)).criteria[0])
+    assert head_decision(again) == head_decision(decision)
+
+
+@pytest.mark.parametrize("more", [{"prompt_version": "v1", "judge": ""}, {"judge": 5}, {"j": ""}])
+def test_a_plan_with_a_judge_that_cannot_be_is_refused(tmp_path: Path, more: Any) -> None:
+    study = make_study(items=1)
+    hypothesis = {name: MARGIN[name] for name in ("criterion", "system", "other", "judge")}
+    AnalysisPlan.objects.create(
+        study=study, margins=[MARGIN], hypotheses=[hypothesis | {"relation": "differs"}]
+    )
+    bundle = pack(study)
+    assert examine(bundle).is_sound
+
+    def spoil_margin(plan: dict[str, Any]) -> None:
+        plan["margins"][0] |= more
+
+    def spoil_hypothesis(plan: dict[str, Any]) -> None:
+        plan["frozen"]["hypotheses"][0] |= more
+
+    for spoil in (spoil_margin, spoil_hypothesis):
+        assert "plan_invalid" in examine(change(bundle, ANALYSIS_PLAN, spoil)).codes

@@ -9,12 +9,13 @@ from evalsite.analysis.sample_size import Decision, find_smallest
 from evalsite.annotation.running.launch import launch_study
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.format import STUDY_FIELDS_IF_ANY
+from evalsite.imports.models import Judge
 from evalsite.instruments.installed import installed_protocols
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.quality.frozen_plans import is_hidden, list_deviations
+from evalsite.quality.frozen_plans import is_hidden, list_deviations, plan_of
 from evalsite.quality.models import AnalysisPlan, PlanEvent
-from evalsite.quality.plan_state import plan_of
+from evalsite.quality.plan_commitment import list_lines
 from evalsite.results.analysis_plan.plan_rows import PlanRows
 from evalsite.results.analysis_plan.sizes import find_spread, measure_questions
 from evalsite.results.analysis_plan.stored import describe_plan, read_plan
@@ -26,6 +27,7 @@ from evalsite.studies.setting_changes import change_settings
 from tests.results.test_analysis_plan import BETTER, MARGIN, read, save
 from tests.site.test_staff_pages import url
 from tests.support.factories import make_study, make_user
+from tests.support.instruments import make_built_study, read_instrument
 from tests.support.planned import make_planned_study
 from tests.support.reports import keep_report
 
@@ -279,3 +281,67 @@ def test_showing_early_is_one_post_logged_and_printed_without_a_plan(staff_clien
     printed = dict(plan_in_words(describe_plan(study), criteria=1))
     assert "A talk" in printed["Deviations"]
     assert printed["Results by system"].startswith("hidden")
+
+
+# --- a judge --------------------------------------------------------------------------------
+
+
+def test_a_judge_is_named_with_its_prompt_for_the_planned_questions(staff_client):
+    study = make_study()
+    Judge.objects.create(study=study, name="judge-b", prompt_version="p1")
+
+    page = read(staff_client, study)
+    saved = save(staff_client, study, **MARGIN, judge=" judge-a ", prompt_version="v2")
+
+    # those known are offered; others may be named before their labels come
+    assert '<option value="judge-b">' in page
+    assert '<option value="p1">' in page
+    assert saved.status_code == 302
+    assert plan_of(study).margins == [
+        NOT_WORSE | {"judge": "judge-a", "prompt_version": "v2"}
+    ]  # fmt: skip
+    assert 'value="judge-a"' in read(staff_client, study)
+    words = dict(plan_in_words(describe_plan(study), criteria=1))["Tests against a margin"]
+    assert "corrected by the labels of judge-a (prompt v2)" in words
+    # empty: people alone decide
+    save(staff_client, study, **BETTER)
+    assert set(plan_of(study).hypotheses[0]) == {"criterion", "system", "relation", "other"}
+
+
+def test_a_prompt_without_a_judge_and_names_that_are_too_long_are_refused(staff_client):
+    study = make_study()
+
+    for said in ({"prompt_version": "v2"}, {"judge": "j" * 101}, {"judge": "a\0b"}):
+        page = save(staff_client, study, **BETTER, **said)
+        assert page.status_code == 422
+        assert set(page.context["form"].errors) == set(said)
+    assert not AnalysisPlan.objects.exists()
+
+
+def test_no_judge_is_offered_where_labels_can_correct_nothing(staff_client):
+    content = read_instrument("conversation_turns")
+    content["criteria"] = [each for each in content["criteria"] if each.get("per") == "turn"]
+    content.pop("practice", None)
+    study = make_built_study(content, is_practice_on=False)
+
+    assert study.config.criteria
+    assert 'name="judge"' not in read(staff_client, study)
+    assert 'name="judge"' in read(staff_client, make_study(title="Magnitudes"))
+
+
+def test_a_judge_that_is_named_after_the_launch_is_a_deviation(staff_client):
+    study = make_study()
+    save(staff_client, study, **MARGIN)
+    study = launch(study)
+    [before] = list_lines(study)
+
+    refused = save(staff_client, study, **MARGIN, judge="judge-a")
+    saved = save(staff_client, study, **MARGIN, judge="judge-a", reason="Few inputs")
+
+    assert (refused.status_code, saved.status_code) == (422, 302)
+    [deviation] = list_deviations(study)
+    assert (deviation.kind, deviation.number, deviation.reason) == ("changed", 2, "Few inputs")
+    first, second = list_lines(study)
+    assert first == before
+    assert second.split()[3] != first.split()[3]
+    assert study.plan_versions.get(number=2).content["margins"][0]["judge"] == "judge-a"

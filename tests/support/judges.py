@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report import Settings, make_reports
 from tests.analysis.vectors import read_data, read_vector
 
@@ -53,6 +54,22 @@ def write_preferences(folder: Path) -> tuple[dict[str, Path], Any]:
     return write(folder, ratings, labels), expected
 
 
-def report(paths: dict[str, Path], *instrument: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = make_reports(paths, Settings(instrument=instrument, seed=1))["kept"]
+def report(
+    paths: dict[str, Path], *instrument: dict[str, Any], plan: Plan = NO_PLAN
+) -> dict[str, Any]:
+    settings = Settings(instrument=instrument, seed=1, plan=plan)
+    kept: dict[str, Any] = make_reports(paths, settings)["kept"]
     return kept
+
+
+def plan_judge(*rows: dict[str, Any], judge: str = "judge-a", **more: Any) -> Plan:
+    """A plan of hypotheses and, where there is a margin, of tests against it, by a judge."""
+    base = {"criterion": "quality", "judge": judge}
+    named = [{**base, **row} for row in rows]
+    return Plan.read(
+        {
+            "hypotheses": [row for row in named if "margin" not in row],
+            "margins": [row for row in named if "margin" in row],
+            **more,
+        }
+    )

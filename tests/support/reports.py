@@ -6,9 +6,8 @@ from uuid import UUID
 
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint
-from evalsite.results.report.facts import Facts
 from evalsite.results.report.files import write_charts
-from evalsite.results.report.source import Source
+from evalsite.results.report.source import Facts, Source
 from evalsite.studies.models import Study
 
 MOMENT = datetime(2026, 11, 26, 14, 33, tzinfo=UTC)

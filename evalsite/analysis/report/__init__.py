@@ -22,7 +22,7 @@ from evalsite.analysis.design import (
 from evalsite.analysis.difference_tests import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note, to_plain
 from evalsite.analysis.gate_slices import (
     describe_slices,
     place_in_slices,
@@ -53,7 +53,12 @@ from evalsite.analysis.report.answers import (
     split_parts,
     warn_of_dropped,
 )
-from evalsite.analysis.report.judges import count_output_words, read_labels, report_judges
+from evalsite.analysis.report.judges import (
+    count_output_words,
+    decide_by_judges,
+    read_labels,
+    report_judges,
+)
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     claim_error_rate,
@@ -72,7 +77,6 @@ from evalsite.analysis.report.raters import (
 )
 from evalsite.analysis.report.spans import list_unscored, report_spans
 from evalsite.analysis.thresholds import START, Thresholds
-from evalsite.analysis.to_json import to_plain
 
 Progress = Callable[[int, int], None]
 KeepOutputs = Callable[[pd.DataFrame], None]
@@ -228,9 +232,13 @@ def make_report(
                 result["spans"] = report_spans(part, asked[key], files["highlights"], seed)
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
+    decide_by_judges(
+        criteria, plan, family.p, is_across=family.is_across, raters_known=table.raters_known
+    )
     margins = [criterion.get("margins") or [] for criterion in criteria]
-    for tests in [chain(*margins)] if family.is_across else margins:
+    for tests in [[*chain(*margins)]] if family.is_across else margins:
         correct_margins(tests)
+        correct_margins(test["alone"] for test in tests if "alone" in test)
     if "slices" in files:
         for result in criteria:
             key = result["key"]
@@ -414,10 +422,12 @@ def _judge_slices(
         is_refused = test.get("reason") in ("no_margin", "no_direction")
         if margin.slices and margin.relation == "not_worse" and not is_refused:
             slices = place_in_slices(table, by_item[margin.slices])
-            on_all = test["outcome"]
             judged = describe_slices(table, slices, judge=judge, margin=margin, seed=settings.seed)
-            outcome = "fail" if judged["fails_in"] else on_all
-            test |= {"outcome_on_all": on_all, "outcome": outcome, **judged}
+            for part in (test, test.get("alone")):
+                if part is not None:
+                    on_all = part["outcome"]
+                    outcome = "fail" if judged["fails_in"] else on_all
+                    part |= {"outcome_on_all": on_all, "outcome": outcome, **judged}
 
 
 def _report_undropped(

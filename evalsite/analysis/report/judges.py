@@ -1,6 +1,7 @@
-"""The part of a report on judges: what each judge's labels are worth beside people's answers."""
+"""The part of a report on judges: what each judge's labels are worth beside people's answers, and
+what a plan decides by them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,10 +11,18 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.agreement import alpha
+from evalsite.analysis.compare import describe_finding
 from evalsite.analysis.correlation import correlate
+from evalsite.analysis.difference_tests import (
+    MarginLimit,
+    correct,
+    find_effect,
+    judge_hypotheses,
+    judge_margin,
+)
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.intervals import mean_with_t
+from evalsite.analysis.intervals import mean_with_t, turn_figure
 from evalsite.analysis.judges import (
     LEAST_PEOPLE,
     Corrected,
@@ -29,7 +38,7 @@ from evalsite.analysis.judges import (
     read_beside,
     turn_pairs,
 )
-from evalsite.analysis.plan import SIGN, Better
+from evalsite.analysis.plan import SIGN, Better, Hypothesis, Margin, Plan
 from evalsite.analysis.ratings import Ratings, Table, read_texts
 from evalsite.analysis.report.answers import split_parts
 from evalsite.lib.rating_columns import name_option
@@ -440,3 +449,160 @@ def describe_audit(
         r = float(both["value"].corr(both["mean"])) if varies else None
     people = int(part.people["rater"].nunique())
     return {"r": r, "inputs": inputs, "people": people, "answers": answers}
+
+
+# --- what a plan decides by a judge ---------------------------------------------------------------
+
+
+def decide_by_judges(
+    criteria: Sequence[dict[str, Any]],
+    plan: Plan,
+    p: Mapping[str, Sequence[float]],
+    *,
+    is_across: bool,
+    raters_known: bool,
+) -> None:
+    """Let the difference corrected by the judge that the plan names decide each planned test.
+
+    A test that is decided so, and any other of its family, has people's own result as `alone`.
+    Where the corrected difference isn't known, people's decides, and the test says `why`. `p`: of
+    the comparisons of each criterion, corrected together if `is_across`. Tests against margins
+    aren't corrected yet.
+    """
+    parts = [
+        (result, plan.of(str(result["key"]), (), result["better"]), raters_known)
+        for result in criteria
+    ]
+    for family in [parts] if is_across else [[part] for part in parts]:
+        for part in family:
+            _decide_margins(*part)
+        tests = [test for result, *_ in family for test in result.get("margins") or ()]
+        if any("alone" in test for test in tests):
+            for test in tests:
+                test.setdefault("alone", dict(test))
+        _decide_hypotheses(family, p)
+
+
+def _find_judged(
+    result: Mapping[str, Any], row: Margin | Hypothesis, raters_known: bool
+) -> tuple[Figure | None, str]:
+    """Return the corrected difference, `row.system` minus `other`; else None, and why."""
+    if not raters_known:
+        return None, "raters_unknown"
+    judge = row.judge, row.prompt_version
+    stored = next(
+        (
+            part["corrected"]
+            for part in result.get("judges") or ()
+            if (part["judge"], part["prompt_version"]) == judge
+        ),
+        None,
+    )
+    if stored is None:
+        return None, "no_labels"
+    for figure in stored["pairs"]:
+        first, second = (dict(figure.group)[side] for side in ("system_1", "system_2"))
+        if {first, second} == {row.system, row.other} and figure.details.get("se"):
+            return figure if second == row.system else turn_figure(figure), ""
+    return None, str(stored["reason"] or "not_determined")
+
+
+def _name_judge(row: Margin | Hypothesis, why: str) -> dict[str, str]:
+    named = {"judge": row.judge, "prompt_version": row.prompt_version}
+    return named | ({"why": why} if why else {})
+
+
+def _decide_margins(result: dict[str, Any], planned: Plan, raters_known: bool) -> None:
+    tests, is_log = result.get("margins") or [], find_family(result).is_log
+    # by one rater nothing is tested
+    for place, row in enumerate(planned.margins[: len(tests)]):
+        test = tests[place]
+        # a margin that doesn't suit the scale decides nothing
+        if not row.judge or test.get("reason") in ("no_margin", "no_direction"):
+            continue
+        figure, why = _find_judged(result, row, raters_known)
+        if figure is None:
+            tests[place] = test | _name_judge(row, why)
+            continue
+        judged = judge_margin(figure, row, is_log=is_log, limit=MarginLimit(scale="numbers"))
+        judged["method"] = figure.method
+        tests[place] = judged | _name_judge(row, "") | {"alone": test}
+
+
+def _decide_hypotheses(
+    family: Sequence[tuple[dict[str, Any], Plan, bool]], p: Mapping[str, Sequence[float]]
+) -> None:
+    """Judge the hypotheses of criteria that are corrected together by the corrected differences."""
+    pairs, known, named = {}, {key: list(values) for key, values in p.items()}, {}
+    for result, planned, raters_known in family:
+        key = str(result["key"])
+        judged = [
+            _find_judged(result, row, raters_known) if row.judge else (None, "")
+            for row in planned.hypotheses
+        ]
+        named[key] = [
+            _name_judge(row, why) if row.judge else {}
+            for row, (_, why) in zip(planned.hypotheses, judged, strict=True)
+        ]
+        if planned.hypotheses:
+            pairs[key] = {
+                frozenset((row.system, row.other)): _describe_pair(result, row, figure)
+                for row, (figure, _) in zip(planned.hypotheses, judged, strict=True)
+            }
+            known[key] = [_read_p(pair["effect"]) for pair in pairs[key].values()]
+    is_judged = any(pair["is_judged"] for of_key in pairs.values() for pair in of_key.values())
+    keys = [str(result["key"]) for result, *_ in family]
+    for result, planned, _ in family:
+        key = str(result["key"])
+        before = result.get("hypotheses") or []
+        if is_judged and before:
+            others = [value for other in keys if other != key for value in known.get(other, ())]
+            _correct_pairs(result, pairs[key], others)
+            equal = 1.0 if find_family(result).is_log else 0.0
+            decided = judge_hypotheses(
+                [*pairs[key].values()], planned.hypotheses, equal, result["better"]
+            )
+            for place, (entry, row) in enumerate(zip(decided, planned.hypotheses, strict=True)):
+                pair = pairs[key][frozenset((row.system, row.other))]
+                shown = {"pair": pair} if pair["is_judged"] else {}
+                before[place] = entry | shown | {"alone": before[place]}
+        for entry, more in zip(before, named[key], strict=False):
+            entry |= more
+
+
+def _describe_pair(
+    result: Mapping[str, Any], row: Hypothesis, figure: Figure | None
+) -> dict[str, Any]:
+    """Return the comparison that decides, as the pairs of a report are."""
+    if figure is not None and find_family(result).is_log:
+        value, low, high = (
+            None if end is None else float(np.exp(end))
+            for end in (figure.value, figure.low, figure.high)
+        )
+        figure = replace(figure, name="ratio", value=value, low=low, high=high)
+    effect = figure or find_effect(result["pairs"], row.system, row.other)
+    return {
+        "system_1": row.system, "system_2": row.other, "effect": effect,
+        "is_judged": figure is not None,
+    }  # fmt: skip
+
+
+def _read_p(figure: Figure) -> float:
+    p = figure.details.get("p")
+    return float("nan") if p is None else float(p)
+
+
+def _correct_pairs(
+    result: Mapping[str, Any],
+    pairs: Mapping[frozenset[str], dict[str, Any]],
+    other_p: Sequence[float],
+) -> None:
+    """Add to each comparison its p corrected for these and the others, and its finding."""
+    corrected = correct([*(_read_p(pair["effect"]) for pair in pairs.values()), *other_p])
+    for pair, value in zip(pairs.values(), corrected[: len(pairs)], strict=True):
+        p = None if np.isnan(value) else float(value)
+        effect = pair["effect"]
+        pair["effect"] = replace(effect, details={**effect.details, "p_corrected": p})
+        pair["finding"] = describe_finding(
+            pair["system_1"], pair["system_2"], pair["effect"], result["better"]
+        )

@@ -28,7 +28,15 @@ from evalsite.analysis.agreement import Level, alpha
 from evalsite.analysis.correlation import METHODS, Kind, correlate, steady
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Numbers, find_scale
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, make_note, undefined
+from evalsite.analysis.figure import (
+    LEVEL,
+    METHODS_VERSION,
+    Figure,
+    Reason,
+    make_note,
+    to_plain,
+    undefined,
+)
 from evalsite.analysis.intervals import (
     METHOD,
     METHOD_ITEMS,
@@ -41,7 +49,6 @@ from evalsite.analysis.intervals import (
 from evalsite.analysis.intervals import METHOD as OVER_BOTH
 from evalsite.analysis.ratings import Floats, Ratings, Table, canonical_rows, read_table
 from evalsite.analysis.report.answers import drop_ignored, read_ignored
-from evalsite.analysis.to_json import to_plain
 
 CV_STAR = "cv_star"
 FEW_SYSTEMS = 10  # below this, a correlation over systems has an interval but no p

@@ -31,6 +31,7 @@ from evalsite.studies.models import Study
 Plain = dict[str, Any]
 _MARGIN = {"criterion", "system", "relation", "other", "margin"}
 _HYPOTHESIS = {"criterion", "system", "relation", "other"}
+_JUDGE = {"judge", "prompt_version"}
 _CONDITION = {"measure", "comparison", "threshold"}
 _LONGEST_NAME = 60
 _MOST = 1_000
@@ -93,7 +94,7 @@ def _check_numbers(values: Plain) -> None:
 
 def _check_margin(margin: Any) -> None:
     """Raise Misshapen if this can't be a planned test against a margin."""
-    if not isinstance(margin, dict) or margin.keys() - {"level", "slices"} != _MARGIN:
+    if not isinstance(margin, dict) or margin.keys() - {"level", "slices", *_JUDGE} != _MARGIN:
         raise Misshapen(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
     size = margin["margin"]
     is_size = type(size) in (int, float) and 0 < size < 1e9
@@ -102,15 +103,22 @@ def _check_margin(margin: Any) -> None:
         or not is_size
         or margin.get("level", LEVELS[0]) not in LEVELS
         or not all(isinstance(margin[name], str) for name in margin.keys() - {"margin", "level"})
+        or not _names_judge(margin)
     ):
         raise Misshapen("a margin has a value that can't be")
+
+
+def _names_judge(row: Plain) -> bool:
+    """Return whether a planned question names a judge, or none; a prompt alone is nobody's."""
+    return "prompt_version" not in row or bool(row.get("judge"))
 
 
 def _check_frozen(frozen: Mapping[str, Any]) -> None:
     """Raise Misshapen if these can't be later parts of a plan."""
     read_fields(AnalysisPlan, FROZEN_FIELDS, frozen)
     for hypothesis in _list_rows(frozen, "hypotheses"):
-        is_known = hypothesis.keys() == _HYPOTHESIS and hypothesis["relation"] in DIFFERENCES
+        is_known = hypothesis.keys() - _JUDGE == _HYPOTHESIS
+        is_known = is_known and hypothesis["relation"] in DIFFERENCES and _names_judge(hypothesis)
         if not is_known or not all(isinstance(value, str) for value in hypothesis.values()):
             raise Misshapen("a hypothesis has a value that can't be")
     for name, rows in PLAN_PARTS.items():

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from evalsite.exports.column import (
+from evalsite.exports.columns import (
     ID,
     ISO,
     NUMBER,
@@ -20,8 +20,8 @@ from evalsite.exports.column import (
     WHOLE,
     YES_NO,
     Column,
+    list_files_of,
 )
-from evalsite.exports.columns import list_files_of
 from evalsite.studies.models import Study
 from evalsite.studies.settings import SETTINGS
 

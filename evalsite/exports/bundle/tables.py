@@ -24,9 +24,8 @@ from evalsite.exports.bundle.format import (
     ON_INSTRUCTIONS,
     PEOPLE_ROWS,
 )
-from evalsite.exports.column import WITHHELD
-from evalsite.exports.comment_rows import is_written
-from evalsite.exports.rows import is_typed
+from evalsite.exports.columns import WITHHELD
+from evalsite.exports.rows import is_typed, is_written
 from evalsite.exports.selection import shared
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, MetricFile, MetricScore
 from evalsite.instruments.answer import AnswerRow

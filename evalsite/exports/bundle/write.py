@@ -21,8 +21,6 @@ from django.core.exceptions import ValidationError
 
 import evalsite
 from evalsite.annotation.fsck import is_in_progress
-from evalsite.exports.answers import AnswerReader
-from evalsite.exports.blocks import write_tabbed
 from evalsite.exports.bundle.codec import Writer
 from evalsite.exports.bundle.data_package import describe_package
 from evalsite.exports.bundle.format import (
@@ -82,15 +80,14 @@ from evalsite.exports.bundle.serialize import (
 from evalsite.exports.bundle.tables import TABLES
 from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
-from evalsite.exports.column import write_time
-from evalsite.exports.columns import list_downloads_of, list_files_of
-from evalsite.exports.mqm_rows import MQM, list_marking
+from evalsite.exports.columns import MQM, list_downloads_of, list_files_of, list_marking, write_time
+from evalsite.exports.rows import AnswerReader
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, shared
-from evalsite.exports.services import TABBED, Choice, write_file
-from evalsite.exports.snapshot import consistent_cut
+from evalsite.exports.services import TABBED, Choice, write_file, write_tabbed
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.limited import VALUES_IN_FILE, read_cells, read_json
+from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Participant
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study

@@ -929,7 +929,8 @@ class ItemBuilder:
         self.faults += self.texts.find_faults()
         self.remarks.extend(self._ids.list_remarks())
         self.remarks.extend(self._joins.list_remarks())
-        self._count_left_out()
+        chosen = [part for part in (self.repeats, self.faulty) if part.is_chosen]
+        self.left_out += self._joins.left_out + sum(part.rows for part in chosen)
         if self.faults:
             return Items()
         for check in checks:
@@ -1003,13 +1004,6 @@ class ItemBuilder:
             or self.empty.is_left_out(item)
             or not item.outputs
         )
-
-    def _count_left_out(self) -> None:
-        if self.repeats.is_chosen:
-            self.left_out += self.repeats.rows
-        if self.faulty.is_chosen:
-            self.left_out += self.faulty.rows
-        self.left_out += self._joins.left_out
 
     def _count_pairs(self) -> bool:
         """Return whether no more pairs would be made than a file can list, two rows for each."""

@@ -10,6 +10,7 @@ from evalsite.analysis.thresholds import Limit
 from evalsite.quality.models import LEVELS, LONGEST_RULE, MOST_LETTERS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import (
     Stored,
+    find_judge,
     find_level,
     find_slices,
     has_column,
@@ -17,6 +18,7 @@ from evalsite.results.analysis_plan.stored import (
     list_analysed,
     mark_plan,
     own_thresholds,
+    takes_judge,
 )
 from evalsite.results.analysis_plan.wording import LIMITS, write_limit
 from evalsite.results.progress import count_edge
@@ -65,6 +67,21 @@ class ThresholdField(forms.DecimalField):
             return None
         number = int(number) if self.limit.is_whole else float(number / self.times)
         return None if number == self.limit.start else number
+
+
+def _make_judge(label: str, help_text: str, most: int, known: str) -> forms.CharField:
+    """Return a field for a name that a list suggests."""
+    return forms.CharField(
+        required=False,
+        label=label,
+        max_length=most,
+        widget=forms.TextInput(attrs={"list": known, "autocomplete": "off"}),
+        help_text=help_text,
+        error_messages={
+            "max_length": "Enter a name of %(limit_value)d characters or fewer.",
+            "null_characters_not_allowed": "Enter the name in plain characters.",
+        },
+    )
 
 
 def _make_reason() -> forms.CharField:
@@ -143,6 +160,16 @@ class PlanForm(SettingsForm):
             "null_characters_not_allowed": "Enter the name of a column in plain characters.",
         },
     )
+    judge = _make_judge(
+        "Judge whose labels correct the result",
+        "A model that rates, by its name in the file of its labels. Empty: people alone decide. "
+        "People’s own result is shown beside it.",
+        100,
+        "known-judges",
+    )
+    prompt_version = _make_judge(
+        "Version of its prompt", "If its file has a column prompt_version.", 100, "known-prompts"
+    )
     exclusion_rule = forms.CharField(
         required=False,
         label="Further rules, in your own words",
@@ -175,8 +202,11 @@ class PlanForm(SettingsForm):
             "stopping": plan.stopping,
             "level": f"{find_level(plan):g}",
             "slices": find_slices(plan),
+            **dict(zip(("judge", "prompt_version"), find_judge(plan), strict=True)),
         }
         criteria = list_analysed(study)
+        if not any(map(takes_judge, criteria)):
+            del self.fields["judge"], self.fields["prompt_version"]
         if len(criteria) < 2 and not plan.primary:
             del self.fields["primary"]
         else:
@@ -209,6 +239,21 @@ class PlanForm(SettingsForm):
             )
         return name
 
+    def clean_prompt_version(self) -> str:
+        """Return the version; without a judge it would be nobody's."""
+        version = str(self.cleaned_data["prompt_version"]).strip()
+        if version and not self.cleaned_data.get("judge") and "judge" not in self.errors:
+            raise ValidationError("Enter the judge, or leave this empty.")
+        return version
+
+    def list_known(self) -> dict[str, list[str]]:
+        """List the names and versions of the study's judges."""
+        judges = list(self.instance.judges.values_list("name", "prompt_version"))
+        return {
+            "judges": sorted({name for name, _ in judges}),
+            "prompts": sorted({version for _, version in judges} - {""}),
+        }
+
     def read_plan(
         self, questions: list[dict[str, Any]], rules: list[list[dict[str, Any]]]
     ) -> dict[str, Any]:
@@ -216,6 +261,14 @@ class PlanForm(SettingsForm):
         cleaned = self.cleaned_data
         level = float(cleaned["level"] or LEVELS[0])
         how: dict[str, Any] = {} if level == LEVELS[0] else {"level": level}
+        judge = {name: cleaned.get(name, "") for name in ("judge", "prompt_version")}
+        judge = {name: value for name, value in judge.items() if value}
+        judged = {
+            criterion.key for criterion in list_analysed(self.instance) if takes_judge(criterion)
+        }
+        questions = [
+            question | (judge if question["criterion"] in judged else {}) for question in questions
+        ]
         margins = []
         for question in questions:
             if "margin" in question:

@@ -88,6 +88,7 @@ def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         "rows": rows,
         "has_errors": is_checked and (context["has_errors"] or has_faults),
         "more": _describe_more(form, rows),
+        "known": form.list_known() if "judge" in form.fields else {},
         # a button of a row, or a fault, is there
         "opens_more": form.action.startswith(("add-rule", "remove-rule", "and-", "drop-"))
         or (is_checked and bool(form.errors or rows.conditions.errors)),
@@ -181,9 +182,14 @@ def _describe_more(form: PlanForm, rows: PlanRows) -> str:
         f"Stop when {STOPPING.get(stopping, '')}",
         f"{left_out}{' and one in words' if words else ''}",
         *([f"smallest difference {form['smallest'].value()}"] if form["smallest"].value() else []),
+        *([f"corrected by {form['judge'].value()}"] if _has_judge(form) else []),
         *(["several questions: corrected"] if len(rows.meant) > 1 else []),
     ]
     return " · ".join(parts)
+
+
+def _has_judge(form: PlanForm) -> bool:
+    return "judge" in form.fields and bool(form["judge"].value())
 
 
 def _describe_for_readers(study: Study, stored: Stored) -> dict[str, Any]:

@@ -222,7 +222,16 @@ def describe_hypothesis(plan: Plan, hypothesis: Mapping[str, Any]) -> str:
     """ "on Fluency, A is better than B"."""
     relation = "is better than" if hypothesis["relation"] == "better" else "differs from"
     system, other = hypothesis["system"], hypothesis["other"]
-    return f"on {_find_label(plan, hypothesis['criterion'])}, {system} {relation} {other}"
+    words = f"on {_find_label(plan, hypothesis['criterion'])}, {system} {relation} {other}"
+    return words + _describe_judge(hypothesis)
+
+
+def _describe_judge(row: Mapping[str, Any]) -> str:
+    """ ", corrected by the labels of judge-a (prompt v2)"; "" where people alone decide."""
+    if not row.get("judge"):
+        return ""
+    version = f" (prompt {row['prompt_version']})" if row.get("prompt_version") else ""
+    return f", corrected by the labels of {row['judge']}{version}"
 
 
 def describe_deviation(deviation: Mapping[str, Any]) -> str:
@@ -294,6 +303,7 @@ def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
     label = _find_label(plan, key)
     words = f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
     words += f", at level {margin['level']:g}" if "level" in margin else ""
+    words += _describe_judge(margin)
     if "slices" in margin:
         words += f", and fails if it is clearly worse in any {margin['slices']}"
     return words

@@ -7,15 +7,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evalsite.analysis.figure import Figure
-from evalsite.results.document.axis import Axis, make_axis, make_mark
 from evalsite.results.document.blocks import Cell, DecisionChart, Entry, Table
+from evalsite.results.document.charts import Axis, draw_axis, find_axis, make_axis, make_mark
 from evalsite.results.document.figures import (
     hold_together,
     write_interval,
     write_p,
     write_value,
 )
-from evalsite.results.document.svg import draw_axis, find_axis
 
 # --- the table for a paper ------------------------------------------------------------------------
 

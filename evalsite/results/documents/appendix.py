@@ -8,21 +8,19 @@ from django.db.models import Subquery
 from evalsite.exports.bundle.readme import write_scales
 from evalsite.lib.words import count_of
 from evalsite.results.document.blocks import Block, Document, Heading, Quote, Sentence, isolate
-from evalsite.results.documents.collection import (
+from evalsite.results.documents.study_context import (
+    Context,
+    collect_context,
+    count_open,
+    count_people,
     describe_checks,
     describe_limit,
     describe_practice,
     describe_repeats,
     list_named,
-    state,
-)
-from evalsite.results.documents.people_flow import count_people
-from evalsite.results.documents.study_context import (
-    Context,
-    collect_context,
-    count_open,
     list_questions,
     quote_texts,
+    state,
 )
 from evalsite.studies.languages import name_language
 from evalsite.studies.models import Item, Output, Study

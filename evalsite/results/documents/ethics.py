@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence, isolate
-from evalsite.results.documents.collection import describe_practice, list_named, state
 from evalsite.results.documents.study_context import (
     Context,
     collect_context,
     count_open,
+    describe_practice,
+    list_named,
     list_questions,
     quote_texts,
+    state,
 )
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
 from evalsite.studies.models import Study

@@ -1,20 +1,25 @@
 """What the documents of a study are made from; everything is known before any result."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+from django.db.models import Case, Count, Exists, OuterRef, Q, Value, When
+
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.instruments.schema import EntryQuestion, Instrument
 from evalsite.lib.counts import count_together
-from evalsite.lib.words import count_of
-from evalsite.participants.models import Participant, Recruitment
+from evalsite.lib.words import count_of, list_of
+from evalsite.participants.models import Origin, Participant, Recruitment, Refusal
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.pay import is_paid
+from evalsite.quality.top_up import excluded_answers
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import describe_rules
 from evalsite.results.document.blocks import Block, Heading, Quote, Sentence, isolate
-from evalsite.results.documents.collection import describe_pay, state
 from evalsite.studies.models import Item, Study
 from evalsite.studies.questions import list_background
 from evalsite.studies.summary_lines import (
@@ -25,6 +30,125 @@ from evalsite.studies.summary_lines import (
     minutes_per_set,
 )
 from evalsite.studies.versions import get_identity_days, shown_content
+
+# --- how ratings are collected, in words that datasheet, appendix and ethics text share
+
+Settings = Mapping[str, Any]
+TO_FILL_IN = "To be filled in."
+
+
+def state(name: str, words: str | None = None) -> Sentence:
+    """Return a fact by its name; one that the study doesn't know is left open."""
+    if words and words.strip():
+        return Sentence("fact", words.strip(), "fact", question=name)
+    return Sentence("open", TO_FILL_IN, "fact", question=name)
+
+
+def list_named(names: list[str]) -> str:
+    return list_of([isolate(name) for name in names])
+
+
+def describe_limit(settings: Settings) -> str:
+    limits = [
+        count_of(settings[key], noun)
+        for key, noun in (("max_sets", "set"), ("max_items", "item"))
+        if settings[key] is not None
+    ]
+    return f"at most {list_of(limits)}" if limits else "none"
+
+
+def describe_checks(settings: Settings) -> str:
+    number = settings["checks_per_person"]
+    if not number:
+        return "none"
+    return f"{count_of(number, 'gold or attention item')} per person, among the other items"
+
+
+def describe_repeats(settings: Settings) -> str:
+    percent = settings["repeat_percent"]
+    if not percent:
+        return "none"
+    return (
+        f"{percent}% of the items shown again without notice, at least "
+        f"{count_of(settings['repeat_distance'], 'item')} later; the second ratings count in no "
+        "result"
+    )
+
+
+def describe_practice(settings: Settings, *, has_practice: bool) -> str:
+    if not has_practice:
+        return "none"
+    if settings["is_qualification_on"]:
+        return f"a test before any work, passed with {settings['pass_mark']}% correct answers"
+    return "practice items with feedback before any work"
+
+
+def describe_pay(settings: Settings) -> str:
+    """Return what a set pays; "" where nobody said so."""
+    if settings["pay_per_set"] is None:
+        return ""
+    minutes = settings["minutes_per_set"]
+    words = f"{write_amount(settings, 'pay_per_set')} for a set"
+    words += f" of {count_of(minutes, 'minute')}" if minutes else ""
+    if settings["has_bonus"] and settings["bonus"] is not None:
+        words += f", and {write_amount(settings, 'bonus')} as a bonus"
+    return words
+
+
+def write_amount(settings: Settings, key: str) -> str:
+    return format_money(Decimal(settings[key]), settings["currency"])
+
+
+# --- how many people came, were turned away and why, left, were excluded, and are analysed
+
+_ANSWERED = ("excluded", "analysed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleFlow:
+    """People who came to a study by where they ended; pilots and imported raters are left out."""
+
+    ends: dict[str, int]
+    simulated: int
+
+    @property
+    def arrived(self) -> int:
+        return sum(self.ends.values())
+
+    @property
+    def answered(self) -> int:
+        return sum(self.ends.get(end, 0) for end in _ANSWERED)
+
+
+def count_people(study: Study) -> PeopleFlow:
+    """Count the people of a study by where they ended."""
+    mine = Annotation.objects.counted().agreed().filter(
+        participant=OuterRef("pk"), item__kind=Item.Kind.MAIN
+    )  # fmt: skip
+    kept = mine.exclude(pk__in=excluded_answers(study).order_by().values("pk"))
+    end = Case(
+        When(Exists(kept), then=Value("analysed")),
+        When(Exists(mine), then=Value("excluded")),
+        # whoever withdraws may leave their answers
+        When(withdrawn_at__isnull=False, then=Value("withdrew")),
+        When(refused_for=Refusal.QUOTA, then=Value("quota")),
+        When(refused_for=Refusal.EARLIER, then=Value("earlier")),
+        When(is_eligible=False, then=Value("not_eligible")),
+        When(is_checked=False, then=Value("failed_check")),
+        When(is_qualified=False, then=Value("not_qualified")),
+        When(consented_to="", then=Value("not_agreed")),
+        default=Value("no_answers"),
+    )
+    people = Participant.objects.filter(~Q(origin=Origin.IMPORTED), study=study, is_pilot=False)
+    counts = people.order_by().annotate(end=end).values_list("end", "origin")
+    flow, simulated = Counter[str](), 0
+    for reached, origin, number in counts.annotate(n=Count("pk")):
+        flow[reached] += number
+        simulated += number if origin == Origin.SIMULATED else 0
+    return PeopleFlow(ends=dict(flow), simulated=simulated)
+
+
+# --- the context
 
 
 @dataclass(frozen=True, kw_only=True)

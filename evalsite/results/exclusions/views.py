@@ -37,6 +37,7 @@ from evalsite.quality.frozen_plans import (
     list_hidden,
     list_undecided,
     list_versions,
+    plan_of,
 )
 from evalsite.quality.models import (
     MOST_LETTERS,
@@ -47,7 +48,6 @@ from evalsite.quality.models import (
 )
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import measure_people
-from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers
 from evalsite.results.overview.item_strip import MOST_ITEMS
 from evalsite.results.people.act_views import (

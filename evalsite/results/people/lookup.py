@@ -12,10 +12,13 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.participants.visits import Rounds, read_rounds, with_last_round
+from evalsite.quality.frozen_plans import plan_of
 from evalsite.quality.models import Exclusion
 from evalsite.quality.person_measures import Measures
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
-from evalsite.results.analysis_plan.stored import own_thresholds, plan_of
+from evalsite.results.analysis_plan.stored import (
+    own_thresholds,
+)
 from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.view_models import InputView, OutputView, view_item
-from evalsite.exports.column import WITHHELD
+from evalsite.exports.columns import WITHHELD
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion

@@ -16,13 +16,13 @@ from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import make_note
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.instruments.screens import OPTION
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.lib.transactions import consistent_cut
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report
-from evalsite.results.replication.notes import SETTINGS
+from evalsite.results.replication.tables import SETTINGS
 from evalsite.results.report.computation import (
     Snapshot,
     report_on,

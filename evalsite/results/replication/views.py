@@ -31,7 +31,6 @@ from evalsite.results.replication.comparison import (
     start_comparison,
     take_mark,
 )
-from evalsite.results.replication.notes import write_note
 from evalsite.results.replication.tables import (
     choose_criterion,
     explain_apart,
@@ -39,6 +38,7 @@ from evalsite.results.replication.tables import (
     make_comparison,
     show_criterion,
     tabulate_sides,
+    write_note,
 )
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page

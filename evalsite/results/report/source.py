@@ -4,17 +4,82 @@ Nothing is computed here. A criterion gives its figures under the codes of docum
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from math import exp, inf, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.analysis.figure import Figure, Unit
 from evalsite.analysis.plan import CLEAR, SIGN, Better
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
-from evalsite.results.report.facts import Facts
+
+# --- plain facts, which need no site
+
+if TYPE_CHECKING:
+    from evalsite.instruments.schema import BasedOn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One criterion as raters were asked it."""
+
+    key: str
+    label: str
+    definition: str  # Markdown
+    question: str
+    scale: str  # in words
+    answers: tuple[str, ...]  # low to high; empty for magnitudes
+    better: str  # "higher", "lower" or "none"; "" of answers that are neither high nor low
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a report says besides its figures. `settings` are those that participants had."""
+
+    software: str
+    methods: str
+    seed: int
+    draws: int
+    made_at: datetime
+    data: Mapping[str, Any]  # of the report: counts, systems, moments
+    title: str = ""
+    organisation: str = ""
+    protocol: str = ""
+    origin: str = ""
+    own_examples: int | None = None  # examples in place of the instrument's; None: its own
+    departures: "BasedOn | None" = None  # how pages differ from those of the chosen instrument
+    language: str = ""
+    version: str = ""
+    criteria: tuple[Asked, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    has_practice: bool = False
+    has_sheet: bool = False  # all items of a set on one page
+    offers_sheet: bool = False
+    exclusions: tuple[tuple[str, int], ...] = ()  # reason, and its number of active exclusions
+    # of each reason: how many people, and the first and last moment of its decisions
+    excluded: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    hourly: Decimal | None = None  # what an hour pays; None: nobody said so
+    # who was asked, and who doesn't share; {} if nobody was asked
+    sharing: Mapping[str, int] = field(default_factory=dict)
+    changes: tuple[dict[str, Any], ...] = ()  # what was changed after the launch
+    import_notes: tuple[str, ...] = ()  # what was left out, merged or decoded at import, by file
+    # as it stood when the report was made; {} of an older report
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    sha256: str = ""
+
+    @property
+    def is_collected_here(self) -> bool:
+        """Whether the settings of the study say how its ratings came about."""
+        origins = self.data["origins"]
+        return bool(origins["own"] or origins["simulated"])
+
+
+# --- a stored report
 
 Stored = Mapping[str, Any]
 _MODEL_MEANS = ("model_mean", "model_share")
@@ -363,6 +428,20 @@ class Decision:
     margin: float | None = None
     level: float = 0.05
     stored: Stored | None = None  # of a margin
+    tests: tuple[Stored, ...] = ()  # as stored, of each other system
+
+    @property
+    def judge(self) -> Stored | None:
+        """Return the first test, with the judge that the plan names and, if people alone decide,
+        why; None if the plan names none."""
+        named = [test for test in self.tests if test.get("judge")]
+        unknown = [test for test in named if "why" in test]
+        return next(iter([*unknown, *named]), None)
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether differences that a judge's labels correct decide."""
+        return self.judge is not None and "why" not in self.judge
 
     @property
     def outcome(self) -> str:
@@ -374,7 +453,14 @@ class Decision:
     @property
     def planned_difference(self) -> Figure | None:
         """Return the difference against which the margin was tested, as the scale reads it."""
-        test = self.stored
+        return self._read_difference(self.stored, "planned_difference")
+
+    @property
+    def people_difference(self) -> Figure | None:
+        """Return people's own, where a judge's labels correct the other."""
+        return self._read_difference((self.stored or {}).get("alone"), "people_difference")
+
+    def _read_difference(self, test: Stored | None, code: str) -> Figure | None:
         if test is None or test.get("difference") is None:
             return None
         sign = -1 if test["better"] == "lower" else 1
@@ -389,7 +475,7 @@ class Decision:
                   "level": 1 - 2 * test["level"]}  # fmt: skip
         group = {"criterion": self.criterion.key, "system_1": self.system}
         return read_figure(
-            stored, "planned_difference", group | {"system_2": self.against[0]},
+            stored, code, group | {"system_2": self.against[0]},
             unit=self.criterion.difference_unit,
         )  # fmt: skip
 
@@ -399,16 +485,21 @@ _OUTCOMES = {"pass": "yes", "fail": "no", "undecided": "open", "unclear": "open"
 
 def list_decisions(criterion: Criterion) -> Iterator[Decision]:
     """Yield what the plan asked of the criterion; hypotheses on one system are one question."""
-    joined: dict[tuple[str, str], list[Stored]] = {}
+    joined: dict[tuple[str, ...], list[Stored]] = {}
     for tested in criterion.stored.get("hypotheses") or ():
-        joined.setdefault((tested["system"], tested["relation"]), []).append(tested)
-    for (system, relation), tests in joined.items():
+        judge = (tested.get("judge", ""), tested.get("prompt_version", ""))
+        joined.setdefault((tested["system"], tested["relation"], *judge), []).append(tested)
+    for (system, relation, *_), tests in joined.items():
+        if any("why" in test for test in tests):
+            # people decide of all, or of none
+            tests = [test | test.get("alone", {}) for test in tests]
         yield Decision(
             criterion=criterion,
             relation=relation,
             system=system,
             against=tuple(str(test["other"]) for test in tests),
             outcomes=tuple(_judge(relation, test["outcome"]) for test in tests),
+            tests=tuple(tests),
         )
     for test in criterion.stored.get("margins") or ():
         yield Decision(
@@ -420,6 +511,7 @@ def list_decisions(criterion: Criterion) -> Iterator[Decision]:
             margin=test["margin"],
             level=test.get("level", 0.05),
             stored=test,
+            tests=(test,),
         )
 
 

@@ -6,12 +6,27 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evalsite.results.document.blocks import Document
+from evalsite.results.document.blocks import Document, Sentence
+from evalsite.results.document.figures import write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import render_latex
 from evalsite.results.document.text import render_text
+from evalsite.results.report.hidden_results import hide_systems
+from evalsite.results.report.sections import make_document
+from evalsite.results.report.sections.findings import find_headline, write_decision
 from evalsite.results.report.sections.judges import make_judges
-from tests.support.judges import POINTS, PREFERENCE, report, write_points, write_preferences
+from evalsite.results.report.sections.question_page import make_question_page
+from evalsite.results.report.sections.summary import list_cards
+from evalsite.results.report.source import Source, list_decisions
+from tests.analysis.vectors import read_vector
+from tests.support.judges import (
+    POINTS,
+    PREFERENCE,
+    plan_judge,
+    report,
+    write_points,
+    write_preferences,
+)
 from tests.support.reports import make_source
 
 
@@ -109,3 +124,108 @@ def test_without_labels_nothing_is_said_of_judges(tmp_path):
     paths, _expected = write_points(tmp_path, "ppi_pages")
     del paths["judge_labels"]
     assert show(paths, POINTS).blocks == []
+
+
+# --- a judge that the plan names ----------------------------------------------------------------
+
+BETTER = {"system": "B", "relation": "better", "other": "A"}
+ALIKE = {"system": "C", "relation": "equivalent", "other": "B", "margin": 0.32}
+
+
+def make_planned(folder: Path, *rows: dict[str, Any], judge: str = "judge-a") -> Source:
+    """What a document is made from: three systems, and a plan by this judge."""
+    paths, _expected = write_points(folder, "ppi_three")
+    kept = report(paths, POINTS, plan=plan_judge(*rows, judge=judge))
+    # the vector has no file of annotations
+    kept["data"]["annotations"] = kept["data"]["ratings"]
+    return make_source(kept)
+
+
+def test_the_headline_is_the_corrected_result_only_if_the_plan_says_so(tmp_path):
+    with_judge, alone = (
+        find_headline(make_planned(tmp_path, BETTER, judge=name)) for name in ("judge-a", "")
+    )
+    assert with_judge[0] == "decision_yes"
+    assert with_judge[1].endswith("with the labels of judge-a")
+    assert alone[0] == "decision_open"
+    assert "judge" not in alone[1]
+
+
+@pytest.mark.parametrize("row", [BETTER, ALIKE])
+def test_a_decision_gives_the_corrected_figures_then_those_of_people(tmp_path, row):
+    source = make_planned(tmp_path, row)
+    [decision] = list_decisions(source.criteria[0])
+    _, expected, _ = read_vector("v3_crossed_ppi__ppi_three")
+    pair = expected["pairs"][f"{row['system']}-{row['other']}"]
+
+    sentence = write_decision(decision)
+    assert sentence.code == "decision_yes"
+    first, *_, last = sentence.figures
+    assert first.value == pytest.approx(pair["estimate"], abs=0.004)
+    assert last.value == pytest.approx(pair["people"]["difference"], abs=0.004)
+    ahead, _, after = sentence.text.partition("The labels of judge-a")
+    assert write_value(first) in ahead
+    assert write_value(last) in after
+
+
+def test_a_card_draws_the_corrected_difference_above_that_of_people(tmp_path):
+    for row in (BETTER, ALIKE):
+        [card] = list_cards(make_planned(tmp_path, row), bundle="study.zip")
+        assert [figure.value for figure in card.chart.figures] == [
+            figure.value for figure in card.answer.figures if figure.name != "margin"
+        ]
+        assert len(card.chart.labels) == 2
+        assert card.judge.code == "judge_used"
+
+
+def test_the_page_of_a_question_begins_with_the_planned_result(tmp_path):
+    page = make_question_page(make_planned(tmp_path, BETTER), "quality")
+    assert page.title.endswith("with the labels of judge-a")
+    assert [block.code for block in page.blocks[:2]] == ["decision_yes", "finding_crossed"]
+    # people's own result is next, and says whose it is
+    assert page.blocks[1].text.endswith("people alone.")
+
+    page = make_question_page(make_planned(tmp_path, ALIKE), "quality")
+    assert page.title.startswith("Quality: yes, C and B differ by less than 0.32")
+
+
+def test_several_planned_questions_say_which_labels_count(tmp_path):
+    rows = [BETTER, {**BETTER, "relation": "differs"}]
+    code, text = find_headline(make_planned(tmp_path, *rows))
+    assert (code, text[:8]) == ("decisions", "All 2 pl")
+    assert text.endswith(", with the labels of judge-a")
+
+
+def test_without_labels_of_the_planned_judge_people_come_first_and_it_is_said(tmp_path):
+    source = make_planned(tmp_path, BETTER, judge="judge-z")
+    assert "judge" not in find_headline(source)[1]
+    page = make_question_page(source, "quality")
+    assert "judge" not in page.title
+    codes = [block.code for block in page.blocks if isinstance(block, Sentence)]
+    assert codes[:2] == ["finding_crossed", "judge_not_used"]
+    [card] = list_cards(source, bundle="study.zip")
+    assert card.judge.code == "judge_not_used"
+    assert len(card.chart.figures) == 1
+
+
+def test_what_is_printed_of_a_planned_judge_is_the_same_everywhere(tmp_path):
+    source = make_planned(tmp_path, ALIKE)
+    document = make_document(source)
+    [decision] = list_decisions(source.criteria[0])
+    value = write_value(write_decision(decision).figures[0])
+    for text in (render_html(document), render_latex(document), render_text(document)):
+        assert value in text
+        assert "People alone" in text
+    assert "judge_planned" in document.codes
+    assert "judge_samples" not in document.codes
+    methods = [block for block in document.blocks if getattr(block, "code", "") == "judge_methods"]
+    assert [block.cites for block in methods] == [("angelopoulos2023",)]
+
+
+def test_hidden_results_keep_what_a_planned_judge_decides(tmp_path):
+    kept = dict(make_planned(tmp_path, BETTER, ALIKE).kept)
+    hidden = hide_systems({"kept": kept, "all": None})
+    [criterion] = hidden["kept"]["criteria"]
+    assert not criterion["hypotheses"]
+    assert not criterion["margins"]
+    assert not criterion["judges"]

@@ -8,12 +8,14 @@ from evalsite.results.report.sections.findings import make_findings, make_headli
 from evalsite.results.report.sections.further import make_further
 from evalsite.results.report.sections.judges import make_judges
 from evalsite.results.report.sections.limits import make_limits
-from evalsite.results.report.sections.methods import make_methods
+from evalsite.results.report.sections.methods import (
+    make_methods,
+    make_plan,
+    make_repeat,
+    make_study,
+)
 from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
-from evalsite.results.report.sections.plan import make_plan
 from evalsite.results.report.sections.questions import make_questions
-from evalsite.results.report.sections.repeat import make_repeat
-from evalsite.results.report.sections.study import make_study
 from evalsite.results.report.source import Source
 
 Section = Callable[[Source], Iterator[Block]]

@@ -27,9 +27,11 @@ from evalsite.results.document.figures import (
 )
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
+    WHY_PEOPLE,
     find_higher,
     join_sentences,
     list_names,
+    name_judge,
     name_label,
     say_ahead,
     say_leads,
@@ -97,7 +99,7 @@ def find_headline(source: Source) -> tuple[str, str]:
     if len(decisions) == 1:
         return f"decision_{decisions[0].outcome}", head_decision(decisions[0])
     if decisions:
-        return _count_decisions(decisions)
+        return head_decisions(decisions)
     if len(data["systems"]) == 1:
         return "one_system", _head_one_system(criteria[0])
     if len(criteria) == 1:
@@ -105,11 +107,14 @@ def find_headline(source: Source) -> tuple[str, str]:
     return _head_several(criteria)
 
 
-def _count_decisions(decisions: Sequence[Decision]) -> tuple[str, str]:
+def head_decisions(decisions: Sequence[Decision]) -> tuple[str, str]:
     yes = sum(decision.outcome == "yes" for decision in decisions)
+    judges = [name_judge(test) for each in decisions if each.is_judged and (test := each.judge)]
+    some = "" if len(judges) == len(decisions) else "some "
+    end = f", {some}with the labels of {list_of([*dict.fromkeys(judges)])}" if judges else ""
     if yes == len(decisions):
-        return "decisions", f"All {yes} planned questions are answered yes"
-    return "decisions", f"{yes} of {len(decisions)} planned questions are answered yes"
+        return "decisions", f"All {yes} planned questions are answered yes{end}"
+    return "decisions", f"{yes} of {len(decisions)} planned questions are answered yes{end}"
 
 
 def _head_one_system(criterion: Criterion) -> str:
@@ -182,8 +187,12 @@ def say_leader(criterion: Criterion) -> str:
 # --- planned questions --------------------------------------------------------------------------
 
 
-def write_decision(decision: Decision) -> Sentence:
-    """Return the plan's question with its answer and its figures."""
+def write_decision(decision: Decision, *, has_people: bool = True) -> Sentence:
+    """Return the plan's question with its answer and its figures.
+
+    Where the plan names a judge, it says whether its labels correct the result, and what people
+    alone say, unless `has_people` is False.
+    """
     criterion = decision.criterion
     if decision.margin is not None:
         text, figures = _describe_margin(decision)
@@ -191,14 +200,42 @@ def write_decision(decision: Decision) -> Sentence:
         pairs = [pair for other in decision.against if (pair := find_pair(decision, other))]
         figures = tuple(pair.difference for pair in pairs)
         text = join_sentences(f"{describe_pair(pair)}." for pair in pairs)
+    text = text or f"The comparison can’t be tested on {name_label(criterion)}."
+    if judged := say_judge(decision, has_people=has_people):
+        text, figures = f"{text} {judged.text}", (*figures, *judged.figures)
     return Sentence(
         f"decision_{decision.outcome}",
-        text or f"The comparison can’t be tested on {name_label(criterion)}.",
+        text,
         "headline",
         figures=figures,
         question=ask_decision(decision),
         answer=answer_decision(decision),
     )
+
+
+def say_judge(decision: Decision, *, has_people: bool = True) -> Sentence | None:
+    """Say that the labels of the planned judge correct the difference, and what people alone say;
+    or why people alone decide; None if the plan names no judge."""
+    test = decision.judge
+    if test is None:
+        return None
+    name = name_judge(test)
+    if not decision.is_judged:
+        why = WHY_PEOPLE[test["why"]]
+        text = f"The plan names the judge {name}, but {why}, so people alone decide."
+        return Sentence("judge_not_used", text, place="page")
+    these = "these differences" if len(decision.against) > 1 else "this difference"
+    text = f"The labels of {name} correct {these}, as planned."
+    figures: tuple[Figure, ...] = ()
+    if has_people and decision.margin is not None:
+        figure = decision.people_difference
+        figures = () if figure is None else (figure,)
+        text += f" People alone: {_size_margin(decision, figure) if figure else 'no test'}."
+    elif has_people:
+        pairs = [pair for other in decision.against if (pair := find_own_pair(decision, other))]
+        figures = tuple(pair.difference for pair in pairs)
+        text += f" People alone: {'; '.join(map(describe_pair, pairs)) or 'no test'}."
+    return Sentence("judge_used", text, figures=figures, place="page")
 
 
 def ask_decision(decision: Decision) -> str:
@@ -243,7 +280,13 @@ def answer_decision(decision: Decision) -> str:
 
 
 def head_decision(decision: Decision) -> str:
-    """Return the planned question and its answer as a headline."""
+    """Return the planned question and its answer as a headline, which says whose labels correct the
+    result."""
+    head, test = _head_decision(decision), decision.judge
+    return f"{head}, with the labels of {name_judge(test)}" if test and decision.is_judged else head
+
+
+def _head_decision(decision: Decision) -> str:
     system, rivals = isolate(decision.system), list_names(decision.against)
     margin, label = _write_margin(decision), name_label(decision.criterion)
     figure, outcome = decision.planned_difference, decision.outcome
@@ -307,14 +350,29 @@ def _describe_margin(decision: Decision) -> tuple[str, tuple[Figure, ...]]:
     sides = f"{isolate(decision.system)} − {isolate(decision.against[0])}"
     if figure.unit == "ratio":
         sides = sides.replace(" − ", " : ")
+    return f"{sides}: {_size_margin(decision, figure)}.", (figure, margin)
+
+
+def _size_margin(decision: Decision, figure: Figure) -> str:
+    """ "0.12 points (90% CI −0.31 to 0.55, p = .041)"."""
     p = say_p(figure.p_corrected, "corrected p") or say_p(figure.p)
     inside = ", ".join(filter(None, (write_ci(figure), p)))
-    words = criterion.unit_words
-    value = f"{write_value(figure)} {words}".strip()
-    return f"{sides}: {value} ({inside}).", (figure, margin)
+    value = f"{write_value(figure)} {decision.criterion.unit_words}".strip()
+    return f"{value} ({inside})"
 
 
 def find_pair(decision: Decision, other: str) -> Pair | None:
+    """Return the comparison that decides: people's, or the one that a judge's labels correct."""
+    if decision.is_judged:
+        return next(
+            (Pair(decision.criterion, test["pair"]) for test in decision.tests
+             if test["other"] == other), None,
+        )  # fmt: skip
+    return find_own_pair(decision, other)
+
+
+def find_own_pair(decision: Decision, other: str) -> Pair | None:
+    """Return people's own comparison."""
     sides = {decision.system, other}
     pairs = (pair for pair in decision.criterion.pairs if {pair.first, pair.second} == sides)
     return next(pairs, None)
@@ -329,11 +387,17 @@ def write_finding(criterion: Criterion, *, link: str = "") -> Sentence:
     role = " (secondary)" if criterion.role == "secondary" else ""
     return Sentence(
         code,
-        text,
+        text + say_alone(criterion),
         figures=tuple(pair.difference for pair in criterion.pairs[:MOST_NAMED]),
         question=f"{criterion.label}{role}",
         link=link,
     )
+
+
+def say_alone(criterion: Criterion) -> str:
+    """Say that a finding is people's own, where a judge's labels correct what the plan asked."""
+    is_judged = any(decision.is_judged for decision in list_decisions(criterion))
+    return " This is the result of people alone." if is_judged else ""
 
 
 def describe_finding(criterion: Criterion) -> tuple[str, str]:

@@ -27,14 +27,16 @@ from evalsite.results.document.blocks import (
 from evalsite.results.document.blocks import list_figures as list_figures_of_block
 from evalsite.results.document.figures import (
     CODES,
+    explain_none,
     make_figure,
     read_figure,
     write_interval,
+    write_interval_method,
+    write_method,
     write_number,
     write_p,
     write_value,
 )
-from evalsite.results.document.methods import explain_none, write_interval_method, write_method
 from evalsite.results.report.sections.questions import (
     has_many_questions,
     list_shown_pairs,

@@ -25,7 +25,7 @@ from evalsite.results.document.figures import (
     write_value,
 )
 from evalsite.results.report.sections.words import write_ci
-from evalsite.results.report.source import Criterion, Source, Stored
+from evalsite.results.report.source import Criterion, Source, Stored, list_decisions
 
 _FEW_PEOPLE = 4  # with whom a judge hardly narrows anything
 _MOST_SAID = 3  # pairs in sentences
@@ -45,6 +45,7 @@ class Judge:
     """A judge of the report, with what is stored of it on each question."""
 
     number: int
+    key: tuple[str, str]  # its name, and the version of its prompt
     name: str
     parts: tuple[tuple[Criterion, Stored], ...]
 
@@ -61,7 +62,12 @@ def list_judges(criteria: Iterable[Criterion]) -> list[Judge]:
             key = str(stored["judge"]), str(stored["prompt_version"])
             parts.setdefault(key, []).append((criterion, stored))
     return [
-        Judge(number, f"{name}, prompt {version}" if version else name, tuple(of_judge))
+        Judge(
+            number,
+            (name, version),
+            f"{name}, prompt {version}" if version else name,
+            tuple(of_judge),
+        )
         for number, ((name, version), of_judge) in enumerate(sorted(parts.items()), start=1)
     ]
 
@@ -85,11 +91,7 @@ def make_judge(judge: Judge) -> Iterator[Block]:
     yield from _say_why_not(judge)
     if table := _tabulate_corrected(judge):
         yield table
-        yield Sentence(
-            "judge_samples",
-            "All intervals count people and inputs as samples. People’s own result stays the "
-            "result; the other holds if the inputs that only the judge saw are of the same kind.",
-        )
+        yield _say_result(judge)
     yield from _make_further(judge)
 
 
@@ -445,6 +447,33 @@ def _say_why_not(judge: Judge) -> Iterator[Sentence]:
     for (code, text), named in labels.items():
         about = "" if len(named) == len(judge.parts) > 1 else f"{list_of(named)}: "
         yield Sentence(code, about + text)
+
+
+def _say_result(judge: Judge) -> Sentence:
+    """Say which of the two results counts: the corrected one only where the plan says so."""
+    name, version = judge.key
+    labels = [
+        criterion.label
+        for criterion, _ in judge.parts
+        if any(
+            decision.is_judged
+            and (test := decision.judge)
+            and (test["judge"], test.get("prompt_version", "")) == (name, version)
+            for decision in list_decisions(criterion)
+        )
+    ]
+    start = "All intervals count people and inputs as samples. "
+    if not labels:
+        text = (
+            "People’s own result stays the result; the other holds if the inputs that only the "
+            "judge saw are of the same kind."
+        )
+        return Sentence("judge_samples", start + text)
+    text = (
+        f"As planned, the corrected difference is the result on {list_of(labels)}. It holds if "
+        "the inputs that only the judge saw are of the same kind."
+    )
+    return Sentence("judge_planned", start + text)
 
 
 def _count_people(people: int) -> str:

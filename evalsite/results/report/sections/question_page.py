@@ -22,12 +22,16 @@ from evalsite.results.document.blocks import (
     isolate,
     start_sentence,
 )
+from evalsite.results.document.charts import name_part
 from evalsite.results.document.figures import write_number, write_p, write_value
-from evalsite.results.document.svg import name_part
 from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import (
     describe_finding,
+    head_decision,
+    head_decisions,
+    say_judge,
     say_leader,
+    write_decision,
     write_half,
     write_letter,
 )
@@ -57,7 +61,7 @@ from evalsite.results.report.sections.spans import (
     tabulate_spans,
 )
 from evalsite.results.report.sections.words import MOST_NAMED
-from evalsite.results.report.source import Criterion, Pair, Source, Stored
+from evalsite.results.report.source import Criterion, Decision, Pair, Source, Stored, list_decisions
 
 _MOST_POINTS = 11
 _COEFFICIENTS = {
@@ -96,16 +100,25 @@ def head_question(criterion: Criterion) -> str:
     if len(criterion.systems) == 1:
         mean = criterion.mean(criterion.systems[0])
         return f"{start_sentence(criterion.label)}: {write_value(mean)} on average"
+    judged = [decision for decision in list_decisions(criterion) if decision.is_judged]
+    if judged:
+        return _head_judged(criterion, judged)
     return f"{start_sentence(criterion.label)}: {say_leader(criterion)}"
+
+
+def _head_judged(criterion: Criterion, judged: Sequence[Decision]) -> str:
+    """Return what the plan decides by a judge's labels."""
+    head = head_decision(judged[0]) if len(judged) == 1 else head_decisions(judged)[1]
+    if len(judged) == 1 and judged[0].margin is None:
+        return head
+    answer, colon, rest = head.partition(": ")
+    text = f"{answer.lower()}, {rest}" if colon else head[:1].lower() + head[1:]
+    return f"{start_sentence(criterion.label)}: {text}"
 
 
 def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     findings = list(write_findings(criterion)) if len(criterion.systems) > 1 else []
-    # of several systems without a clear difference, the headline says all
-    left_out = {"finding_none"} if len(criterion.systems) > 2 else set()
-    yield from (
-        finding for finding in findings if finding.code not in left_out | {"uncorrected_only"}
-    )
+    yield from _say_findings(criterion, findings)
     if criterion.family.compares:
         yield from _show_chosen(criterion)
     else:
@@ -139,6 +152,22 @@ def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     if further:
         yield Heading("Further analyses", 2, "further", place="page")
         yield from further
+
+
+def _say_findings(criterion: Criterion, findings: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Yield what the plan decides by a judge's labels, then people's own result, then why the judge
+    that the plan names decides nothing."""
+    named = [decision for decision in list_decisions(criterion) if decision.judge]
+    judged = [decision for decision in named if decision.is_judged]
+    for decision in judged:
+        yield replace(write_decision(decision, has_people=False), kind="plain", place="page")
+    # of several systems without a clear difference, the headline says all
+    is_said = len(criterion.systems) > 2 and not judged
+    left_out = {"uncorrected_only", *(["finding_none"] if is_said else [])}
+    yield from (finding for finding in findings if finding.code not in left_out)
+    for decision in named:
+        if decision not in judged and (sentence := say_judge(decision)):
+            yield sentence
 
 
 def _draw_systems(source: Source, criterion: Criterion) -> Iterator[Chart]:

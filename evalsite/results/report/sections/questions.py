@@ -18,6 +18,7 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.figures import (
+    explain_none,
     explain_reason,
     make_figure,
     write_figure,
@@ -26,9 +27,8 @@ from evalsite.results.document.figures import (
     write_p,
     write_value,
 )
-from evalsite.results.document.methods import explain_none
 from evalsite.results.report.sections.comments import tabulate_reasons
-from evalsite.results.report.sections.findings import describe_finding, place_mean
+from evalsite.results.report.sections.findings import describe_finding, place_mean, say_alone
 from evalsite.results.report.sections.spans import describe_spans, list_unscored
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
@@ -76,7 +76,8 @@ def write_findings(criterion: Criterion) -> Iterator[Sentence]:
     code, text = describe_finding(criterion)
     if criterion.family.compares and len(criterion.systems) == 2 and criterion.pairs:
         yield _write_preference(criterion.pairs[0])
-    yield Sentence(code, text, figures=tuple(pair.difference for pair in criterion.clear_pairs))
+    figures = tuple(pair.difference for pair in criterion.clear_pairs)
+    yield Sentence(code, text + say_alone(criterion), figures=figures)
     if not criterion.is_tested or len(criterion.systems) == 2:
         return
     unclear = [pair for pair in criterion.pairs if not pair.is_clear]

@@ -12,8 +12,10 @@ from evalsite.results.document.blocks import Block, Code, DecisionChart, Sentenc
 from evalsite.results.document.figures import make_figure, write_number
 from evalsite.results.report.sections.comments import name_reasons
 from evalsite.results.report.sections.findings import (
+    find_own_pair,
     find_pair,
     orient_difference,
+    say_judge,
     write_decision,
     write_finding,
 )
@@ -29,6 +31,7 @@ class Card:
     """One planned question: its answer, the drawing of it, and what would decide an open one."""
 
     answer: Sentence
+    judge: Sentence | None  # what the plan's judge has to do with it
     chart: DecisionChart | None
     facts: list[Sentence]
     plan: Sentence | None
@@ -42,7 +45,7 @@ class Card:
 
     @property
     def blocks(self) -> list[Block]:
-        parts = [self.answer, self.chart, *self.facts, self.plan, self.command]
+        parts = [self.answer, self.judge, self.chart, *self.facts, self.plan, self.command]
         return [part for part in parts if part is not None]
 
 
@@ -61,6 +64,7 @@ def _make_card(source: Source, decision: Decision, bundle: str) -> Card:
     each = plan.get("answers_each", 0)
     return Card(
         answer=write_decision(decision),
+        judge=say_judge(decision),
         chart=_draw_decision(decision),
         facts=list(_list_facts(source, decision)) if is_open else [],
         plan=describe_plan(source, decision),
@@ -74,36 +78,44 @@ def _make_card(source: Source, decision: Decision, bundle: str) -> Card:
 
 
 def _draw_decision(decision: Decision) -> DecisionChart | None:
-    unit = decision.criterion.difference_unit
-    reference = 1.0 if unit == "ratio" else 0.0
+    reference = 1.0 if decision.criterion.difference_unit == "ratio" else 0.0
     name = f"{decision.criterion.key}-decision"
-    sign = " : " if unit == "ratio" else " − "
-    if decision.margin is None:
-        pairs = [(other, find_pair(decision, other)) for other in decision.against]
-        figures = [
-            (other, orient_difference(pair, decision.system)) for other, pair in pairs if pair
-        ]
-        known = [(other, figure) for other, figure in figures if figure.value is not None]
-        over = decision.relation == "better" and decision.criterion.better == "higher"
-        return DecisionChart(
-            name, "intervals", "Differences with 95% CI and corrected p",
-            [figure for _, figure in known], reference=reference, place="page",
-            labels=[
-                f"over {isolate(other)}"
-                if over
-                else f"{isolate(decision.system)}{sign}{isolate(other)}"
-                for other, _ in known
-            ],
-        ) if known else None  # fmt: skip
-    figure = decision.planned_difference
-    if figure is None or figure.value is None:
+    drawn = _list_drawn(decision)
+    if not drawn:
         return None
+    figures, labels = [figure for figure, _ in drawn], [label for _, label in drawn]
+    if decision.margin is None:
+        return DecisionChart(
+            name, "intervals", "Differences with 95% CI and corrected p", figures,
+            reference=reference, place="page", labels=labels,
+        )  # fmt: skip
     margins, passing = _place_margins(decision)
     return DecisionChart(
-        name, "intervals", "Difference with its interval, and the margin", [figure],
-        reference=reference, place="page", margins=margins, passing=passing,
-        labels=[f"{isolate(decision.system)}{sign}{isolate(decision.against[0])}"],
+        name, "intervals", "Difference with its interval, and the margin", figures,
+        reference=reference, place="page", margins=margins, passing=passing, labels=labels,
     )  # fmt: skip
+
+
+def _list_drawn(decision: Decision) -> list[tuple[Figure, str]]:
+    """List the differences that decide, with labels; where a judge's labels correct them, then
+    people's own."""
+    sign = " : " if decision.criterion.difference_unit == "ratio" else " − "
+    over = decision.relation == "better" and decision.criterion.better == "higher"
+    drawn: list[tuple[Figure | None, str]] = []
+    if decision.margin is not None:
+        label = f"{isolate(decision.system)}{sign}{isolate(decision.against[0])}"
+        drawn.append((decision.planned_difference, label))
+        drawn.append((decision.people_difference, f"{label}, people alone"))
+    finders = [find_pair, find_own_pair] if decision.is_judged else [find_pair]
+    for find in finders if decision.margin is None else ():
+        for other in decision.against:
+            label = f"over {isolate(other)}" if over else ""
+            label = label or f"{isolate(decision.system)}{sign}{isolate(other)}"
+            label += ", people alone" if find is find_own_pair else ""
+            pair = find(decision, other)
+            figure = orient_difference(pair, decision.system) if pair else None
+            drawn.append((figure, label))
+    return [(figure, label) for figure, label in drawn if figure and figure.value is not None]
 
 
 def _place_margins(
