@@ -278,6 +278,10 @@ class Scale(Part):
         """Name the inputs in which passages are marked, and “output” if they are in that."""
         return ()
 
+    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        """Return the column of an item at fault and what is wrong; both "" if nothing is."""
+        return "", ""
+
     @property
     def start_entry(self) -> str:
         """Return the entry that a page starts with."""

@@ -197,6 +197,12 @@ class Spans(Scale):
     severities: Annotated[list[Severity], Field(max_length=7)] = Field(
         [],
         title="Severities",
+        examples=[
+            [
+                {"key": "minor", "label": "Minor", "weight": 1},
+                {"key": "major", "label": "Major", "weight": 5},
+            ]
+        ],
         json_schema_extra={"noun": "severity"},
     )
     categories: Annotated[list[Category], Field(max_length=200)] = Field(
@@ -210,7 +216,10 @@ class Spans(Scale):
     )
     most: int | None = Field(None, ge=1, le=MOST, title="Most passages")
     none: Words | None = Field(
-        None, title="Words for “no errors”", description="Empty: it isn’t offered."
+        None,
+        title="Words for “no errors”",
+        description="Empty: it isn’t offered.",
+        examples=["No errors"],
     )
     omission: Omission | None = Field(None, title="Something missing")
     prefill: Key | None = Field(
@@ -231,6 +240,7 @@ class Spans(Scale):
     score: Literal["sum", "none"] = Field(
         "none",
         title="Score",
+        examples=["sum"],
         json_schema_extra={"words": {"sum": "the weights, added up", "none": "none"}},
     )
 
@@ -407,6 +417,30 @@ class Spans(Scale):
         entries = parse_suggested(self._suggested)
         return write_json(entries) if entries else ""
 
+    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        column = self.prefill or ""
+        entries = parse_suggested(inputs.get(column))
+        if entries is None:
+            return column, (
+                "This isn’t a list of passages. Write JSON such as "
+                '[{"quote": "the passage", "severity": "minor"}].'
+            )
+        scale = self.for_item(inputs).for_output(text)
+        kinds = {"category": self.categories, "severity": self.severities}
+        for entry in entries:
+            try:
+                scale.locate(entry)
+            except ValidationError as error:
+                return column, " ".join(error.messages) + "."
+            for name, parts in kinds.items():
+                keys = [part.key for part in parts]
+                if entry.get(name) and entry[name] not in keys:
+                    words = f"“{entry[name]}” is no {name} of this question. It has: "
+                    return column, f"{words}{', '.join(keys) or 'none'}."
+        if len(entries) > self.highest:
+            return column, f"There are {len(entries)} passages. A person can mark {self.highest}."
+        return "", ""
+
     # --- page
 
     def first_control(self, name: str) -> str:
@@ -520,8 +554,10 @@ class Spans(Scale):
         if is_missing and self.omission and self.omission.category:
             category = self.omission.category
         is_placed = "start" in entry or "end" in entry
-        usual = OUTPUT if is_placed else self.list_columns(self.find_category(category))[0]
-        column = str(entry.get("in") or usual)
+        columns = [OUTPUT] if is_placed else self.list_columns(self.find_category(category))
+        column = str(entry.get("in") or columns[0])
+        if not is_placed and len(columns) == 1:
+            column = columns[0]
         if self._is_whole(category):
             column = OUTPUT
         text = (self._texts or {}).get(column)
@@ -891,18 +927,20 @@ class Spans(Scale):
         seed = round(abs(worth) * 1_000)
         places = sorted({(seed + step * 7) % len(words) for step in range(count)})
         ends = _find_words(text.shown)
-        entries = []
+        marks = []
         for step, place in enumerate(places):
             category = categories[(seed + step) % len(categories)] if categories else None
             severities = self.list_severities(category)
             severity = severities[(seed + step) % len(severities)].key if severities else ""
-            start, end = ends[place]
-            says = {
-                "quote": text.shown[start:end], "category": category.key if category else "",
-                "severity": severity, "note": "-" if self.note == "required" else "",
-            }  # fmt: skip
-            entries.append({"start": start, "end": end} | says)
-        return write_json(entries)
+            start, end = (text.places[at] for at in ends[place])
+            marks.append(
+                Mark(
+                    OUTPUT, start, end, text.stored[start:end],
+                    category.key if category else "", severity,
+                    "-" if self.note == "required" else "",
+                )
+            )  # fmt: skip
+        return write_json(self._write_marks(marks))
 
 
 class _Text:
@@ -1001,12 +1039,10 @@ def _clean(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def parse_suggested(cell: Any) -> list[Any]:
-    """Return the marks in a cell of a column; what isn't a list of marks is none."""
-    if isinstance(cell, str):
-        return [entry for entry in parse_entry(cell) or [] if entry != NONE]
-    is_list = isinstance(cell, list) and all(isinstance(entry, dict) for entry in cell)
-    return [_clean(entry) for entry in cell] if is_list else []
+def parse_suggested(cell: Any) -> list[Any] | None:
+    """Return the marks in a cell of a column; None if it's no list of marks."""
+    entries = parse_entry(cell if isinstance(cell, str) else json.dumps(cell or []))
+    return None if entries is None or NONE in entries else entries
 
 
 def write_json(entries: Sequence[Any]) -> str:
