@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from evalsite.results.report.study_facts import make_source
 
 from evalsite.annotation.running.launch import launch_study
 from evalsite.command_line.main import run_command
@@ -19,7 +20,6 @@ from evalsite.quality.plan_commitment import list_lines
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.sections.findings import head_decision
 from evalsite.results.report.source import list_decisions
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 from tests.command_line.test_judge import write_files
 from tests.support.bundles import bundle_of, change, close, examine, pack, read_files

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from evalsite.results.items.records import list_records
 from evalsite.results.items.spread import find_limit, measure_records, read_counted
-from evalsite.results.report.computation import compute_report
-from evalsite.results.report.hidden_results import hide_systems
+from evalsite.results.report.computation import compute_report, hide_systems
 from evalsite.studies.models import Study
 from tests.analysis.vectors import read_vector
 from tests.support.factories import make_annotator

@@ -98,6 +98,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o644 << 16
 _UNIX = 3
 _BLOCK = 256 * 1024
+_MUCH_OF_MQM = 256 * 1024
 # in the folder of a scratch database: how a copy differs, and the copy
 WISH, COPY = "wish.json", "copy.zip"
 
@@ -300,6 +301,10 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
     if contents.has_data and list_marking(study.config):
         with folder.create(MQM_FILE) as file:
             _write_mqm(study, contents, file)
+        # it repeats the texts for each error: a long one would make the bundle look like a trap
+        size, others = folder.files[MQM_FILE][0], sum(size for size, _ in folder.files.values())
+        if size > max(_MUCH_OF_MQM, others - size):
+            del folder.files[MQM_FILE]
     for version in study.versions.all():
         # not a character more, so that the file has the SHA-256 of the version
         folder.write(name_version(version.number), dump(version.content))
