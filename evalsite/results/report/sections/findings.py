@@ -110,8 +110,8 @@ def find_headline(source: Source) -> tuple[str, str]:
 def head_decisions(decisions: Sequence[Decision]) -> tuple[str, str]:
     yes = sum(decision.outcome == "yes" for decision in decisions)
     judges = [name_judge(test) for each in decisions if each.is_judged and (test := each.judge)]
-    some = "" if len(judges) == len(decisions) else "some "
-    end = f", {some}with the labels of {list_of([*dict.fromkeys(judges)])}" if judges else ""
+    extent = "" if len(judges) == len(decisions) else "some "
+    end = f", {extent}with the labels of {list_of([*dict.fromkeys(judges)])}" if judges else ""
     if yes == len(decisions):
         return "decisions", f"All {yes} planned questions are answered yes{end}"
     return "decisions", f"{yes} of {len(decisions)} planned questions are answered yes{end}"
