@@ -34,6 +34,7 @@ from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.judges import read_labels
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
+from evalsite.analysis.spans import list_exceptions, list_severities
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.results.report.bare import write_comparison, write_gate, write_report
@@ -190,6 +191,8 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+    if marks := getattr(options, "marks", None):
+        files["highlights"] = pd.read_csv(marks, dtype=str, keep_default_na=False)
     if labels := vars(options).get("judge_labels"):
         files["judge_labels"] = read_labels(labels, options.items)
     gate = read_gate(options, table, instrument)
@@ -375,6 +378,9 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
         return known | {"answers": []} | bounds
+    if family.has_marks:
+        weights = {"severities": list_severities(), "weights": list_exceptions()}
+        return known | {"answers": []} | weights
     if not family.has_points:
         return known | {"answers": _YES_NO if family.decides else []}
     chosen = kind or (protocol or "")

@@ -1056,6 +1056,13 @@ class Instrument(Part):
         return bool(self.highlight)
 
     @property
+    def has_marks(self) -> bool:
+        """Tell whether passages are marked, with a question about them or without."""
+        return self.has_highlight or any(
+            criterion.scale.marked_columns for criterion in self.criteria
+        )
+
+    @property
     def has_note(self) -> bool:
         return self.note is not None
 

@@ -32,6 +32,7 @@ from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.selection import SelectionForm, count_not_sharing
 from evalsite.exports.services import (
     SIMPLE,
+    TABBED,
     Choice,
     count_rows,
     describe_export,
@@ -66,6 +67,7 @@ _PURPOSES = {
     "participants": "One row for each person: sets, times, exclusion and its reason.",
     "metrics": "One row for each score of an automatic metric. Can be uploaded again.",
     "judge_labels": "One row for each label of a judge. Can be uploaded again.",
+    "mqm": "One row for each error, in the form of WMT. Without excluded answers.",
 }
 # of studies in which people compare outputs
 _OF_PAIRS = (
@@ -187,6 +189,7 @@ def _list_data(study: Study, rows: Mapping[str, int]) -> list[dict[str, Any]]:
         {
             "name": name,
             "purpose": purposes[name],
+            "kind": "TSV" if name == TABBED else "CSV",
             "rows": rows.get(name),
             "is_large": is_large(rows.get(name, 0)),
             "fits_sheet": rows.get(name, 0) <= MOST_ROWS,

@@ -216,6 +216,14 @@ class Scale(Part):
         """List key and label of the options that an analysis looks at one by one."""
         return ()
 
+    def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
+        """Describe categories, severities and weights of marks, as an analysis reads them."""
+        return {}
+
+    def describe_mark(self, row: AnswerRow) -> dict[str, Any]:
+        """Describe the mark that a row holds: its input, category, severity, note and weight."""
+        return {}
+
     def list_reasons(self) -> list[dict[str, str]]:
         """List key and label of the reasons that can be ticked."""
         return []

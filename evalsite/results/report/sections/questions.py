@@ -29,6 +29,7 @@ from evalsite.results.document.figures import (
 )
 from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import describe_finding, place_mean, say_alone
+from evalsite.results.report.sections.spans import describe_spans, list_unscored
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
     find_higher,
@@ -48,6 +49,7 @@ _AGREEMENT = ("ac2", "ac1")
 def make_questions(source: Source) -> Iterator[Block]:
     for criterion in source.criteria:
         yield from make_question(source, criterion)
+    yield from list_unscored(source)
 
 
 def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
@@ -62,6 +64,7 @@ def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     if joint := write_joint(criterion):
         yield joint
     yield from _write_agreement(criterion)
+    yield from describe_spans(criterion)
     if reasons := tabulate_reasons(criterion):
         yield reasons
 
