@@ -12,13 +12,7 @@ from django import forms
 from django.apps import apps
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    Field,
-    PlainValidator,
-    SerializeAsAny,
-)
+from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
 from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments import screens

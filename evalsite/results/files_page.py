@@ -152,7 +152,15 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "misread": describe_misread(counts.misread) if counts else "",
         "pandas": PANDAS,
         "pending": pending,
-        "ready": [_describe_large(job) for job in exports if find_file(job)][:_SHOWN],
+        "ready": [
+            {
+                "job": job,
+                "title": describe_export(read_choice(job).describe()),
+                "until": find_until(job),
+            }
+            for job in exports
+            if find_file(job)
+        ][:_SHOWN],
         "kept_days": KEPT_DAYS,
         "report": report,
         "has_outputs": report is not None and report.outputs.exists(),
@@ -233,12 +241,6 @@ def _list_pending(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         for job in newest.values()
         if job.is_open or job.has_stopped
     ]
-
-
-def _describe_large(job: Job) -> dict[str, Any]:
-    return {
-        "job": job, "title": describe_export(read_choice(job).describe()), "until": find_until(job),
-    }  # fmt: skip
 
 
 def list_last_downloads(study: Study) -> list[dict[str, Any]]:

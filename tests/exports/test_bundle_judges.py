@@ -18,6 +18,7 @@ from evalsite.jobs.services import run_job
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.results.report.computation import compute_report
+from evalsite.results.report.files import make_source
 from evalsite.results.report.sections.findings import head_decision
 from evalsite.results.report.source import list_decisions
 from evalsite.studies.models import Study

@@ -86,10 +86,6 @@ def name_unit(criterion: Mapping[str, Any]) -> str:
 # --- points: scores such as 1 to 7 or 0 to 100
 
 
-def _read_points(asked: float, widest: float) -> float | None:
-    return asked if 0 < asked <= widest else None
-
-
 POINTS = Family(
     name="points",
     is_scored=True,
@@ -97,7 +93,7 @@ POINTS = Family(
     planner=Planner(
         simulation="likert",
         example="0.5",
-        read_difference=_read_points,
+        read_difference=lambda asked, widest: asked if 0 < asked <= widest else None,
         has_points=True,
         sources=(
             Source(
@@ -130,10 +126,6 @@ POINTS = Family(
 # --- magnitude: scores in proportion to the quality, often in relation to a standard
 
 
-def _read_magnitude(asked: float, widest: float) -> float | None:
-    return log(asked) if 1 < asked <= 10 else None
-
-
 MAGNITUDE = Family(
     name="magnitude",
     is_scored=True,
@@ -149,7 +141,7 @@ MAGNITUDE = Family(
     planner=Planner(
         simulation="magnitude",
         example="1.2",
-        read_difference=_read_magnitude,
+        read_difference=lambda asked, widest: log(asked) if 1 < asked <= 10 else None,
         width="factor",
         sources=(
             Source(
@@ -180,17 +172,13 @@ MAGNITUDE = Family(
 # --- decision: yes or no, stored as 1 and 0
 
 
-def _read_decision(asked: float, widest: float) -> float | None:
-    return asked / 100 if 0 < asked < 100 else None
-
-
 DECISION = Family(
     name="decision",
     decides=True,
     planner=Planner(
         simulation="decision",
         example="15",
-        read_difference=_read_decision,
+        read_difference=lambda asked, widest: asked / 100 if 0 < asked < 100 else None,
         width="share",
         shows_spread=False,
         sources=(
@@ -212,17 +200,15 @@ DECISION = Family(
 # --- preference: which of two outputs is better, or neither
 
 
-def _read_preference(asked: float, widest: float) -> float | None:
-    return log(asked / (100 - asked)) if 50 < asked < 100 else None
-
-
 PREFERENCE = Family(
     name="preference",
     compares=True,
     planner=Planner(
         simulation="pairs",
         example="60",
-        read_difference=_read_preference,
+        read_difference=lambda asked, widest: (
+            log(asked / (100 - asked)) if 50 < asked < 100 else None
+        ),
         width="share",
         parts=("item_system", "rater_system"),
         has_ties=True,

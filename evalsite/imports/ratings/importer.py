@@ -6,13 +6,7 @@ from typing import Any
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.paths import Known
-from evalsite.data.tables.rating_forms import (
-    TURNS,
-    find_form,
-    list_rated,
-    name_winners,
-    turn_table,
-)
+from evalsite.data.tables.rating_forms import TURNS, find_form, list_rated, name_winners, turn_table
 from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Fault, Remark, Row, Table, name_some
 from evalsite.data.tables.tools import find_ratings

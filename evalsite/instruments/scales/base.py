@@ -12,16 +12,7 @@ In data, an answer is a number, a text or a list of these, as each kind has it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    Self,
-    get_args,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, get_args
 
 from django import forms
 from django.db.models import BigIntegerField, F, Q, Value

@@ -28,14 +28,7 @@ from evalsite.instruments.scales.base import (
 )
 from evalsite.instruments.scales.points import quote as quote_words
 from evalsite.lib.limited import read_json
-from evalsite.lib.passages import (
-    Span,
-    as_shown,
-    find_passage,
-    find_places,
-    is_split,
-    make_even,
-)
+from evalsite.lib.passages import Span, as_shown, find_passage, find_places, is_split, make_even
 
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"

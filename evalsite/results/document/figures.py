@@ -5,14 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evalsite.analysis.figure import (
-    LEVEL,
-    METHODS_VERSION,
-    Figure,
-    Reason,
-    Unit,
-    write_coefficient,
-)
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, Unit, write_coefficient
 
 DASH = "–"
 NO_GROUP: Mapping[str, str] = MappingProxyType({})
@@ -664,11 +657,6 @@ NO_INTERVAL = {
     "needs_two_raters": "needs two raters or more",
     "needs_two_clusters": "needs two clusters of inputs or more",
     "needs_two_inputs_and_raters": "needs two inputs and two raters or more",
-}
-# the test of a p value, where the method doesn’t say it
-TESTS = {
-    "sign_flips": "sign flips",
-    "exact_binomial": "exact binomial, of answers as independent",
 }
 
 

@@ -33,16 +33,14 @@ from evalsite.results.navigation import count_evidence
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.newest import Newest, open_results
-from evalsite.results.report.sections.judges import (
-    Judge as JudgeOfReport,
-)
+from evalsite.results.report.sections.judges import Judge as JudgeOfReport
 from evalsite.results.report.sections.judges import (
     find_favour,
     list_judges,
+    list_metrics,
     make_judge,
     read_agreement,
 )
-from evalsite.results.report.sections.metrics import list_metrics
 from evalsite.results.report.source import Criterion
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_edit, study_page

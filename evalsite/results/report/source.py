@@ -43,16 +43,11 @@ class Facts:
     software: str
     methods: str
     seed: int
-    draws: int
     made_at: datetime
     data: Mapping[str, Any]  # of the report: counts, systems, moments
     title: str = ""
-    organisation: str = ""
-    protocol: str = ""
-    origin: str = ""
     own_examples: int | None = None  # examples in place of the instrument's; None: its own
     departures: "BasedOn | None" = None  # how pages differ from those of the chosen instrument
-    language: str = ""
     version: str = ""
     criteria: tuple[Asked, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -40,14 +40,7 @@ from evalsite.results.report.sections.words import (
     write_amount,
     write_ci,
 )
-from evalsite.results.report.source import (
-    Criterion,
-    Decision,
-    Pair,
-    Source,
-    Stored,
-    list_decisions,
-)
+from evalsite.results.report.source import Criterion, Decision, Pair, Source, Stored, list_decisions
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 FEW_ANSWERS = 10

@@ -18,12 +18,7 @@ from evalsite.results.document.blocks import (
     isolate,
     start_sentence,
 )
-from evalsite.results.document.figures import (
-    make_figure,
-    read_figure,
-    write_figure,
-    write_value,
-)
+from evalsite.results.document.figures import make_figure, read_figure, write_figure, write_value
 from evalsite.results.report.sections.further import (
     list_further,
     list_together,

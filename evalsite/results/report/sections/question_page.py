@@ -24,7 +24,6 @@ from evalsite.results.document.blocks import (
 )
 from evalsite.results.document.charts import name_part
 from evalsite.results.document.figures import write_number, write_p, write_value
-from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import (
     describe_finding,
     head_decision,
@@ -35,12 +34,8 @@ from evalsite.results.report.sections.findings import (
     write_half,
     write_letter,
 )
-from evalsite.results.report.sections.further import (
-    list_all_pairs,
-    list_beside,
-    list_further,
-)
-from evalsite.results.report.sections.metrics import list_metrics
+from evalsite.results.report.sections.further import list_all_pairs, list_beside, list_further
+from evalsite.results.report.sections.judges import list_metrics
 from evalsite.results.report.sections.questions import (
     count_averaged,
     draw_question,
@@ -49,6 +44,7 @@ from evalsite.results.report.sections.questions import (
     list_agreement,
     list_shown_pairs,
     name_finding,
+    tabulate_reasons,
     tabulate_systems,
     write_distribution,
     write_findings,
