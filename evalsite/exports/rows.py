@@ -18,7 +18,7 @@ from django.db.models.functions import Cast, Coalesce
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.selection import Selection
-from evalsite.imports.models import JudgeLabel, MetricScore
+from evalsite.imports.models import Judge, JudgeLabel, MetricScore
 from evalsite.instruments.scales import Scale
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
@@ -242,9 +242,10 @@ class LabelRow(NamedTuple):
     reason: str
 
 
-def read_judge_labels(study: Study) -> Iterator[Group]:
-    """Rows of judge_labels.csv, by judge and file, as they were uploaded."""
+def read_judge_labels(study: Study, judge: Judge | None = None) -> Iterator[Group]:
+    """Rows of judge_labels.csv, by judge and file, as they were uploaded; or those of one judge."""
     labels = JudgeLabel.objects.filter(file__study=study)
+    labels = labels if judge is None else labels.filter(judge=judge)
     fields = ("item_key", "criterion", "judge__name", "judge__prompt_version", "system",
               "other_system", "order", "run", "value", "option", "reason")  # fmt: skip
     ordered = labels.order_by("judge_id", "pk")
