@@ -13,6 +13,7 @@ from evalsite.results.replication.tables import make_comparison
 from evalsite.results.report.facts import Facts
 from evalsite.results.report.sections.findings import find_headline, make_findings
 from evalsite.results.report.sections.further import make_further
+from evalsite.results.report.sections.judges import make_judges
 from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import make_methods
 from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
@@ -21,8 +22,8 @@ from evalsite.results.report.sections.questions import make_questions
 from evalsite.results.report.source import Source
 
 _SECTIONS = [
-    make_findings, make_questions, make_metrics, make_limits, make_methods, make_further,
-    make_further_metrics,
+    make_findings, make_questions, make_judges, make_metrics, make_limits, make_methods,
+    make_further, make_further_metrics,
 ]  # fmt: skip
 # what a file of ratings can't tell
 _OF_STUDIES = ("no_plan", "fine")
