@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from evalsite.results.report.study_facts import make_source
 
 from evalsite.annotation.running.launch import launch_study
 from evalsite.command_line.main import run_command

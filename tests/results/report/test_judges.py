@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from evalsite.results.report.hidden_results import hide_systems
 
 from evalsite.results.document.blocks import Document, Sentence
 from evalsite.results.document.figures import write_value
