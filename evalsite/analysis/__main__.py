@@ -35,6 +35,7 @@ from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.judges import read_labels
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
+from evalsite.analysis.spans import list_exceptions, list_severities
 from evalsite.lib.bare_scales import read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.results.report.bare import write_comparison, write_gate, write_report
@@ -162,6 +163,9 @@ def add_report(parser: ArgumentParser) -> None:
     add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
         "the ratings: item, system, metric, value; or item, system and a column per "
         "metric")  # fmt: skip
+    add("--judge-labels", type=Path, metavar="FILE", help="CSV of labels that a model gave to the "
+        "same inputs and to others, to see what they are worth beside people: item, system, value "
+        "(of preferences preferred), and criterion and judge if there are several")  # fmt: skip
     add_printed(parser)
 
 
@@ -270,8 +274,10 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+    if marks := getattr(options, "marks", None):
+        files["highlights"] = pd.read_csv(marks, dtype=str, keep_default_na=False)
     if labels := vars(options).get("judge_labels"):
-        files["judge_labels"] = read_labels(labels, options.items)
+        files["judge_labels"] = _read_labels(labels, options.items, table.criteria)
     gate = read_gate(options, table, instrument)
     side = _report(table, files, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
@@ -285,6 +291,17 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
         for criterion in side.report["criteria"]
     }
     return side.report, decide_gate(gate, side.table, side.report, options, judges)
+
+
+def _read_labels(path: Path, items: Path | None, criteria: Sequence[str]) -> pd.DataFrame:
+    """Return labels, of the only criterion where none is named. ValueError: a cell is empty."""
+    labels = read_labels(path, items)
+    if (labels["item"] == "").any() or (labels["value"] + labels["preferred"] == "").any():
+        raise ValueError(f"{path}: a label needs item, and value or preferred.")
+    if (labels["criterion"] == "").any() and len(criteria) > 1:
+        raise ValueError(f"{path}: add a column criterion. There are: {', '.join(criteria)}.")
+    named = {"criterion": criteria[0] if criteria else "", "judge": "judge"}
+    return labels.assign(**{name: labels[name].replace("", text) for name, text in named.items()})
 
 
 def _analyse(options: Namespace) -> tuple[str, int]:
@@ -455,6 +472,9 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
         return known | {"answers": []} | bounds
+    if family.has_marks:
+        weights = {"severities": list_severities(), "weights": list_exceptions()}
+        return known | {"answers": []} | weights
     if not family.has_points:
         return known | {"answers": _YES_NO if family.decides else []}
     chosen = kind or (protocol or "")

@@ -57,6 +57,7 @@ class Family:
     `is_scored`: answers are scores, so criteria can correlate and raters can be strict;
     `has_points`: on points at equal distances; `decides`: answers are yes or no, and can be
     compared with scores; `compares`: each is about two outputs. `is_log`: logarithms are analysed.
+    `has_marks`: the score adds up marked passages, whose places are compared as well.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Family:
     decides: bool = False
     compares: bool = False
     is_log: bool = False
+    has_marks: bool = False
     # figures of a rater, in a separate table on raters
     rater_columns: tuple[str, ...] = ()
     # there are statistics; a criterion for each option; a mean of several statements
@@ -76,6 +78,8 @@ class Family:
 
 def name_unit(criterion: Mapping[str, Any]) -> str:
     """Return the unit of a difference of scores; "" for numbers, which have none."""
+    if find_family(criterion).has_marks:
+        return "penalty points"
     return "" if criterion["kind"] == "number" else "points"
 
 
@@ -255,10 +259,21 @@ TURNS = Family(
 )
 
 
+# --- penalties: marked passages, whose weights add up; lower is better
+
+PENALTIES = Family(
+    name="penalties",
+    is_scored=True,
+    has_marks=True,
+)
+
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
-    for family in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS)
-}
+    for family in (
+        POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS, PENALTIES,
+    )
+}  # fmt: skip
 # the families of the kinds of questions whose answers can be analysed from a file alone
 KNOWN_KINDS: Mapping[str, Family] = {
     "likert": POINTS,
@@ -270,6 +285,7 @@ KNOWN_KINDS: Mapping[str, Family] = {
     "choice": CATEGORIES,
     "choices": CATEGORIES,
     "preference": PREFERENCE,
+    "spans": PENALTIES,
 }
 # values of `--protocol`
 NAMES: Mapping[str, Family] = {**KNOWN_KINDS, "pairwise": PREFERENCE}

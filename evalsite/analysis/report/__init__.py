@@ -73,6 +73,7 @@ from evalsite.analysis.report.raters import (
     report_repeats,
     warn_of_copies,
 )
+from evalsite.analysis.report.spans import list_unscored, report_spans
 from evalsite.analysis.thresholds import START, Thresholds
 
 # --- notes: words to read, warnings, and how figures were computed
@@ -407,6 +408,8 @@ def make_report(
                     part, asked[key], files["judge_labels"], files.get("output_words"),
                     result["model"],
                 )  # fmt: skip
+            if find_family(asked[key]).has_marks and "highlights" in files:
+                result["spans"] = report_spans(part, asked[key], files["highlights"], seed)
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     decide_by_judges(
@@ -455,6 +458,12 @@ def make_report(
         ),
         "copied": copied,
     }
+    unscored = [
+        criterion for key, criterion in asked.items()
+        if key not in parts and find_family(criterion).has_marks
+    ]  # fmt: skip
+    if unscored and "highlights" in files:
+        report["marks"] = list_unscored(whole, unscored, files["highlights"], seed)
     if "remarks" in files:
         report["comments"] = count_comments(files["remarks"], files["notes"])
     step()

@@ -34,7 +34,7 @@ from evalsite.imports.ratings.columns import (
     list_fields,
 )
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
-from evalsite.imports.steps import register
+from evalsite.imports.uploads import register
 from evalsite.lib.rating_columns import Problem, check_mapping, split_field
 from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study

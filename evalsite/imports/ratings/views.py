@@ -19,7 +19,13 @@ from evalsite.imports.models import Upload
 from evalsite.imports.ratings.columns import ask
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
-from evalsite.imports.steps import find_jobs, find_uploads, list_undoings, list_waiting, split_spent
+from evalsite.imports.uploads import (
+    find_jobs,
+    find_uploads,
+    list_undoings,
+    list_waiting,
+    split_spent,
+)
 from evalsite.imports.views import KINDS, UploadKind, undo_import
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.views import describe_metrics
 from evalsite.imports.models import Judge, JudgeFile, Upload
-from evalsite.imports.steps import find_jobs, find_uploads, list_waiting, split_spent
+from evalsite.imports.uploads import find_jobs, find_uploads, list_waiting, split_spent
 from evalsite.instruments.scales import COMMENT
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv

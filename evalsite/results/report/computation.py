@@ -299,7 +299,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
 
 
 def _write_files(study: Study, folder: Path) -> dict[str, Path]:
-    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
+    names = [*_FILES, *(["highlights"] if study.config.has_marks else [])]
     if study.metric_files.exists():
         names.append("metrics")
     if study.judge_files.exists():
@@ -582,6 +582,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": options} if options else {}),
         **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
+        **scale.describe_marks(),
         **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }
@@ -651,8 +652,17 @@ def _hide_question(stored: Mapping[str, Any]) -> Stored:
     precision = criterion.precision
     return hidden | {
         "agreement": [figure for figure in stored["agreement"] if not figure.get("group")],
+        **_hide_spans(stored.get("spans")),
         "precision": {"half": precision.value, "unit": precision.unit} if precision else None,
     }
+
+
+def _hide_spans(spans: Mapping[str, Any] | None) -> Stored:
+    """Return how far people mark the same places."""
+    if not spans:
+        return {}
+    empty = {name: _empty(part, name, {"agreement", "labels"}) for name, part in spans.items()}
+    return {"spans": empty}
 
 
 def _empty(part: Any, name: str, shown: set[str]) -> Any:

@@ -29,6 +29,7 @@ from evalsite.results.document.figures import (
     write_value,
 )
 from evalsite.results.report.sections.findings import describe_finding, place_mean, say_alone
+from evalsite.results.report.sections.spans import describe_spans, list_unscored
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
     find_higher,
@@ -160,6 +161,7 @@ _AGREEMENT = ("ac2", "ac1")
 def make_questions(source: Source) -> Iterator[Block]:
     for criterion in source.criteria:
         yield from make_question(source, criterion)
+    yield from list_unscored(source)
 
 
 def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
@@ -174,6 +176,7 @@ def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     if joint := write_joint(criterion):
         yield joint
     yield from _write_agreement(criterion)
+    yield from describe_spans(criterion)
     if reasons := tabulate_reasons(criterion):
         yield reasons
 

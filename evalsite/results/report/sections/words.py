@@ -44,6 +44,13 @@ def say_is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
 
 
+def say_leads(criterion: Criterion, names: Sequence[str]) -> str:
+    """Return what these systems do that are ahead: "is rated higher than"."""
+    if criterion.family.has_marks:
+        return f"{'have' if len(names) > 1 else 'has'} fewer penalty points than"
+    return f"{say_is(names)} {say_ahead(criterion)}"
+
+
 def say_ahead(criterion: Criterion) -> str:
     """Return what a system is that is ahead: "rated higher than"."""
     if criterion.family.compares:
