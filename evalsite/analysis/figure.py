@@ -2,8 +2,8 @@
 undefined."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum, StrEnum
 from math import isfinite
 from typing import Any, Literal, get_args
 
@@ -147,7 +147,7 @@ def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure
 
 def make_note(code: str, criterion: str | None = None, **facts: Any) -> dict[str, Any]:
     """Return a note as it is stored: a code and plain facts, which
-    results/report/sections/notes.py words."""
+    results/report/sections/words.py words."""
     return {"code": code, "criterion": criterion, "facts": facts}
 
 
@@ -165,3 +165,24 @@ def write_coefficient(value: float) -> str:
     text = f"{abs(value):.2f}"
     text = text.removeprefix("0") if abs(value) < 1 else text
     return f"−{text}" if value <= -0.005 else text
+
+
+# --- as plain data
+
+
+def to_plain(result: Any) -> Any:
+    """Return the result as plain data, figures as by `Figure.to_dict`; a number that isn't finite
+    becomes None."""
+    if isinstance(result, Figure):
+        return {key: to_plain(value) for key, value in result.to_dict().items()}
+    if is_dataclass(result) and not isinstance(result, type):
+        return {field.name: to_plain(getattr(result, field.name)) for field in fields(result)}
+    if isinstance(result, Mapping):
+        return {str(key): to_plain(value) for key, value in result.items()}
+    if isinstance(result, list | tuple):
+        return [to_plain(value) for value in result]
+    if hasattr(result, "tolist"):  # of numpy
+        return to_plain(result.tolist())
+    if isinstance(result, Enum):
+        return str(result.value)
+    return None if isinstance(result, float) and not isfinite(result) else result

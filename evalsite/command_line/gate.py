@@ -13,12 +13,12 @@ from typing import Any
 from zipfile import is_zipfile
 
 from evalsite.analysis.__main__ import add_reading, analyse_ratings
+from evalsite.analysis.figure import to_plain
 from evalsite.analysis.gate import LEVELS
-from evalsite.analysis.to_json import to_plain
 from evalsite.command_line.output import Refused, Result
 from evalsite.command_line.site import without_site
 from evalsite.command_line.verify import add_plan_hash
-from evalsite.results.report.gate import write_gate
+from evalsite.results.report.bare import write_gate
 
 _MOST_SHOWN = 3
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~]|<(?=[^\s])")

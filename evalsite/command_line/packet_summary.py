@@ -10,7 +10,7 @@ _MOST_SYSTEMS, _MOST_CRITERIA = 10, 12
 
 def write_summary(study: Any, report: Any, files: Mapping[str, str]) -> str:
     """Return the page: what was rated by how many, what was found, and what it can't show."""
-    from evalsite.results.report.study_facts import make_source
+    from evalsite.results.report.files import make_source
 
     lines = [
         *_describe_rated(study, report),
@@ -55,11 +55,7 @@ def _describe_rated(study: Any, report: Any) -> Iterator[str]:
 def _describe_results(source: Any) -> Iterator[str]:
     """Return the table of systems by question, then what was found on each."""
     from evalsite.results.document.text import quote_markdown, render_lines, write_markdown_table
-    from evalsite.results.report.sections.findings import (
-        make_paper,
-        write_decision,
-        write_finding,
-    )
+    from evalsite.results.report.sections.findings import make_paper, write_decision, write_finding
     from evalsite.results.report.source import list_decisions
 
     table = make_paper(source)

@@ -323,7 +323,7 @@ def _choose_instrument(name: str, by: Any) -> dict[str, Any]:
 
 def _plan(study: Any, options: Namespace, by: Any) -> None:
     """Write the primary criterion and the margin into the plan, which the launch freezes."""
-    from evalsite.quality.plan_state import plan_of
+    from evalsite.quality.frozen_plans import plan_of
     from evalsite.results.analysis_plan.plan_rows import QuestionForm, show_margin
     from evalsite.results.analysis_plan.stored import change_plan, list_analysed, mark_plan
 

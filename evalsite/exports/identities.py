@@ -12,15 +12,10 @@ from django.db.models import Count, QuerySet
 
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.column import write_time, yes_no
-from evalsite.exports.snapshot import consistent_cut
+from evalsite.exports.columns import write_time, yes_no
 from evalsite.lib.csv_writer import guard_cell, write_rows
-from evalsite.participants.models import (
-    ItemSet,
-    Participant,
-    ParticipantIdentity,
-    Visit,
-)
+from evalsite.lib.transactions import consistent_cut
+from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, Visit
 from evalsite.participants.visits import read_rounds, with_last_round
 from evalsite.studies.models import Item, Study
 

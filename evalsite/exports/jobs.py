@@ -15,11 +15,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from evalsite.exports.services import Choice, count_file, name_file, write_file
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.jobs.services import job_kind, note_progress, start_job
 from evalsite.lib.old_files import delete_older
+from evalsite.lib.transactions import consistent_cut
 from evalsite.studies.models import Study
 
 # --- garbage collection, off while rows are written -----------------------------------

@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.column import write_time
-from evalsite.exports.snapshot import consistent_cut
+from evalsite.exports.columns import write_time
 from evalsite.lib.csv_writer import guard_cell, write_rows
+from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Answer
 from evalsite.studies.models import Study
 from evalsite.studies.questions import list_person_questions

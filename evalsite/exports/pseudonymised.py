@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import IntegerField, Q, Value
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.exports.comment_rows import list_written
+from evalsite.exports.rows import list_written
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows

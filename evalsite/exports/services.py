@@ -1,9 +1,12 @@
 """Data out: files that hold exactly what was entered, of one moment, with a checksum in the log."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
+from itertools import groupby
+from operator import attrgetter
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -14,28 +17,186 @@ from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation, Rating, RatingQuerySet, RatingsFile
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.answers import AnswerReader
-from evalsite.exports.blocks import write_blocks
-from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.comment_rows import list_written
+from evalsite.data.tables.mqm import write_line
+from evalsite.exports.columns import (
+    NUMBER,
+    TEXT,
+    TIME,
+    WHOLE,
+    YES_NO,
+    Cell,
+    Column,
+    list_downloads_of,
+    list_marking,
+)
 from evalsite.exports.rows import (
+    AnswerReader,
     Group,
+    list_written,
     read_items,
     read_judge_labels,
     read_metrics,
     read_participants,
 )
-from evalsite.exports.selection import Selection
-from evalsite.exports.snapshot import consistent_cut
+from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_writer import BYTE_ORDER_MARK, LINE_END, guard_cell, write_rows
+from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_of_file
 
+# --- blocks of CSV: exact, or guarded for spreadsheets
+
+_SPECIAL = re.compile('[,"\r\n]').search
+# types whose cells never need quotes
+_UNQUOTED = frozenset({WHOLE, NUMBER, YES_NO, TIME})
+_BLOCK = 256 * 1024
+_MOST_KEPT = 4_096  # of what is put together again and again
+
+
+def write_blocks(
+    columns: Sequence[Column], groups: Iterable[Group], *, is_guarded: bool
+) -> Iterator[tuple[bytes, int]]:
+    """Write a file; yield its blocks, each with the number of rows up to its end."""
+    block = [BYTE_ORDER_MARK] if is_guarded else []
+    block.append(write_rows([[column.name for column in columns]]))
+    size = count = 0
+    for lines in write_lines(columns, groups, is_guarded=is_guarded):
+        block += lines
+        size += len(lines) * len(lines[0])
+        count += len(lines)
+        if size >= _BLOCK:
+            yield "".join(block).encode(), count
+            block, size = [], 0
+    yield "".join(block).encode(), count
+
+
+def write_tabbed(columns: Sequence[Column], groups: Iterable[Group]) -> Iterator[tuple[bytes, int]]:
+    """Write a file without quotes, its cells separated by tabs; yield blocks as `write_blocks`."""
+    cells = [(column.of == "answer", column.get_cell) for column in columns]
+    count = 0
+    yield write_line([column.name for column in columns]).encode(), 0
+    for answer, rows in groups:
+        count += len(rows)
+        lines = [
+            write_line([get(answer if is_shared else row) for is_shared, get in cells])
+            for row in rows
+        ]
+        yield "".join(lines).encode(), count
+
+
+def write_lines(
+    columns: Sequence[Column], groups: Iterable[Group], *, is_guarded: bool = False
+) -> Iterator[list[str]]:
+    """Write the lines of each group of a file.
+
+    A million rows must be written in seconds, so neighbouring cells are put together as one part:
+    once for an annotation if they depend on it alone, and once for each score if on that alone.
+    """
+    kinds: list[str] = []
+    parts: list[Callable[[Any], str]] = []
+    for kind, some in groupby(columns, key=attrgetter("of")):
+        part = _make_part([*some], is_guarded=is_guarded)
+        kinds.append(kind)
+        parts.append(_remember(part) if kind == "score" else part)
+    shared = [(place, part) for place, part in enumerate(parts) if kinds[place] == "answer"]
+    own = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
+    texts = [""] * len(parts)
+    join = ",".join
+    for answer, rows in groups:
+        if not rows:
+            continue
+        for place, part in shared:
+            texts[place] = part(answer)
+        lines = []
+        for row in rows:
+            for place, part in own:
+                texts[place] = part(row)
+            lines.append(join(texts) + LINE_END)
+        yield lines
+
+
+def _make_part(columns: Sequence[Column], *, is_guarded: bool) -> Callable[[Any], str]:
+    """Return a function that writes these cells of a row, separated by commas."""
+    cells = [_get_cell(column, is_guarded=is_guarded) for column in columns]
+    join = _join_cells(columns, cells, is_guarded=is_guarded)
+    if _UNQUOTED.issuperset(column.type for column in columns):
+        return join
+    commas = len(cells) - 1
+
+    def write(row: Any) -> str:
+        text = join(row)
+        if text.count(",") == commas and '"' not in text and "\n" not in text and "\r" not in text:
+            return text
+        return ",".join([_quote(cell(row)) for cell in cells])
+
+    return write
+
+
+def _join_cells(columns: Sequence[Column], cells: Sequence[Cell], *, is_guarded: bool) -> Cell:
+    """Return a function that joins these cells; neighbouring attributes are read at once."""
+    runs: list[Cell] = []
+    for is_plain, pairs in groupby(
+        zip(columns, cells, strict=True),
+        key=lambda pair: pair[0].cell is None and not (is_guarded and pair[0].type == TEXT),
+    ):
+        run = [*pairs]
+        if is_plain and len(run) > 1:
+            runs.append(_join_attributes([column.name for column, _ in run]))
+        else:
+            runs += [cell for _, cell in run]
+    if len(runs) == 1:
+        return runs[0]
+    if len(runs) == 2:
+        first, second = runs
+        return lambda row: f"{first(row)},{second(row)}"
+    return lambda row: ",".join([cell(row) for cell in runs])
+
+
+def _join_attributes(names: Sequence[str]) -> Cell:
+    find = attrgetter(*names)
+    return lambda row: ",".join(find(row))
+
+
+def _get_cell(column: Column, *, is_guarded: bool) -> Cell:
+    get_cell = column.get_cell
+    if not is_guarded or column.type != TEXT:
+        return get_cell
+    return lambda row: guard_cell(get_cell(row))
+
+
+def _quote(text: str) -> str:
+    if not _SPECIAL(text):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _remember(part: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a function of a row that writes these cells of its score, once for each score."""
+    known: dict[Hashable, str] = {}
+
+    def find(row: Any) -> str:
+        score = row.score
+        text = known.get(score)
+        if text is None:
+            if len(known) >= _MOST_KEPT:
+                known.clear()
+            text = known[score] = part(score)
+        return text
+
+    return find
+
+
+# --- files
+
 SIMPLE, COMMENTS = "ratings_simple", "comments"
+# written as WMT has it, separated by tabs; what isn't excluded, since no column could say so
+TABBED = "mqm"
 # origins that the page tells
 _NAMED = (Origin.SIMULATED, Origin.IMPORTED)
 # what the file for a quick look holds: what results count, and beside it, marked, what is excluded
@@ -44,7 +205,6 @@ _RESULTS: dict[str, Any] = {
     "kind": Item.Kind.MAIN,
     "excluded": "",
 }
-_BLOCK = 256 * 1024
 
 # called with the number of rows written so far
 Progress = Callable[[int], None]
@@ -59,7 +219,7 @@ class Choice(Selection):
     is_workbook: bool = False
 
     def __post_init__(self) -> None:
-        if self.file == SIMPLE:
+        if self.file in (SIMPLE, TABBED):
             # decided by the file itself
             for name in _RESULTS:
                 object.__setattr__(self, name, "")
@@ -70,26 +230,34 @@ class Choice(Selection):
         """Which annotations the file holds."""
         if self.file == COMMENTS and not self.kind:
             return replace(self, kind=Item.Kind.MAIN)
-        if self.file != SIMPLE:
+        if self.file not in (SIMPLE, TABBED):
             return self
+        results = _RESULTS | {"excluded": OUT} if self.file == TABBED else _RESULTS
         return Selection(
             origin=self.origin,
             since=self.since,
             until=self.until,
             only_shared=self.only_shared,
             is_masked=self.is_masked,
-            **_RESULTS,
+            **results,
         )
 
     @property
     def file_name(self) -> str:
-        return f"{self.file}.xlsx" if self.is_workbook else f"{self.file}.csv"
+        return f"{self.file}.{self.ending}"
+
+    @property
+    def ending(self) -> str:
+        if self.is_workbook:
+            return "xlsx"
+        return "tsv" if self.file == TABBED else "csv"
 
     @property
     def content_type(self) -> str:
         if self.is_workbook:
             return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-        return "text/csv; charset=utf-8"
+        kind = "tab-separated-values" if self.file == TABBED else "csv"
+        return f"text/{kind}; charset=utf-8"
 
     def describe(self) -> dict[str, Any]:
         """Return what is chosen, for the log."""
@@ -159,7 +327,11 @@ def write_file(
         file.seek(0)
         return Written(rows, file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
     digest, rows = sha256(), 0
-    for block, rows in write_blocks(columns, groups, is_guarded=choice.for_spreadsheets):
+    if choice.file == TABBED:
+        blocks = write_tabbed(columns, groups)
+    else:
+        blocks = write_blocks(columns, groups, is_guarded=choice.for_spreadsheets)
+    for block, rows in blocks:
         digest.update(block)
         file.write(block)
         progress(rows)
@@ -183,6 +355,7 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
         "annotations": reader.read_annotations,
         "highlights": reader.read_highlights,
         "comments": reader.read_comments,
+        TABBED: reader.read_mqm,
     }[choice.file]()
 
 
@@ -226,8 +399,9 @@ def name_file(study: Study, choice: Choice) -> str:
     """Return a name for the download: study, “simulated” if a row is, file and choice."""
     parts = [choice.file, *choice.name_parts()]
     # an exact CSV and a guarded one differ, and must not be taken for each other
-    parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
-    file = f"{'_'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    is_guarded = choice.for_spreadsheets and choice.ending == "csv"
+    parts += ["for-spreadsheets"] if is_guarded else []
+    file = f"{'_'.join(parts)}.{choice.ending}"
     return name_of_file(study, file, is_simulated=_has_simulated_rows(study, choice))
 
 
@@ -330,6 +504,10 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
             yield from _find_comments(study, choice)
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
+        case "mqm":
+            marking = [criterion.key for criterion in list_marking(study.config)]
+            rows = _find_ratings(study, choice).filter(criterion__in=marking)
+            yield rows.filter(Q(start__isnull=False) | Q(part="none"))
         case _:
             yield from _find_simple(study, choice)
 

@@ -8,7 +8,7 @@ import xlsxwriter
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from evalsite.exports.column import NUMBER, WHOLE, Column
+from evalsite.exports.columns import NUMBER, WHOLE, Column
 from evalsite.exports.rows import Group
 
 MOST_ROWS = 1_048_575  # below the header

@@ -30,7 +30,6 @@ from evalsite.data.tables.reader import (
     open_table,
 )
 from evalsite.data.tables.roles import WORDS
-from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import (
     Fault,
     FileUse,
@@ -46,7 +45,7 @@ from evalsite.data.tables.table import (
     name_sheet_row,
     peek,
 )
-from evalsite.data.tables.text_files import ENCODINGS
+from evalsite.data.tables.text_files import ENCODINGS, read_around
 from evalsite.imports.models import Upload
 from evalsite.instruments.schema import InputColumn, Instrument, ItemParts, Outputs
 from evalsite.lib.csv_writer import guard_cell, write_rows
@@ -693,7 +692,11 @@ def check_source(
         checked.remarks = [*table.remarks.listed(), *checked.remarks]
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
     if table is not None and table.unit == "row":
-        _name_sheet_rows(checked)
+        checked.faults = [replace(fault, unit="row") for fault in checked.faults]
+        for remark in checked.remarks:
+            remark.places = [*map(name_sheet_row, remark.places)]
+        for decision in checked.decisions:
+            decision.rows = [*map(name_sheet_row, decision.rows)]
     elif checked.faults and not checked.files:
         lines = [fault.line for fault in checked.faults if fault.line is not None]
         checked.surroundings = read_around(source, lines)
@@ -710,14 +713,6 @@ def _show_columns(
     """Show the columns of several files that can't be joined until some of them are chosen."""
     checked.header, checked.samples = list(columns), dict(columns)
     checked.mapping = importer.guess(checked.header, target) | known_columns(mapping, columns)
-
-
-def _name_sheet_rows(checked: Checked) -> None:
-    checked.faults = [replace(fault, unit="row") for fault in checked.faults]
-    for remark in checked.remarks:
-        remark.places = [*map(name_sheet_row, remark.places)]
-    for decision in checked.decisions:
-        decision.rows = [*map(name_sheet_row, decision.rows)]
 
 
 def _map_columns(
@@ -809,20 +804,17 @@ _ENCODING_NAMES = {label for label, _ in ENCODINGS.values()}
 
 
 def _ask(question: Question) -> Decision:
+    more = len(question.examples) - _LISTED
     return Decision(
         question.key, question.text, choices=_list_choices(question),
-        rows=_list_ids(question.examples), around=[[*line] for line in question.around],
+        rows=[*question.examples[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])],
+        around=[[*line] for line in question.around],
         columns=[*question.columns], proposed=question.proposed,
     )  # fmt: skip
 
 
 def _list_choices(question: Question) -> list[list[Any]]:
     return [[*choice, ""][:3] for choice in question.choices]
-
-
-def _list_ids(ids: Sequence[str]) -> list[str]:
-    more = len(ids) - _LISTED
-    return [*ids[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:

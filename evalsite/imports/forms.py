@@ -16,7 +16,7 @@ from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SE
 from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.imports.core import Field, Report, aim_at_upload, check_system, fold_system
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import importer_of
+from evalsite.imports.uploads import importer_of
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -88,7 +88,12 @@ class UploadForm(forms.Form):
             # browsers send every line break of a box as CR LF, whatever it was
             text = values["pasted"].replace("\r\n", "\n")
             values["file"] = [ContentFile(text.encode(), name="pasted rows.csv")]
-        values["files"] = self._name_files(values.get("file") or [], values.get("paths"))
+        files, paths = values.get("file") or [], values.get("paths")
+        names = [clean_file_name(file.name or "") for file in files]
+        if isinstance(paths, list) and len(paths) == len(files):
+            # of files in a folder
+            names = [clean_path(str(path)) for path in paths]
+        values["files"] = list(zip(names, files, strict=True))
         return values
 
     def list_errors(self) -> list[str]:
@@ -97,13 +102,6 @@ class UploadForm(forms.Form):
     def get_status(self) -> int:
         """Return the status of a page that says why nothing was uploaded."""
         return 413 if self.has_error("file", "too_large") else 422
-
-    def _name_files(self, files: Sequence[Any], paths: Any) -> list[tuple[str, Any]]:
-        """Return each file with its name, or with its path in a folder."""
-        names: list[str] = [clean_file_name(file.name or "") for file in files]
-        if isinstance(paths, list) and len(paths) == len(files):
-            names = [clean_path(str(path)) for path in paths]
-        return list(zip(names, files, strict=True))
 
 
 class ChangesForm(forms.Form):

@@ -7,19 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.running.checklist import counts_of
-from evalsite.annotation.running.launch import (
-    AT_LAUNCH,
-    AtLaunch,
-    count_held,
-    insist_on_owner,
-)
+from evalsite.annotation.running.launch import AT_LAUNCH, AtLaunch, count_held, insist_on_owner
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
+from evalsite.participants.models import Origin
 from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.models import (
     AnalysisPlan,
@@ -29,10 +25,49 @@ from evalsite.quality.models import (
     PlanEvent,
 )
 from evalsite.quality.plan_commitment import commit_plan
-from evalsite.quality.plan_state import plan_of
-from evalsite.studies.changes import list_in_force
 from evalsite.studies.models import Change, Item, Study
-from evalsite.studies.versions import hash_content
+from evalsite.studies.versions import hash_content, list_in_force
+
+# --- what was known when a plan was written
+
+_OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
+
+
+def plan_of(study: Study) -> AnalysisPlan:
+    """Return the study's plan, or an empty one that isn't saved."""
+    plan = AnalysisPlan.objects.filter(study=study).first() or AnalysisPlan()
+    # the one at hand: it isn't read once more
+    plan.study = study
+    return plan
+
+
+def _find_answers(study: Study, *, before: datetime) -> QuerySet[Annotation]:
+    """Return all answers so far, those left out since too; none of practice, checks or pilots."""
+    answers = Annotation.objects.agreed().filter(
+        study=study,
+        item__kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN),
+        submitted_at__lt=before,
+    )
+    return answers.exclude(_OF_PILOTS)
+
+
+def count_answers(study: Study, *, before: datetime) -> int:
+    return _find_answers(study, before=before).count()
+
+
+def count_answers_at(plan: AnalysisPlan) -> dict[str, int]:
+    """Return how many answers were in when each part was last changed, of those that were."""
+    if not plan.moments:
+        return {}
+    return count_together(
+        None, **{name: _find_answers(plan.study, before=at) for name, at in plan.moments.items()}
+    )
+
+
+def has_imported(study: Study) -> bool:
+    """Return whether ratings were collected elsewhere; nobody knows who saw those, and when."""
+    return Annotation.objects.filter(study=study, origin=Origin.IMPORTED).exists()
+
 
 # in the place of a flag: an exclusion by the plan's rule in words
 PLANNED = "plan"

@@ -17,10 +17,9 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.checklist import counts_of
 from evalsite.lib.clock import now
 from evalsite.quality.models import AnalysisPlanVersion
-from evalsite.studies.changes import find_former_names, find_former_texts
 from evalsite.studies.items import MainItems
 from evalsite.studies.models import Item, Output, Study
-from evalsite.studies.versions import hash_content
+from evalsite.studies.versions import find_former_names, find_former_texts, hash_content
 
 FORMAT = 1
 _PAGE = 500

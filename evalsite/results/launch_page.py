@@ -36,10 +36,9 @@ from evalsite.jobs.models import Job
 from evalsite.lib.mail import is_mail_on
 from evalsite.participants.models import Expert
 from evalsite.quality.exclusion_rules import describe_rule
-from evalsite.quality.frozen_plans import build_plan, mark_content
+from evalsite.quality.frozen_plans import build_plan, mark_content, plan_of
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_commitment import foresee_line
-from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.sizes import check_sizes, measure_plan
 from evalsite.results.analysis_plan.stored import name_criteria
 from evalsite.results.analysis_plan.wording import describe_hypothesis, describe_margin
@@ -77,7 +76,13 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     ]
     is_owner = has_role(request, study, _OWNER)
     flags = find_flags(study, setup.counts, plan)
-    problems = [*setup.problems, *_list_problems(study, people)]
+    problems = [
+        *setup.problems,
+        *[
+            Check(label="People", problem=problem.messages[0], url_name="study-invite")
+            for problem in find_problems(study, people)
+        ],
+    ]
     marks = {"plan": mark_content(content), "people": mark_people(people)}
     context = {
         "setup": setup,
@@ -140,13 +145,6 @@ def _check_apart(study: Study, people: list[Expert]) -> Check:
         url_name="study-invite",
         action="Change who rates what",
     )
-
-
-def _list_problems(study: Study, people: list[Expert]) -> list[Check]:
-    return [
-        Check(label="People", problem=problem.messages[0], url_name="study-invite")
-        for problem in find_problems(study, people)
-    ]
 
 
 def _describe_questions(study: Study, plan: AnalysisPlan) -> list[str]:

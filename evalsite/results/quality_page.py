@@ -19,8 +19,8 @@ from evalsite.annotation.running.setup_page import (
     make_form,
     save_settings,
 )
+from evalsite.quality.frozen_plans import plan_of
 from evalsite.quality.models import AnalysisPlan
-from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.question_forms import QuestionForm

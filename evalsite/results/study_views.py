@@ -15,7 +15,7 @@ from evalsite.results.people.person_view import show_person  # noqa: F401 (a pag
 from evalsite.results.people.views import show_people  # noqa: F401 (a page by itself)
 from evalsite.results.power.views import show_planner  # noqa: F401 (a page by itself)
 from evalsite.results.quality_page import show_quality  # noqa: F401 (a page by itself)
-from evalsite.results.raters.views import show_raters  # noqa: F401 (a page by itself)
+from evalsite.results.raters_page import show_raters  # noqa: F401 (a page by itself)
 from evalsite.results.replication.views import show_repeat  # noqa: F401 (a page by itself)
 from evalsite.results.report import downloads  # noqa: F401 (its pages)
 from evalsite.results.report.question_view import show_question  # noqa: F401 (a page by itself)

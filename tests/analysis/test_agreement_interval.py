@@ -18,7 +18,7 @@ from evalsite.analysis.agreement import (
     percent_agreement,
 )
 from evalsite.analysis.ratings import Ratings
-from evalsite.results.document.methods import explain_none
+from evalsite.results.document.figures import explain_none
 from tests.analysis.compared import describe_agreement
 from tests.analysis.vectors import compare, find_vectors, read_vector
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 from tests.analysis.test_report import Report, report  # noqa: F401
 
 

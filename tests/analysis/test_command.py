@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 from tests.support.published import published_file
 
 pytestmark = pytest.mark.slow

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.compare import find_differences
+from evalsite.analysis.figure import to_plain
 from evalsite.analysis.intervals import (
     certainly_above,
     find_clusters,
@@ -19,7 +20,6 @@ from evalsite.analysis.intervals import (
 )
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.ratings import Ratings, read_scores
-from evalsite.analysis.to_json import to_plain
 from tests.analysis.compared import compare_systems
 from tests.analysis.vectors import read_data, read_vector
 from tests.support.published import published_file

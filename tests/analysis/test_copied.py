@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsite.analysis.flags import find_copied
+from evalsite.analysis.report.raters import find_copied
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
 

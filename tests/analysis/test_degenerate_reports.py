@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.results.document.methods import explain_none, write_interval_method, write_method
+from evalsite.results.document.figures import explain_none, write_interval_method, write_method
 
 Row = dict[str, Any]
 Report = Callable[..., dict[str, Any]]

@@ -12,7 +12,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import FAMILIES, find_family, get_numbers
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.replication import make_repetition, read_side
-from evalsite.results.replication.notes import write_note
+from evalsite.results.replication.tables import write_note
 
 Row = dict[str, Any]
 

@@ -12,7 +12,8 @@ from evalsite.analysis.behaviour import (
     describe_use,
     find_longest_runs,
 )
-from evalsite.analysis.flags import (
+from evalsite.analysis.ratings import Ratings, make_table
+from evalsite.analysis.report.raters import (
     OPEN_SCALE,
     Scale,
     check_raters,
@@ -21,7 +22,6 @@ from evalsite.analysis.flags import (
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.ratings import Ratings, make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 from tests.torture.people import CROWDS

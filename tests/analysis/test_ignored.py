@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 6)]
 LIKERT = {"key": "fit", "label": "Fit", "kind": "likert", "answers": POINTS}

@@ -7,7 +7,7 @@ import pytest
 from evalsite.analysis.effects import cochran_q
 from evalsite.analysis.families.decision import compare_majorities
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 
 Row = tuple[str, str, int]
 

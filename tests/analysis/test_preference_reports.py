@@ -6,7 +6,7 @@ import pytest
 
 from evalsite.analysis.ratings import make_table
 from evalsite.analysis.report import Material, Settings, make_report
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 from tests.analysis.test_report import LIKERT, PREFERENCE, Report, rate, report  # noqa: F401
 
 

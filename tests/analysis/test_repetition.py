@@ -11,8 +11,8 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.ratings import read_table
 from evalsite.analysis.report import Material, Settings, make_report
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.results.document.methods import explain_none
-from evalsite.results.replication.notes import write_note
+from evalsite.results.document.figures import explain_none
+from evalsite.results.replication.tables import write_note
 from tests.support.published import published_file
 
 HEAD = "participant,item,system,criterion,value,submitted_at"

@@ -12,10 +12,10 @@ from scipy import stats
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import KNOWN_KINDS
+from evalsite.analysis.figure import to_plain
 from evalsite.analysis.ratings import Ratings, read_table
 from evalsite.analysis.report import Settings, make_reports
 from evalsite.analysis.report.metrics import find_ceilings_within, read_metrics, report_metrics
-from evalsite.analysis.to_json import to_plain
 
 Row = dict[str, Any]
 POINTS = [{"value": value, "label": ""} for value in range(1, 10)]

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
 

@@ -2,8 +2,8 @@
 
 import random
 
-from evalsite.analysis.flags import check_tie_use
 from evalsite.analysis.report import Settings, make_reports
+from evalsite.analysis.report.raters import check_tie_use
 
 PREFERENCE = {"key": "quality", "label": "Quality", "kind": "preference", "answers": []}
 

@@ -13,8 +13,8 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
 from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import excludable_answers
+from evalsite.quality.frozen_plans import count_answers
 from evalsite.quality.models import Exclusion
-from evalsite.quality.plan_state import count_answers
 from evalsite.quality.scale_use import count_reserved
 from evalsite.results.people.lookup import describe_people, with_answers
 from evalsite.results.progress import activity_of

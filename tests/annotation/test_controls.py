@@ -19,7 +19,7 @@ from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study, StudyVersion
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import describe_sets, estimate_work
-from evalsite.studies.versions import forget_versions
+from evalsite.studies.version_cache import forget_versions
 from tests.support.checks import (
     add_checks,
     do_sets,

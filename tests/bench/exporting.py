@@ -57,7 +57,7 @@ def write(study_id: str, file: str) -> None:
     """What a job worker does; in a fresh process, since memory is given back to nobody."""
     from evalsite.exports.jobs import collect_seldom  # noqa: PLC0415
     from evalsite.exports.services import Choice, write_file  # noqa: PLC0415
-    from evalsite.exports.snapshot import consistent_cut  # noqa: PLC0415
+    from evalsite.lib.transactions import consistent_cut  # noqa: PLC0415
 
     study = Study.objects.get(pk=study_id)
     # from here on the most memory that the process ever has is counted anew

@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.exports.codebook import WORDS, list_chapters, write_codebook
-from evalsite.exports.column import ONE_OF, YES_NO
-from evalsite.exports.columns import list_downloads
+from evalsite.exports.columns import ONE_OF, YES_NO, list_downloads
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.scales import installed_scales
 from evalsite.instruments.schema import Instrument

@@ -12,8 +12,8 @@ from evalsite.exports.services import Choice, count_file, name_file
 from evalsite.participants.models import Origin, Participant
 from evalsite.quality.models import Exclusion
 from evalsite.results.report.computation import compute_report
+from evalsite.results.report.files import make_source
 from evalsite.results.report.sections import make_document
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Item, Output, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, annotate, export, main_items, read

@@ -12,12 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.annotation.pages.consent import withdraw
-from evalsite.exports import answers
-from evalsite.exports.answers import AnswerReader
+from evalsite.exports import rows
+from evalsite.exports.rows import AnswerReader
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, stream_file
-from evalsite.exports.snapshot import consistent_cut
-from evalsite.lib.transactions import deferred_transaction
+from evalsite.lib.transactions import consistent_cut, deferred_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.support.exports import export
@@ -52,7 +51,7 @@ def answer_two(study: Study) -> tuple[Participant, ItemSet]:
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     # a page for each annotation: the third is asked for after the first is given
-    monkeypatch.setattr(answers, "PAGE", 1)
+    monkeypatch.setattr(rows, "PAGE", 1)
     return launch(make_study(items=3, k=2, set_size=3))
 
 

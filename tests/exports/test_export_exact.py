@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 from evalsite.annotation.models import Annotation, Revision
-from evalsite.exports import answers
+from evalsite.exports import rows
 from evalsite.exports.columns import list_files
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import count_rows
@@ -65,7 +65,7 @@ def read_as_documented(data: bytes) -> list[dict[str, str]]:
 def test_every_file_read_as_documented_equals_the_database(
     config: Instrument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "PAGE", 3)
+    monkeypatch.setattr(rows, "PAGE", 3)
     study = make_answered(config)
 
     for file in list_files(config):

@@ -14,13 +14,11 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Rating
 from evalsite.audit.models import AuditEntry
-from evalsite.exports import answers
-from evalsite.exports.blocks import write_lines
+from evalsite.exports import rows
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
-from evalsite.exports.column import Column
-from evalsite.exports.columns import list_downloads
-from evalsite.exports.services import Choice, name_file, stream_file
+from evalsite.exports.columns import Column, list_downloads
+from evalsite.exports.services import Choice, name_file, stream_file, write_lines
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Output, Study, System
 from tests.support.exports import annotate, export, main_items, read, study
@@ -87,7 +85,7 @@ def test_same_data_gives_the_same_bytes(
     fill_with_hostile_texts(study, make_participant)
     whole = export(study)
 
-    monkeypatch.setattr(answers, "PAGE", 3)
+    monkeypatch.setattr(rows, "PAGE", 3)
 
     assert export(study) == whole
 

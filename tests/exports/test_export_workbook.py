@@ -14,8 +14,7 @@ from django.urls import reverse
 from evalsite.audit.models import AuditEntry
 from evalsite.exports import views as export_views
 from evalsite.exports import workbook
-from evalsite.exports.column import NUMBER, TEXT, WHOLE, Column
-from evalsite.exports.columns import list_files
+from evalsite.exports.columns import NUMBER, TEXT, WHOLE, Column, list_files
 from evalsite.exports.file_counts import store_counts
 from evalsite.exports.workbook import write_workbook
 from evalsite.results import files_page

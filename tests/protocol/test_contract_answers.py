@@ -18,7 +18,7 @@ from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
-from evalsite.results.report.study_facts import collect_facts
+from evalsite.results.report.files import collect_facts
 from tests.protocol.test_contract import make_live, open_rating_page
 from tests.support.answering import RatingPage, right_answers
 from tests.support.factories import make_user

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsite.fields import WHOLE_NUMBER
+from evalsite.imports.ratings.answers import ValueReader
 from evalsite.imports.ratings.columns import RatingRow
-from evalsite.imports.ratings.values import ValueReader
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import Scale, read_scale
 from evalsite.instruments.scales.decision import Decision

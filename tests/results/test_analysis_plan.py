@@ -13,7 +13,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
 from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.sections.words import NOTES
 from evalsite.studies.models import Study, System
 from tests.site.test_staff_pages import HOSTILE, answer, member, url
 from tests.support.factories import make_study, make_user

@@ -8,8 +8,8 @@ from evalsite.quality.models import AnalysisPlanVersion
 from evalsite.quality.system_names import rename_system
 from evalsite.results.analysis_plan.wording import describe_deviation
 from evalsite.results.report.computation import take_fingerprint
-from evalsite.studies.changes import describe_in_force
 from evalsite.studies.models import Change, Study, System
+from evalsite.studies.versions import describe_in_force
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.tabs import make_live

@@ -2,7 +2,7 @@
 
 from evalsite.analysis.families import FAMILIES, list_planners
 from evalsite.results.power.words import PLANNERS, SOURCES, UNPLANNED
-from evalsite.results.replication.notes import write_note
+from evalsite.results.replication.tables import write_note
 from evalsite.results.report.sections.people import name_column
 
 ANALYSED = [family for family in FAMILIES.values() if family.is_analysed]

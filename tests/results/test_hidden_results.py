@@ -26,9 +26,9 @@ from evalsite.lib.clock import now
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import PlanEvent
 from evalsite.results.models import Report
+from evalsite.results.report.computation import KIND, Look, find_first_look
 from evalsite.results.report.downloads import FILES as REPORT_FILES
 from evalsite.results.report.files import read_document
-from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
 from tests.support.factories import make_user

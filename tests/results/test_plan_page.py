@@ -13,10 +13,9 @@ from evalsite.imports.models import Judge
 from evalsite.instruments.installed import installed_protocols
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.quality.frozen_plans import is_hidden, list_deviations
+from evalsite.quality.frozen_plans import is_hidden, list_deviations, plan_of
 from evalsite.quality.models import AnalysisPlan, PlanEvent
 from evalsite.quality.plan_commitment import list_lines
-from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.plan_rows import PlanRows
 from evalsite.results.analysis_plan.sizes import find_spread, measure_questions
 from evalsite.results.analysis_plan.stored import describe_plan, read_plan

@@ -12,12 +12,11 @@ from django.urls import reverse
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.models import AnalysisPlan
-from evalsite.results.analysis_plan.stored import describe_plan
+from evalsite.results.analysis_plan.stored import describe_plan, find_plan
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.models import Report
 from evalsite.results.power import design_search
 from evalsite.results.power.design_search import TARGET, count_times_wider, find_source, list_models
-from evalsite.results.power.kept_plan import find_plan
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, sign_in, url

@@ -27,7 +27,7 @@ from evalsite.results.replication.comparison import (
     find_changed_outputs,
     warn_of_texts,
 )
-from evalsite.results.replication.notes import write_note
+from evalsite.results.replication.tables import write_note
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_pages import member

@@ -10,9 +10,8 @@ from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import quote_markdown, render_text
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
-from evalsite.results.report.files import read_document
+from evalsite.results.report.files import make_source, read_document
 from evalsite.results.report.sections.findings import describe_finding
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.reported import (

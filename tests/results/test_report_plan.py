@@ -8,17 +8,22 @@ import pytest
 
 from evalsite.lib.clock import standing_at
 from evalsite.quality.exclusion_rules import list_conditions
-from evalsite.quality.plan_state import plan_of
+from evalsite.quality.frozen_plans import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import render_text
 from evalsite.results.documents.datasheet import make_datasheet
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
-from evalsite.results.report.files import list_files, read_document, write_charts, write_page
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.files import (
+    list_files,
+    make_source,
+    read_document,
+    write_charts,
+    write_page,
+)
 from evalsite.results.report.sections.people import make_people
-from evalsite.results.report.study_facts import make_source
+from evalsite.results.report.sections.words import NOTES
 from evalsite.studies.models import Study, System
 from tests.support.factories import make_study, make_user
 from tests.support.repeated import rate

@@ -19,8 +19,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ParticipantMark
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report
-from evalsite.results.report.first_look import Look, find_first_look
-from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.results.report.computation import Look, RatersMet, find_first_look, find_raters_met
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched

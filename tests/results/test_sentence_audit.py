@@ -24,36 +24,35 @@ import pytest
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.flags import (
+from evalsite.analysis.plan import Hypothesis, Margin, Plan
+from evalsite.analysis.ratings import Ratings, make_table, read_scores
+from evalsite.analysis.report import Settings, make_reports
+from evalsite.analysis.report.notes import warn_of_criterion
+from evalsite.analysis.report.raters import (
     Flag,
     Scale,
     check_gold,
     check_raters,
     check_tie_use,
+    count_chosen_places,
+    count_circles,
     flag_answers,
     flag_changes,
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.plan import Hypothesis, Margin, Plan
-from evalsite.analysis.ratings import Ratings, make_table, read_scores
-from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.report.notes import warn_of_criterion
-from evalsite.analysis.report.raters import count_chosen_places, count_circles
 from evalsite.analysis.report.replication import warn_of_both
 from evalsite.analysis.thresholds import START
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.document.blocks import Sentence
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
-from evalsite.results.replication.notes import NOTES as NOTES_OF_TWO
-from evalsite.results.replication.notes import write_note
+from evalsite.results.replication.tables import NOTES as NOTES_OF_TWO
+from evalsite.results.replication.tables import write_note
 from evalsite.results.report import sections
 from evalsite.results.report.bare import make_bare_document
-from evalsite.results.report.computation import has_gone_on, withdraw_claims
-from evalsite.results.report.first_look import Look
-from evalsite.results.report.sections.flags import FLAGS
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.report.computation import Look, has_gone_on, withdraw_claims
+from evalsite.results.report.sections.words import FLAGS, NOTES
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
 from tests.support.emptying import made_once

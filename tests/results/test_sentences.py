@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from evalsite.results.replication.notes import write_note
-from evalsite.results.report.sections.notes import NOTES
+from evalsite.results.replication.tables import write_note
+from evalsite.results.report.sections.words import NOTES
 
 FEW = {"code": "few_items", "criterion": "fluency", "facts": {}}
 
@@ -15,7 +15,7 @@ def test_a_note_on_one_of_two_studies_says_which() -> None:
 
 def test_sentences_need_neither_settings_nor_numpy() -> None:
     code = (
-        "import sys, evalsite.results.replication.notes, evalsite.results.report.gate;"
+        "import sys, evalsite.results.replication.tables, evalsite.results.report.bare;"
         "sys.exit(bool({'numpy', 'pandas', 'django.db'} & sys.modules.keys()))"
     )
 

@@ -19,10 +19,11 @@ from evalsite.exports.services import Choice, count_file, name_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant
 from evalsite.quality.applying_rules import apply_rules, find_matches
+from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.exclusions import exclude
-from evalsite.quality.frozen_plans import reveal_results
+from evalsite.quality.frozen_plans import plan_of, reveal_results
 from evalsite.quality.models import AnalysisPlan, Exclusion
-from evalsite.results.analysis_plan.stored import change_plan, list_conditions, mark_plan, plan_of
+from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.document.blocks import list_figures
 from evalsite.results.document.text import render_text
 from evalsite.results.documents.datasheet import make_datasheet

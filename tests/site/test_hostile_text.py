@@ -13,8 +13,7 @@ from django.urls import NoReverseMatch, reverse
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.exports.column import TEXT
-from evalsite.exports.columns import list_files
+from evalsite.exports.columns import TEXT, list_files
 from evalsite.exports.services import Choice, stream_file
 from evalsite.imports.uploads import keep_upload
 from evalsite.instruments.installed import installed_protocols

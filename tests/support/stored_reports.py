@@ -274,9 +274,8 @@ def take_slot(item: Any, me: Any) -> Any:
 def exclude_one(study: Any) -> None:
     """Leave a person out by hand, and change a frozen plan: deviations."""
     from evalsite.quality.exclusion_rules import list_conditions
-    from evalsite.quality.frozen_plans import freeze_plan
+    from evalsite.quality.frozen_plans import freeze_plan, plan_of
     from evalsite.quality.models import Exclusion
-    from evalsite.quality.plan_state import plan_of
     from evalsite.results.analysis_plan.stored import change_plan, mark_plan
     from tests.support.factories import make_user
 

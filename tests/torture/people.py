@@ -23,8 +23,8 @@ import pandas as pd
 
 from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.effects import wilson_share
-from evalsite.analysis.flags import check_raters, find_copied, flag_answers, see_speed
 from evalsite.analysis.ratings import make_table
+from evalsite.analysis.report.raters import check_raters, find_copied, flag_answers, see_speed
 from evalsite.analysis.thresholds import START
 
 STRICTNESS, OUTPUT, NOISE = 0.6, 0.78, 0.9

@@ -28,7 +28,15 @@ from evalsite.analysis.agreement import Level, alpha
 from evalsite.analysis.correlation import METHODS, Kind, correlate, steady
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Numbers, find_scale
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, make_note, undefined
+from evalsite.analysis.figure import (
+    LEVEL,
+    METHODS_VERSION,
+    Figure,
+    Reason,
+    make_note,
+    to_plain,
+    undefined,
+)
 from evalsite.analysis.intervals import (
     METHOD,
     METHOD_ITEMS,
@@ -41,7 +49,6 @@ from evalsite.analysis.intervals import (
 from evalsite.analysis.intervals import METHOD as OVER_BOTH
 from evalsite.analysis.ratings import Floats, Ratings, Table, canonical_rows, read_table
 from evalsite.analysis.report.answers import drop_ignored, read_ignored
-from evalsite.analysis.to_json import to_plain
 
 CV_STAR = "cv_star"
 FEW_SYSTEMS = 10  # below this, a correlation over systems has an interval but no p
@@ -193,7 +200,13 @@ def find_differences(twice: Twice) -> dict[str, Figure]:
         if twice.is_log:
             value, drawn = exp(value), np.exp(drawn)
         figure = Figure(
-            name=name, method=_name_method(twice), value=value, n=_count_ratings(twice, system)
+            name=name,
+            method=_name_method(twice),
+            value=value,
+            n={
+                f"ratings_{name}": counts[system]["ratings"]
+                for name, counts in zip(("first", "second"), twice.counts, strict=True)
+            },
         )
         differences[system] = _add_interval(figure, drawn, twice)
     return differences
@@ -240,13 +253,6 @@ def _correlate_rows(twice: Twice, kind: Kind) -> Floats:
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     is_flat = ~(spread > _TINY)
     return np.where(is_flat, np.nan, (first * second).sum(axis=1) / np.where(is_flat, 1, spread))
-
-
-def _count_ratings(twice: Twice, system: str) -> dict[str, int]:
-    return {
-        f"ratings_{name}": counts[system]["ratings"]
-        for name, counts in zip(("first", "second"), twice.counts, strict=True)
-    }
 
 
 def _name_method(twice: Twice) -> str:

@@ -19,8 +19,8 @@ from django.db.models import Max, QuerySet
 from evalsite.annotation.allocation.slot_plan import Entry, Place, plan_layers
 from evalsite.annotation.models import Slot
 from evalsite.lib.seeds import derive_number
-from evalsite.studies.changes import name_first
 from evalsite.studies.models import Batch, Item, Study, System
+from evalsite.studies.versions import name_first
 
 CHUNK = 10_000
 Progress = Callable[[int, int], None]

@@ -21,7 +21,6 @@ from evalsite.data.tables.roles import (
     find_uses,
     set_role,
 )
-from evalsite.data.tables.shared_ids import add_shared_ids
 from evalsite.data.tables.table import (
     FileUse,
     Limits,
@@ -31,7 +30,7 @@ from evalsite.data.tables.table import (
     name_some,
     quote,
 )
-from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table
+from evalsite.data.tables.table_roles import TABLE, add_shared_ids, choose_paths, describe_table
 from evalsite.data.tables.texts import write_turns
 from evalsite.data.tables.tools import (
     FOLDER,

@@ -30,8 +30,8 @@ from evalsite.imports.models import MetricScore
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.quality.frozen_plans import count_answers_at, has_imported, plan_of
 from evalsite.quality.models import AnalysisPlan, Exclusion
-from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
 
 Plain = dict[str, Any]

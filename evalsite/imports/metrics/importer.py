@@ -25,7 +25,7 @@ from evalsite.imports.core import (
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, find_output
-from evalsite.imports.steps import register
+from evalsite.imports.uploads import register
 from evalsite.imports.whole_files import WholeFileImporter, WholeFileReader
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.studies.models import Item, Study
@@ -247,7 +247,11 @@ class ScoreReader(WholeFileReader):
     def finish(self) -> None:
         checked = self._checked
         if self._leaves_out:
-            self._drop_faulty_rows()
+            faulty = {fault.record for fault in self._row_faults}
+            self._places = {key: at for key, at in self._places.items() if at[1] not in faulty}
+            checked.scores = [
+                score for score in checked.scores if (score.output, score.metric) in self._places
+            ]
         checked.faults += self._find_known()
         if not checked.scores and not checked.faults:
             message = (
@@ -259,13 +263,6 @@ class ScoreReader(WholeFileReader):
         checked.remarks = list(self._list_remarks())
         consequence = "A row is left out with all of its scores."
         decide_faulty_rows(checked, self._row_faults, consequence, is_made=self._leaves_out)
-
-    def _drop_faulty_rows(self) -> None:
-        faulty = {fault.record for fault in self._row_faults}
-        self._places = {key: place for key, place in self._places.items() if place[1] not in faulty}
-        self._checked.scores = [
-            score for score in self._checked.scores if (score.output, score.metric) in self._places
-        ]
 
     def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str, str]]:
         header = self._checked.header

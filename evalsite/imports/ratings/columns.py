@@ -181,7 +181,8 @@ class RowReader:
         self._getters = [(part, self._make_getter(part, _OF_RATING)) for part in self.parts]
         labels = {criterion.label.casefold(): criterion for criterion in config.criteria}
         self._criteria = labels | {one.key.casefold(): one for one in config.criteria}
-        if len(config.criteria) == 1 and not any(map(_has_criterion, self.parts)):
+        is_named = any("criterion" in (*part.columns, *part.fixed) for part in self.parts)
+        if len(config.criteria) == 1 and not is_named:
             self._criteria[""] = config.criteria[0]
         self._asked = ", ".join(criterion.key for criterion in config.criteria)
 
@@ -313,10 +314,6 @@ def is_missing(criterion: Criterion, cell: str) -> bool:
         return False
     labels = {str(label).casefold() for _, label in criterion.scale.list_answers()}
     return word not in labels and word not in criterion.scale.file_words()
-
-
-def _has_criterion(part: Part) -> bool:
-    return "criterion" in part.columns or "criterion" in part.fixed
 
 
 def _check_participant(text: str) -> str:

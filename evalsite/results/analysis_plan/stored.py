@@ -1,4 +1,6 @@
-"""The analysis plan of a study: its questions, its thresholds of flags, its exclusion rule."""
+"""The analysis plan of a study: its questions, its thresholds of flags, its exclusion rule, and the
+size that the study was planned for.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,12 +19,15 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import Origin
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.frozen_plans import (
+    count_answers,
+    count_answers_at,
     find_first,
     freeze_plan,
     list_cluster_answers,
     list_deviations,
     list_hidden,
     list_versions,
+    plan_of,
 )
 from evalsite.quality.models import (
     LEVELS,
@@ -31,11 +36,41 @@ from evalsite.quality.models import (
     AnalysisPlanVersion,
     ExclusionRule,
 )
-from evalsite.quality.plan_state import count_answers_at, plan_of
-from evalsite.quality.scale_use import reserved_points
-from evalsite.results.power.kept_plan import describe_kept, find_plan
+from evalsite.results.models import SizePlan
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content
+
+# --- the size, chosen once from the planner and printed in reports
+
+KEEP_SIZE = "size_plan.keep"
+
+
+def keep_plan(*, study: Study, content: dict[str, Any], by: Any) -> SizePlan:
+    """Keep this size as the study's; the one before it is in the log."""
+    plan, _ = SizePlan.objects.update_or_create(
+        study=study, defaults={"content": content, "kept_at": now(), "kept_by": by}
+    )
+    study.size_plan = plan
+    AuditEntry.objects.record(KEEP_SIZE, by=by, study_id=study.pk, **content)
+    return plan
+
+
+def find_plan(study: Study) -> SizePlan | None:
+    """Return the kept size of the study, if there is one."""
+    # which the study at hand remembers: a page asks twice
+    return getattr(study, "size_plan", None)
+
+
+def describe_kept(study: Study) -> dict[str, Any] | None:
+    """Return the kept size as plain data, with its moment and how many answers there were."""
+    plan = find_plan(study)
+    if plan is None:
+        return None
+    answers = count_answers(study, before=plan.kept_at)
+    return {**plan.content, "at": plan.kept_at.isoformat(), "answers": answers}
+
+
+# --- the plan
 
 ACTION = "analysis plan changed"
 FIELDS = tuple(PLAN_MOMENTS)
@@ -49,7 +84,7 @@ def limits_of(study: Study) -> list[Limit]:
     """Return the thresholds that are looked at in this study."""
     return list_limits(
         [criterion.family for criterion in study.config.criteria],
-        has_reserved=bool(reserved_points(study.config)),
+        has_reserved=any(criterion.scale.reserved_values() for criterion in study.config.criteria),
         has_repeats=bool(study.repeat_percent),
     )
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from evalsite.results.document.axis import Axis, make_axis, make_mark
-from evalsite.results.document.svg import draw_svg, name_part
+from evalsite.results.document.charts import Axis, draw_svg, make_axis, make_mark, name_part
 from evalsite.results.models import Report
 from evalsite.results.report.sections.questions import draw_question
 from evalsite.results.report.source import Criterion

@@ -11,7 +11,7 @@ from evalsite.results.document.figures import write_number
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS
 from evalsite.results.report.ahead import describe_settings
-from evalsite.results.report.first_look import KIND
+from evalsite.results.report.computation import KIND
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, format_money
 

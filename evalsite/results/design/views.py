@@ -12,12 +12,6 @@ from evalsite.annotation.running.checklist import check_people
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.quality.frozen_plans import is_hidden
-from evalsite.results.design.balance import (
-    describe_missing,
-    head_design,
-    list_balance,
-    list_other_tables,
-)
 from evalsite.results.design.precision import (
     describe_notes,
     find_projection,
@@ -26,16 +20,24 @@ from evalsite.results.design.precision import (
     list_questions,
     say_reach,
 )
-from evalsite.results.design.report import Report, report_design
-from evalsite.results.design.wording import describe_design, promise_design
+from evalsite.results.design.report import (
+    Report,
+    describe_design,
+    describe_missing,
+    head_design,
+    list_balance,
+    list_other_tables,
+    promise_design,
+    report_design,
+)
 from evalsite.results.document.blocks import Document, Table
 from evalsite.results.document.html import render_html
 from evalsite.results.progress import Edge, count_edge
-from evalsite.results.report.first_look import KIND
+from evalsite.results.report.computation import KIND
+from evalsite.results.report.files import make_source
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.findings import FEW_ANSWERS
 from evalsite.results.report.sections.further import list_together
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page, study_url
 
@@ -67,7 +69,9 @@ def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _describe_few(study: Study, edge: Edge, *, can_edit: bool) -> dict[str, Any]:
     """Return the design before there are results: counted now, or what the launch will plan."""
     facts = describe_design(study)
-    if not Slot.objects.filter(study=study).exists():
+    # with answers there are places: also in a draft, of which they were imported
+    is_empty = study.launched_at is None and not edge.done
+    if is_empty and not Slot.objects.filter(study=study).exists():
         return {
             "is_draft": True,
             "has_items": edge.items > 0,

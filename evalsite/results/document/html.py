@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 
 from evalsite.analysis.figure import Figure
 from evalsite.lib.markdown import render_markdown
-from evalsite.results.document.axis import Axis
 from evalsite.results.document.blocks import (
     Block,
     Cell,
@@ -29,9 +28,8 @@ from evalsite.results.document.blocks import (
     list_figures_of,
     write_entry,
 )
-from evalsite.results.document.figures import hold_together, write_interval, write_value
-from evalsite.results.document.summary_svg import write_paper
-from evalsite.results.document.svg import (
+from evalsite.results.document.charts import (
+    Axis,
     draw_axis,
     draw_bar,
     draw_mark,
@@ -40,7 +38,9 @@ from evalsite.results.document.svg import (
     list_key,
     list_shades,
     name_row,
+    write_paper,
 )
+from evalsite.results.document.figures import hold_together, write_interval, write_value
 
 STYLE = Path(__file__).with_name("style.css")
 # the level of headings of further analyses, each of which is a fold on pages

@@ -19,9 +19,9 @@ from evalsite.results.analysis_plan.wording import (
     plan_in_words,
 )
 from evalsite.results.document.blocks import Block, Document, Heading, Quote, Sentence, isolate
-from evalsite.results.document.figures import write_figure
-from evalsite.results.document.methods import write_method
-from evalsite.results.documents.collection import (
+from evalsite.results.document.figures import write_figure, write_method
+from evalsite.results.documents.study_context import (
+    count_open,
     describe_checks,
     describe_limit,
     describe_pay,
@@ -30,16 +30,13 @@ from evalsite.results.documents.collection import (
     list_named,
     state,
 )
-from evalsite.results.documents.study_context import count_open
 from evalsite.results.models import Report
-from evalsite.results.report.facts import Asked, Facts
+from evalsite.results.report.files import make_source
 from evalsite.results.report.sections.findings import describe_finding
 from evalsite.results.report.sections.further import name_code, read_own
 from evalsite.results.report.sections.limits import describe_detectable, list_warnings
-from evalsite.results.report.sections.methods import make_methods
-from evalsite.results.report.sections.study import count_outputs
-from evalsite.results.report.source import Criterion, Source, Stored
-from evalsite.results.report.study_facts import make_source
+from evalsite.results.report.sections.methods import count_outputs, make_methods
+from evalsite.results.report.source import Asked, Criterion, Facts, Source, Stored
 from evalsite.studies.models import Study
 
 _FORM = "https://nlp-heds.github.io"
@@ -344,11 +341,11 @@ def _list_criterion(
     group = {"criterion": asked.key}
     yield state(
         "Agreement between evaluators",
-        _list_figures(
+        list_figures(
             (of, figure) for of, criterion in parts for figure in criterion.stored["agreement"]
         ),
     )
-    repeats = _list_figures(
+    repeats = list_figures(
         ("", figure)
         for figure in source.kept["together"].get("repeats") or ()
         if figure["group"] == group
@@ -368,7 +365,7 @@ def _describe_analysis(source: Source, criterion: Criterion) -> Iterator[str]:
             yield block.text
 
 
-def _list_figures(stored: Iterable[tuple[str, Stored]]) -> str:
+def list_figures(stored: Iterable[tuple[str, Stored]]) -> str:
     """Return each figure that has a value, with its interval."""
     phrases = []
     for of, entry in stored:

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.instruments.schema import EntryQuestion, Instrument
 from evalsite.lib.counts import count_together
-from evalsite.lib.words import count_of
+from evalsite.lib.words import count_of, list_of
 from evalsite.participants.models import Participant, Recruitment
-from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.models import Exclusion
 from evalsite.quality.pay import is_paid
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import describe_rules
 from evalsite.results.document.blocks import Block, Heading, Quote, Sentence, isolate
-from evalsite.results.documents.collection import describe_pay, state
 from evalsite.studies.models import Item, Study
 from evalsite.studies.questions import list_background
 from evalsite.studies.summary_lines import (
@@ -26,15 +25,75 @@ from evalsite.studies.summary_lines import (
 )
 from evalsite.studies.versions import get_identity_days, shown_content
 
+# --- how ratings are collected, in words that datasheet, appendix and ethics text share
 
-@dataclass(frozen=True, kw_only=True)
-class Round:
-    """How people are recruited in one round, and what they get."""
+Settings = Mapping[str, Any]
+TO_FILL_IN = "To be filled in."
 
-    platform: str
-    places: int | None
-    pay: str
-    minutes: int
+
+def state(name: str, words: str | None = None) -> Sentence:
+    """Return a fact by its name; one that the study doesn't know is left open."""
+    if words and words.strip():
+        return Sentence("fact", words.strip(), "fact", question=name)
+    return Sentence("open", TO_FILL_IN, "fact", question=name)
+
+
+def list_named(names: list[str]) -> str:
+    return list_of([isolate(name) for name in names])
+
+
+def describe_limit(settings: Settings) -> str:
+    limits = [
+        count_of(settings[key], noun)
+        for key, noun in (("max_sets", "set"), ("max_items", "item"))
+        if settings[key] is not None
+    ]
+    return f"at most {list_of(limits)}" if limits else "none"
+
+
+def describe_checks(settings: Settings) -> str:
+    number = settings["checks_per_person"]
+    if not number:
+        return "none"
+    return f"{count_of(number, 'gold or attention item')} per person, among the other items"
+
+
+def describe_repeats(settings: Settings) -> str:
+    percent = settings["repeat_percent"]
+    if not percent:
+        return "none"
+    return (
+        f"{percent}% of the items shown again without notice, at least "
+        f"{count_of(settings['repeat_distance'], 'item')} later; the second ratings count in no "
+        "result"
+    )
+
+
+def describe_practice(settings: Settings, *, has_practice: bool) -> str:
+    if not has_practice:
+        return "none"
+    if settings["is_qualification_on"]:
+        return f"a test before any work, passed with {settings['pass_mark']}% correct answers"
+    return "practice items with feedback before any work"
+
+
+def describe_pay(settings: Settings) -> str:
+    """Return what a set pays; "" where nobody said so."""
+    if settings["pay_per_set"] is None:
+        return ""
+    minutes = settings["minutes_per_set"]
+    words = f"{write_amount(settings, 'pay_per_set')} for a set"
+    words += f" of {count_of(minutes, 'minute')}" if minutes else ""
+    if settings["has_bonus"] and settings["bonus"] is not None:
+        words += f", and {write_amount(settings, 'bonus')} as a bonus"
+    return words
+
+
+def write_amount(settings: Settings, key: str) -> str:
+    return format_money(Decimal(settings[key]), settings["currency"])
+
+
+# --- the context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +109,10 @@ class Context:
     systems: int
     work: Estimate | None
     minutes: int
-    break_every: int
     eligibility_rule: str
     questions: Sequence[tuple[str, Sequence[str]]]
     background: Sequence[tuple[str, Sequence[str]]]
-    rounds: Sequence[Round]
+    recruitments: Sequence[Recruitment]
     identity_days: int
     has_ids: bool
     invited: int  # by name
@@ -66,7 +124,7 @@ class Context:
 
     @property
     def is_paid(self) -> bool:
-        return self.study.pay_per_set is not None or any(each.pay for each in self.rounds)
+        return self.study.pay_per_set is not None
 
     @property
     def has_practice(self) -> bool:
@@ -81,18 +139,18 @@ class Context:
 
     def describe_rounds(self) -> str:
         return "; ".join(
-            f"{each.platform}: {count_of(each.places, 'place')}" if each.places else each.platform
-            for each in self.rounds
+            each.adapter.label + (f": {count_of(each.places, 'place')}" if each.places else "")
+            for each in self.recruitments
         )
 
     def describe_pay(self) -> str:
-        if not self.rounds:
+        if not self.recruitments:
             return describe_pay(self.settings)
-        return "; ".join(
-            f"{each.platform}: {each.pay} for about {count_of(each.minutes, 'minute')}"
-            for each in self.rounds
-            if each.pay
-        )
+        if self.study.pay_per_set is None:
+            return ""
+        pay = format_money(self.study.pay_per_set, self.study.currency)
+        about = f"{pay} for about {count_of(self.minutes, 'minute')}"
+        return "; ".join(f"{each.adapter.label}: {about}" for each in self.recruitments)
 
 
 def collect_context(study: Study) -> Context:
@@ -121,18 +179,17 @@ def collect_context(study: Study) -> Context:
         systems=counts["systems"],
         work=estimate_work(study, items, count_groups(study, mains)) if items else None,
         minutes=minutes_per_set(study),
-        break_every=BREAK_EVERY,
         eligibility_rule=isolate(eligibility.rule) if eligibility else "",
         questions=list(map(_describe_question, eligibility.questions if eligibility else ())),
         background=list(map(_describe_question, list_background(study))),
-        rounds=[_describe_round(study, recruitment) for recruitment in recruitments],
+        recruitments=recruitments,
         identity_days=get_identity_days(content),
         has_ids=any(recruitment.adapter.person for recruitment in recruitments),
         invited=counts["invited"],
         people=counts["people"],
         withdrawn=counts["withdrawn"],
         rule=describe_rules(describe_plan(study)),
-        exclusions=count_reasons(study),
+        exclusions=Exclusion.objects.active().filter(study=study).count_reasons(),
         refusals=_list_refusals(study, recruitments, has_checks=counts["checks"] > 0)
         if is_paid(study)
         else None,
@@ -155,16 +212,6 @@ def _list_refusals(
 def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
     """Return a question about people and its choices."""
     return question.label, [choice.label for choice in question.choices]
-
-
-def _describe_round(study: Study, recruitment: Any) -> Round:
-    pay = study.pay_per_set
-    return Round(
-        platform=recruitment.adapter.label,
-        places=recruitment.places,
-        pay="" if pay is None else format_money(pay, study.currency),
-        minutes=minutes_per_set(study),
-    )
 
 
 # --- blocks that documents share ----------------------------------------------------------------

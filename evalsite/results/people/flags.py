@@ -4,8 +4,8 @@ from typing import Any
 
 from evalsite.analysis.figure import make_note
 from evalsite.results.models import Report
-from evalsite.results.report.sections.notes import NOTES
 from evalsite.results.report.sections.people import name_flag
+from evalsite.results.report.sections.words import NOTES
 from evalsite.studies.summary_lines import count_of
 
 

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
+from evalsite.results.analysis_plan.stored import describe_kept, keep_plan
 from evalsite.results.power.design_search import KIND, start_plan
 from evalsite.results.power.finished_plan import describe_size, list_plan, show_plan
 from evalsite.results.power.forms import DesignForm, PlannerForm, list_criteria, show_choice
-from evalsite.results.power.kept_plan import describe_kept, keep_plan
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page

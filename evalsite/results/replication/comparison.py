@@ -16,13 +16,13 @@ from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import make_note
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.instruments.screens import OPTION
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.lib.transactions import consistent_cut
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report
-from evalsite.results.replication.notes import SETTINGS
+from evalsite.results.replication.tables import SETTINGS
 from evalsite.results.report.computation import (
     Snapshot,
     report_on,
@@ -144,13 +144,9 @@ def run_comparison(job: Job) -> dict[str, Any]:
     original = studies.filter(pk=job.params["original"]).first()
     if original is None:
         raise ValidationError("The other study has been deleted. Choose another one.")
-    _forget_old(study)
-    return compare_studies(study, original, progress=partial(report_progress, job))
-
-
-def _forget_old(study: Study) -> None:
     old = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE)[_KEPT:]
     Job.objects.filter(pk__in=[job.pk for job in old]).delete()
+    return compare_studies(study, original, progress=partial(report_progress, job))
 
 
 def compare_studies(study: Study, original: Study, *, progress: Any = None) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import render_text
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study, find_current, withdraw_claims
+from evalsite.results.report.files import make_source
 from evalsite.results.report.sections import make_document
-from evalsite.results.report.sections.plan import list_deviations, tabulate_plan
-from evalsite.results.report.study_facts import make_source
+from evalsite.results.report.sections.methods import list_deviations, tabulate_plan
 from evalsite.studies.models import Study
 
 Plain = dict[str, Any]

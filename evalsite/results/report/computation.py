@@ -1,8 +1,8 @@
 """Computing the report of a study, in a job: from the very files that it exports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import file_digest
@@ -14,17 +14,17 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 
 import evalsite
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
+from evalsite.annotation.running.live_changes import FITTED
+from evalsite.audit.models import AuditEntry
 from evalsite.exports.services import Choice, write_file
-from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import JudgeFile, JudgeLabel, MetricFile
-from evalsite.instruments.scales import Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import DAILY, scheduled
@@ -35,25 +35,110 @@ from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
-from evalsite.participants.models import Participant
-from evalsite.quality.exclusions import count_reasons, time_reasons
-from evalsite.quality.frozen_plans import is_hidden, list_hidden
-from evalsite.quality.models import Exclusion
+from evalsite.lib.transactions import consistent_cut
+from evalsite.participants.models import Participant, ParticipantMark
+from evalsite.quality.frozen_plans import count_answers, is_hidden, list_hidden
+from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
+from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.design.report import report_design
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
-from evalsite.results.report.files import write_charts
-from evalsite.results.report.first_look import KIND, Look, find_first_look
-from evalsite.results.report.hidden_results import hide_systems
-from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.results.report.files import make_source, write_charts
 from evalsite.results.report.sections.findings import find_headline
-from evalsite.results.report.study_facts import make_source
-from evalsite.studies.changes import describe_in_force
+from evalsite.results.report.source import Criterion as StoredCriterion
 from evalsite.studies.models import Study
-from evalsite.studies.versions import hash_content
+from evalsite.studies.versions import describe_in_force, hash_content
+
+# --- when results were first computed: tests assume that nobody goes on because of what they saw
+
+# of the jobs that compute results
+KIND = "analysis"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """The first time that results were there: how many answers were in, and were asked for then."""
+
+    at: datetime
+    answers: int
+    asked_later: int
+    is_revealed: bool = False  # an owner chose to look, though results were hidden
+
+    def to_data(self) -> dict[str, Any]:
+        return {**vars(self), "at": self.at.isoformat()}
+
+
+def find_first_look(study: Study) -> Look | None:
+    """Return the first look, or None if results were never there before the study was closed.
+
+    Results that were computed while systems were hidden showed none: it was when an owner revealed
+    them, or before the launch.
+    """
+    jobs = Job.objects.filter(study_id=study.pk, kind=KIND, finished_at__isnull=False)
+    shown = jobs.filter(finished_at__lt=Subquery(_read_frozen(study)))
+    revealed = PlanEvent.objects.filter(study=OuterRef("pk"), kind=PlanEvent.Kind.REVEALED)
+    asked = _find_asked(study).order_by("-created_at")
+    # in one query: pages of results have few to spend
+    known = Study.objects.filter(pk=study.pk).values_list(
+        Subquery(jobs.order_by("finished_at").values("finished_at")[:1]),
+        Subquery(shown.order_by("finished_at").values("finished_at")[:1]),
+        Subquery(revealed.values("at")[:1]),
+        Subquery(revealed.values("answers")[:1]),
+        Subquery(asked.values("created_at")[:1]),
+    )
+    first, before_plan, revealed_at, answers, last_asked = known.get()
+    if at := before_plan if study.hides_results else first:
+        look = Look(at=at, answers=count_answers(study, before=at), asked_later=0)
+    elif revealed_at:
+        look = Look(at=revealed_at, answers=answers, asked_later=0, is_revealed=True)
+    else:
+        return None
+    if study.closed_at is not None and look.at >= study.closed_at:
+        return None  # nobody could go on because of it
+    if last_asked is None or last_asked <= look.at:
+        return look
+    later = _find_asked(study).filter(created_at__gt=look.at)
+    # of a top-up, and of more answers per item or a further batch
+    places = sum(change.detail.get("slots", 0) + change.detail.get("added", 0) for change in later)
+    return replace(look, asked_later=places)
+
+
+def _read_frozen(study: Study) -> Any:
+    versions = AnalysisPlanVersion.objects.filter(study_id=study.pk, number=1)
+    return versions.values("frozen_at")[:1]
+
+
+def _find_asked(study: Study) -> Any:
+    """Find where more answers were asked for."""
+    return AuditEntry.objects.filter(study_id=study.pk, action__in=(TOP_UP_ACTION, FITTED))
+
+
+# --- raters who also took part in the study that this one repeats, as far as they are recognised
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatersMet:
+    """How many of a study's raters had been in the study that it repeats."""
+
+    number: int
+    raters: int
+
+
+def find_raters_met(study: Study) -> RatersMet | None:
+    """Count them by what both studies keep of platform ids; None if nobody is recognised."""
+    original = AnalysisPlan.objects.filter(study=study, repeats__isnull=False).values("repeats")
+    earlier = ParticipantMark.objects.filter(study__in=original)
+    marks = ParticipantMark.objects.filter(study=study.pk, digest__in=earlier.values("digest"))
+    answers = Annotation.objects.counted().filter(study=study)
+    raters = Participant.objects.filter(pk__in=answers.values("participant"))
+    number = raters.filter(pk__in=marks.values("participant")).count()
+    return RatersMet(number=number, raters=raters.count()) if number else None
+
+
+# --- the computation
 
 # reports of earlier data that are kept in addition to the newest, and for how long
 _KEPT = 5
@@ -194,13 +279,14 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
         # read again: the caller's copy is of an earlier moment
         study = Study.objects.select_related("version").get(pk=study.pk)
         edge = count_edge(study)
+        active = Exclusion.objects.active().filter(study=study)
         return Snapshot(
             study=study,
             taken_at=now(),
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
-            exclusions=count_reasons(study),
-            excluded=time_reasons(study),
+            exclusions=active.count_reasons(),
+            excluded=active.time_reasons(),
             changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,
@@ -213,7 +299,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
 
 
 def _write_files(study: Study, folder: Path) -> dict[str, Path]:
-    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
+    names = [*_FILES, *(["highlights"] if study.config.has_marks else [])]
     if study.metric_files.exists():
         names.append("metrics")
     if study.judge_files.exists():
@@ -251,7 +337,9 @@ def report_on(snapshot: Snapshot, *, progress: Any = None) -> Report:
             raise
         # a command and a job computed it at once, and the other was first
         return _make_newest(Report.objects.get(study=study, fingerprint=fingerprint))
-    _forget_old(study)
+    for old in Report.objects.filter(study=study)[_KEPT:]:
+        old.delete()
+        _delete_files(old)
     return report
 
 
@@ -480,6 +568,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
     scale = criterion.scale
     # means of turns lie between the points
     answers = () if criterion.per_turn else scale.list_answers()
+    options = [{"key": key, "label": label} for key, label in scale.list_options()]
     return {
         "key": criterion.key,
         "label": criterion.label,
@@ -491,22 +580,12 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "minimum": scale.minimum,
         "maximum": scale.maximum,
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
-        **({"options": _list_options(scale)} if scale.list_options() else {}),
+        **({"options": options} if options else {}),
         **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
+        **scale.describe_marks(),
         **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }
-
-
-def _list_options(scale: Scale) -> list[dict[str, str]]:
-    return [{"key": key, "label": label} for key, label in scale.list_options()]
-
-
-def _forget_old(study: Study) -> None:
-    """Keep only the newest reports; delete the others with their drawings."""
-    for old in Report.objects.filter(study=study)[_KEPT:]:
-        old.delete()
-        _delete_files(old)
 
 
 @scheduled("Delete earlier reports and their drawings", every=DAILY, is_deleting=True)
@@ -535,3 +614,59 @@ def delete_old_reports() -> str:
 def _delete_files(report: Report) -> None:
     if report.folder.exists():
         rmtree(report.folder)
+
+
+# --- what is computed while results are hidden: agreement, precision and balance, without systems
+
+Stored = dict[str, Any]
+# of a report: everything else says something about systems, or may
+_OF_A_REPORT = {
+    "methods_version", "seed", "draws", "level", "plan", "family", "data", "raters", "copied",
+}  # fmt: skip
+_OF_A_QUESTION = {
+    "key", "of", "label", "kind", "family", "better", "role", "answers", "standard", "range", "per",
+    "estimator", "model", "agreement_notes", "kappas", "slips",
+}  # fmt: skip
+_WARNINGS = {"simulated", "few_raters", "one_rater", "copied", "few_clusters"}
+
+
+def hide_systems(content: Stored) -> Stored:
+    """Return the report with what may be seen before the study closes, and nothing else."""
+    hidden = {name: content[name] and _hide(content[name]) for name in ("kept", "all")}
+    return content | hidden | {"is_hidden": True}
+
+
+def _hide(report: Mapping[str, Any]) -> Stored:
+    hidden = {name: _empty(part, name, _OF_A_REPORT) for name, part in report.items()}
+    return hidden | {
+        "criteria": [_hide_question(stored) for stored in report["criteria"]],
+        "warnings": [note for note in report["warnings"] if note["code"] in _WARNINGS],
+        "design": [figure for figure in report["design"] if not figure.get("group")],
+        **({"comments": report["comments"] | {"systems": {}}} if report.get("comments") else {}),
+    }
+
+
+def _hide_question(stored: Mapping[str, Any]) -> Stored:
+    criterion = StoredCriterion(stored)
+    hidden = {name: _empty(part, name, _OF_A_QUESTION) for name, part in stored.items()}
+    precision = criterion.precision
+    return hidden | {
+        "agreement": [figure for figure in stored["agreement"] if not figure.get("group")],
+        **_hide_spans(stored.get("spans")),
+        "precision": {"half": precision.value, "unit": precision.unit} if precision else None,
+    }
+
+
+def _hide_spans(spans: Mapping[str, Any] | None) -> Stored:
+    """Return how far people mark the same places."""
+    if not spans:
+        return {}
+    empty = {name: _empty(part, name, {"agreement", "labels"}) for name, part in spans.items()}
+    return {"spans": empty}
+
+
+def _empty(part: Any, name: str, shown: set[str]) -> Any:
+    """Return the part if it may be shown, or an empty one of its kind."""
+    if name in shown:
+        return part
+    return type(part)() if isinstance(part, list | dict) else None

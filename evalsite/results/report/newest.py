@@ -16,12 +16,12 @@ from evalsite.lib.clock import now
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import (
+    KIND,
     newest_analysis,
     newest_report,
     start_analysis,
     take_fingerprint,
 )
-from evalsite.results.report.first_look import KIND
 from evalsite.results.report.sections.findings import FEW_ANSWERS
 from evalsite.studies.models import Study
 

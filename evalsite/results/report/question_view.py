@@ -26,12 +26,13 @@ from evalsite.results.document.latex import write_table
 from evalsite.results.document.text import write_table_csv
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.downloads import name_report_file, send_file
+from evalsite.results.report.files import describe_asked, make_source
 from evalsite.results.report.newest import open_results
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
+from evalsite.results.report.sections.spans import tabulate_spans
 from evalsite.results.report.source import Source
-from evalsite.results.report.study_facts import describe_asked, make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page, study_url
 
@@ -139,6 +140,8 @@ def list_tables(source: Source, key: str) -> list[Table]:
             name = f"{criterion.key}-agreement"
             caption = f"{criterion.label}: agreement"
             tables.append(list_figures(name, caption, figures, criterion=criterion.key))
+        if spans := criterion.stored.get("spans"):
+            tables += tabulate_spans(criterion.key, criterion.label, spans, criterion.names)
     return tables
 
 

@@ -4,17 +4,77 @@ Nothing is computed here. A criterion gives its figures under the codes of docum
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from math import exp, inf, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalsite.analysis.families import Family, find_family
+from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.analysis.figure import Figure, Unit
 from evalsite.analysis.plan import CLEAR, SIGN, Better
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
-from evalsite.results.report.facts import Facts
+
+# --- plain facts, which need no site
+
+if TYPE_CHECKING:
+    from evalsite.instruments.schema import BasedOn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One criterion as raters were asked it."""
+
+    key: str
+    label: str
+    definition: str  # Markdown
+    question: str
+    scale: str  # in words
+    answers: tuple[str, ...]  # low to high; empty for magnitudes
+    better: str  # "higher", "lower" or "none"; "" of answers that are neither high nor low
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a report says besides its figures. `settings` are those that participants had."""
+
+    software: str
+    methods: str
+    seed: int
+    made_at: datetime
+    data: Mapping[str, Any]  # of the report: counts, systems, moments
+    title: str = ""
+    own_examples: int | None = None  # examples in place of the instrument's; None: its own
+    departures: "BasedOn | None" = None  # how pages differ from those of the chosen instrument
+    version: str = ""
+    criteria: tuple[Asked, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    has_practice: bool = False
+    has_sheet: bool = False  # all items of a set on one page
+    offers_sheet: bool = False
+    exclusions: tuple[tuple[str, int], ...] = ()  # reason, and its number of active exclusions
+    # of each reason: how many people, and the first and last moment of its decisions
+    excluded: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    hourly: Decimal | None = None  # what an hour pays; None: nobody said so
+    # who was asked, and who doesn't share; {} if nobody was asked
+    sharing: Mapping[str, int] = field(default_factory=dict)
+    changes: tuple[dict[str, Any], ...] = ()  # what was changed after the launch
+    import_notes: tuple[str, ...] = ()  # what was left out, merged or decoded at import, by file
+    # as it stood when the report was made; {} of an older report
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    sha256: str = ""
+
+    @property
+    def is_collected_here(self) -> bool:
+        """Whether the settings of the study say how its ratings came about."""
+        origins = self.data["origins"]
+        return bool(origins["own"] or origins["simulated"])
+
+
+# --- a stored report
 
 Stored = Mapping[str, Any]
 _MODEL_MEANS = ("model_mean", "model_share")
@@ -101,8 +161,7 @@ class Criterion:
         """Return what a difference is counted in: "points"; "" of numbers, which have no unit."""
         if self.difference_unit == "difference in shares":
             return "percentage points"
-        is_plain = self.stored["kind"] == "number" or self.family.is_log
-        return "" if is_plain else "points"
+        return "" if self.family.is_log else name_unit(self.stored)
 
     # --- systems
 

@@ -17,20 +17,20 @@ from evalsite.exports.bundle.job import name_bundle
 from evalsite.jobs.live_page import keep_watching
 from evalsite.participants.names import name_people
 from evalsite.quality.frozen_plans import is_hidden
-from evalsite.results.comments.furthest import list_furthest
+from evalsite.results.comments.written import list_furthest
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence
+from evalsite.results.document.charts import draw_decision, write_paper
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
-from evalsite.results.document.summary_svg import draw_decision, write_paper
 from evalsite.results.document.text import write_markdown_table, write_table_csv
-from evalsite.results.hidden.views import show_hidden
+from evalsite.results.hidden_page import show_hidden
 from evalsite.results.navigation import find_question_url
 from evalsite.results.report.computation import start_analysis
+from evalsite.results.report.files import make_source
 from evalsite.results.report.newest import Newest, open_results
 from evalsite.results.report.sections.findings import find_headline, make_paper
 from evalsite.results.report.sections.limits import make_limits
-from evalsite.results.report.sections.methods import make_methods
-from evalsite.results.report.sections.plan import make_plan
+from evalsite.results.report.sections.methods import make_methods, make_plan
 from evalsite.results.report.sections.summary import (
     Card,
     describe_correction,
@@ -42,7 +42,6 @@ from evalsite.results.report.sections.summary import (
     list_findings,
 )
 from evalsite.results.report.source import Source, list_decisions
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page
 

@@ -14,8 +14,7 @@ from evalsite.annotation.pages.sets import finish_set
 from evalsite.lib.clock import now
 from evalsite.lib.seeds import find_arrangement
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.results.design.report import report_design
-from evalsite.results.design.wording import promise_design
+from evalsite.results.design.report import promise_design, report_design
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.support.factories import (

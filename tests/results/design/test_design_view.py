@@ -10,8 +10,17 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.annotation.models import Slot
 from evalsite.jobs.models import Job
 from evalsite.results.design import views
-from evalsite.results.design.balance import describe_missing, head_design, list_balance
-from evalsite.results.design.report import BY_SYSTEM, Measure, Report, Row, Table, report_design
+from evalsite.results.design.report import (
+    BY_SYSTEM,
+    Measure,
+    Report,
+    Row,
+    Table,
+    describe_missing,
+    head_design,
+    list_balance,
+    report_design,
+)
 from evalsite.studies.models import Membership, Study
 from tests.results.design.test_design_report import make_counted
 from tests.site.test_staff_pages import HOSTILE, member, sign_in, url

@@ -1,6 +1,6 @@
 """Axes of charts have round ticks that hold every value."""
 
-from evalsite.results.document.axis import make_axis, make_mark
+from evalsite.results.document.charts import make_axis, make_mark
 
 
 def test_axis_has_round_ticks_and_holds_every_value() -> None:

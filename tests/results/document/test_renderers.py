@@ -20,10 +20,10 @@ from evalsite.results.document.blocks import (
     Table,
     isolate,
 )
+from evalsite.results.document.charts import draw_pdf
 from evalsite.results.document.figures import make_figure, write_figure, write_number, write_p
 from evalsite.results.document.html import render_html, render_page
 from evalsite.results.document.latex import list_latex_files
-from evalsite.results.document.pdf import draw_pdf
 from evalsite.results.document.text import render_text, write_table_csv
 
 NAMES = (

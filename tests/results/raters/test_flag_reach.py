@@ -7,7 +7,7 @@ import pytest
 
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.quality.person_measures import Measures
-from evalsite.results.raters.flag_reach import list_reach
+from evalsite.results.raters_page import list_reach
 
 LIMITS = make_thresholds({})
 TOO_FAST, SAME, DISAGREES, CHECKS, COPIED = range(5)

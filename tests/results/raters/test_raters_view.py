@@ -11,7 +11,7 @@ from django.urls import reverse
 from evalsite.quality.people_figures import store_figures
 from evalsite.results.document.blocks import Document, Heading, Table
 from evalsite.results.report.sections import make_document
-from evalsite.results.report.sections.raters_page import (
+from evalsite.results.report.sections.people import (
     head_agreement,
     list_further_of_people,
     tabulate_agreements,

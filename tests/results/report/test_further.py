@@ -10,9 +10,8 @@ from evalsite.results.document.blocks import Cell, Document, Sentence, Table
 from evalsite.results.document.figures import CODES
 from evalsite.results.report.sections import make_document
 from evalsite.results.report.sections.further import make_further
-from evalsite.results.report.sections.methods import make_methods
+from evalsite.results.report.sections.methods import make_methods, make_plan
 from evalsite.results.report.sections.people import make_answers, make_people
-from evalsite.results.report.sections.plan import make_plan
 from evalsite.results.report.source import Source
 from tests.support.reports import (
     make_content,

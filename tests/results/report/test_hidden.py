@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from evalsite.results.document.blocks import Chart, Table
-from evalsite.results.report.hidden_results import hide_systems
-from evalsite.results.report.sections.hidden import make_hidden
+from evalsite.results.hidden_page import make_hidden
+from evalsite.results.report.computation import hide_systems
 from evalsite.results.report.source import Criterion
 from tests.support.reports import make_content, make_figure, make_pair, make_points
 

@@ -5,8 +5,7 @@ from decimal import Decimal
 import pytest
 
 from evalsite.results.document.blocks import Cell, Document
-from evalsite.results.report.sections.plan import make_plan
-from evalsite.results.report.sections.study import make_study
+from evalsite.results.report.sections.methods import make_plan, make_study
 from tests.support.reports import make_content, make_facts, make_source
 
 OWN = {"own": 12, "imported": 0, "simulated": 0}

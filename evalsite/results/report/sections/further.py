@@ -27,14 +27,16 @@ from evalsite.results.document.blocks import (
 from evalsite.results.document.blocks import list_figures as list_figures_of_block
 from evalsite.results.document.figures import (
     CODES,
+    explain_none,
     make_figure,
     read_figure,
     write_interval,
+    write_interval_method,
+    write_method,
     write_number,
     write_p,
     write_value,
 )
-from evalsite.results.document.methods import explain_none, write_interval_method, write_method
 from evalsite.results.report.sections.questions import (
     has_many_questions,
     list_shown_pairs,
@@ -42,6 +44,7 @@ from evalsite.results.report.sections.questions import (
     tabulate_pairs,
     tabulate_systems,
 )
+from evalsite.results.report.sections.spans import list_all_categories, list_places, say_spans
 from evalsite.results.report.sections.words import MOST_NAMED
 from evalsite.results.report.source import Criterion, Pair, Source, Stored
 
@@ -680,6 +683,7 @@ _OF_QUESTION: list[tuple[str, Teller, list[Maker]]] = [
     ("Other tests", _say_tests, [_list_own_errors, _list_checks, _list_sizes, _list_tests]),
     ("What is left out", _say_both, [_list_both]),
     ("Agreement in full", _say_agreement, [_list_agreement]),
+    ("Errors in full", say_spans, [list_all_categories, list_places]),
 ]  # fmt: skip
 
 

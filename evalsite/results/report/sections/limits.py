@@ -3,19 +3,18 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
 from evalsite.results.document.figures import (
     make_figure,
     read_figure,
-    write_coefficient,
     write_figure,
     write_interval,
     write_value,
 )
 from evalsite.results.report.sections.findings import describe_finding
-from evalsite.results.report.sections.notes import list_notes
-from evalsite.results.report.sections.words import name_label, say_p
+from evalsite.results.report.sections.words import list_notes, name_label, say_p
 from evalsite.results.report.source import Criterion, Source, Stored
 
 _MOST = 5

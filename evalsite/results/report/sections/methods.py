@@ -1,13 +1,130 @@
-"""The methods paragraph: what the report prints, and how it was computed."""
+"""How the study was made: material, answers and people, methods, the plan and what departs from it,
+and how the report is checked and repeated.
+"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 from evalsite.analysis.figure import ALL_EQUAL, REML
+from evalsite.lib.money import format_money
 from evalsite.lib.words import count_of, list_of
-from evalsite.results.document.blocks import Block, Heading, Sentence, isolate
-from evalsite.results.document.methods import write_method
-from evalsite.results.report.facts import Facts
-from evalsite.results.report.source import Criterion, Source
+from evalsite.results.analysis_plan.wording import describe_deviation, plan_in_words
+from evalsite.results.document.blocks import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Entry,
+    Heading,
+    Sentence,
+    Table,
+    isolate,
+)
+from evalsite.results.document.figures import make_figure, write_method
+from evalsite.results.report.sections.spans import describe_scoring
+from evalsite.results.report.source import Criterion, Facts, Source
+
+# --- the study in a few lines, planned beside collected
+
+
+def make_study(source: Source) -> Iterator[Block]:
+    yield Heading("The study", 2, "study")
+    rows: list[list[Entry]] = [
+        ["Material", _describe_material(source)],
+        ["Answers", _describe_answers(source)],
+        ["People", _describe_people(source)],
+        ["Design", _describe_design(source)],
+    ]
+    columns = [Column("", is_number=False), Column("", is_number=False)]
+    yield Table("study", "The study", columns, rows)
+
+
+def _describe_material(source: Source) -> Cell:
+    data, outputs = source.kept["data"], count_outputs(source)
+    systems = len(data["systems"])
+    text = f"{count_of(data['groups'], 'input')}, {count_of(outputs, 'output')}"
+    figures = [make_figure("inputs", data["groups"]), make_figure("outputs", outputs)]
+    if data.get("clusters"):
+        text = f"{text} in {count_of(data['clusters'], 'cluster')}"
+    figures.append(make_figure("systems", systems))
+    return Cell(f"{text} of {count_of(systems, 'system')}", tuple(figures))
+
+
+def count_outputs(source: Source) -> int:
+    """Count the outputs that were rated; of comparisons, the two of each."""
+    data = source.kept["data"]
+    for figure in source.kept["design"]:
+        if figure["name"] == "ratings_per_output":
+            number = figure["n"].get("outputs", 0)
+            is_about_pairs = all(criterion.family.compares for criterion in source.criteria)
+            return int(number) * 2 if is_about_pairs else int(number)
+    return int(data["items"])
+
+
+def _describe_answers(source: Source) -> Cell:
+    data, collection = source.kept["data"], source.content.get("collection") or {}
+    used = data["annotations"]
+    done, target = collection.get("done") or used, collection.get("target") or 0
+    text = count_of(done, "answer") if not target else f"{done:,} of {target:,} planned"
+    if used != done:
+        text += f"; {used:,} used"
+    text += f"; {count_of(data['ratings'], 'rating')}"
+    return Cell(
+        text,
+        (
+            make_figure("answers_in", done),
+            make_figure("answers_planned", target),
+            make_figure("answers_used", used),
+        ),
+    )
+
+
+def _describe_people(source: Source) -> Cell:
+    data, everything = source.kept["data"], source.everything
+    people = data["participants"]
+    noun = ("person", "people") if data["raters_known"] else ("rater", "raters")
+    parts = [f"{count_of(people, *noun)}"]
+    figures = [make_figure("people", people)]
+    excluded = everything["data"]["participants"] - people if everything else 0
+    if excluded > 0:
+        parts.append(f"{excluded:,} excluded")
+        figures.append(make_figure("people_excluded", excluded))
+    sharing = source.content.get("sharing", {})
+    if left_out := sharing.get("left_out"):
+        parts.append(f"{count_of(left_out, *noun)} left out, whose answers aren’t shared")
+        figures.append(make_figure("people_not_sharing", left_out))
+    if kept_back := sharing.get("not_sharing"):
+        parts.append(f"{count_of(kept_back, *noun)} don’t share their answers")
+        figures.append(make_figure("people_not_sharing", kept_back))
+    facts = source.facts
+    if facts.hourly is not None and facts.is_collected_here:
+        parts.append(f"{format_money(facts.hourly, facts.settings['currency'])} an hour")
+        figures.append(make_figure("pay_per_hour", round(float(facts.hourly), 2)))
+    return Cell("; ".join(parts), tuple(figures))
+
+
+def _describe_design(source: Source) -> Cell:
+    data, facts = source.kept["data"], source.facts
+    if not facts.is_collected_here:
+        return Cell("The ratings were collected elsewhere")
+    k, size = facts.settings.get("k"), facts.settings.get("set_size")
+    parts = ["systems hidden"]
+    if k:
+        parts.append(f"{count_of(k, 'answer')} planned to each item, by different people")
+    if size:
+        parts.append(f"sets of {count_of(size, 'item')}")
+    figures = []
+    counts = [count for places in data["places"].values() for count in places.values()]
+    if counts and len(data["systems"]) > 1:
+        spread = max(counts) - min(counts)
+        parts.append(f"each system equally often in each position, to within {spread:,}")
+        figures.append(make_figure("position_spread", spread))
+    text = "; ".join(parts)
+    return Cell(text[:1].upper() + text[1:], tuple(figures))
+
+
+# --- the methods paragraph: what the report prints, and how it was computed
 
 _TERMS = {
     "rater": "people", "group": "inputs", "cluster": "clusters of inputs",
@@ -55,6 +172,7 @@ def make_methods(source: Source) -> Iterator[Block]:
     yield from _describe_judges(source.criteria)
     if sentence := _describe_agreement(source.criteria):
         yield sentence
+    yield from describe_scoring(source)
     yield from _describe_missing(source.criteria)
     if sentence := _describe_plan(source):
         yield sentence
@@ -226,3 +344,128 @@ def _describe_plan(source: Source) -> Sentence | None:
         "plan_frozen",
         f"Hypotheses, primary question and exclusion rules were frozen {when}{digest}.{named}",
     )
+
+
+# --- the plan's rules, what was excluded, and what departs from the plan
+
+_THRESHOLDS = "Thresholds of flags"
+# rows of the plan that stand in tables of their own
+_ELSEWHERE = ("Deviations", _THRESHOLDS)
+_WORDS = (Column("", is_number=False), Column("", is_number=False))
+# of a text before and after it was corrected; the bundle has all of it
+_LONGEST_TEXT = 1000
+
+
+def make_plan(source: Source) -> Iterator[Block]:
+    yield Heading("Plan, exclusions, deviations", 2, "plan")
+    plan, facts = source.plan, source.facts
+    yield from tabulate_plan(plan, criteria=len(source.criteria))
+    if facts.exclusions:
+        phrases = [
+            f"“{isolate(reason)}” ({count_of(number, 'decision')}"
+            f"{_describe_decisions(facts.excluded.get(reason))})"
+            for reason, number in facts.exclusions
+        ]
+        yield Sentence(
+            "exclusions",
+            f"Active exclusions by reason: {'; '.join(phrases)}.",
+            figures=tuple(
+                make_figure("rule_matches", number, {"rule": reason})
+                for reason, number in facts.exclusions
+            ),
+        )
+    else:
+        yield Sentence("exclusions_none", "Nobody is excluded.")
+    if facts.import_notes:
+        notes = " ".join(isolate(note) for note in facts.import_notes)
+        yield Sentence("imports", f"Confirmed at import: {notes}")
+    yield from _list_changes(source)
+    yield from list_deviations(plan)
+
+
+def tabulate_plan(plan: Mapping[str, Any], *, criteria: int) -> Iterator[Block]:
+    """Yield what was planned, and where flags begin; `criteria`: how many are compared."""
+    rows = plan_in_words(plan, criteria=criteria)
+    if any(plan.get(name) for name in ("moments", "frozen_at", "size")):
+        shown: list[list[Entry]] = [
+            [name, isolate(words)] for name, words in rows if name not in _ELSEWHERE
+        ]
+        yield Table("plan", "The plan", _WORDS, shown)
+    else:
+        yield Sentence("no_rule", "Nothing was planned.")
+    yield from _list_thresholds(rows)
+
+
+def list_deviations(plan: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield what departs from the plan, if it was frozen."""
+    deviations = list(map(describe_deviation, plan.get("deviations") or ()))
+    if deviations:
+        listed = [[str(number), isolate(text)] for number, text in enumerate(deviations, start=1)]
+        columns = [Column("No.", is_number=False), Column("Deviation", is_number=False)]
+        yield Table("deviations", count_of(len(listed), "deviation"), columns, listed)
+    elif plan.get("frozen_at"):
+        yield Sentence("deviations_none", "There are no deviations from the plan.")
+
+
+def _describe_decisions(decided: Mapping[str, Any] | None) -> str:
+    """Return ", 2 people, 4 March 2026"; "" of a report that doesn't know."""
+    if decided is None:
+        return ""
+    moments = (datetime.fromisoformat(decided[end]).astimezone(UTC) for end in ("first", "last"))
+    days = dict.fromkeys(f"{at.day} {at:%B %Y}" for at in moments)
+    return f", {count_of(decided['people'], 'person', 'people')}, {' to '.join(days)}"
+
+
+def _list_thresholds(rows: Sequence[tuple[str, str]]) -> Iterator[Table]:
+    """Yield where flags begin, for the further analyses."""
+    words = dict(rows).get(_THRESHOLDS)
+    if words:
+        shown: list[list[Entry]] = [[_THRESHOLDS, words]]
+        yield Table("thresholds", "Flags", _WORDS, shown, place="further")
+
+
+def _list_changes(source: Source) -> Iterator[Table]:
+    """Yield what was changed after the launch, with both texts."""
+    if not source.facts.changes:
+        return
+    columns = [Column(label, is_number=False) for label in ("Changed", "Before", "After", "Reason")]
+    rows = [
+        [
+            isolate(_name_change(change)),
+            *(isolate(_shorten(change[part])) for part in ("before", "after", "reason")),
+        ]
+        for change in source.facts.changes
+    ]
+    yield Table("changes", "Changes after the launch", columns, rows)
+
+
+def _name_change(change: dict[str, Any]) -> str:
+    if change["kind"] == "renamed":
+        return "Name of a system"
+    if change["kind"] == "corrected":
+        return f"Output {change['output']} of {change['item']}"
+    return f"{change['item']}, withdrawn"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+# --- how the report is checked and repeated
+
+
+def make_repeat(source: Source) -> Iterator[Block]:
+    yield Heading("Check and repeat", 2, "repeat")
+    facts = source.facts
+    version = f" The study’s texts and settings are those of {facts.version}."
+    yield Sentence(
+        "data_hash",
+        f"SHA-256 of ratings.csv: {facts.sha256}.{version if facts.version else ''}",
+    )
+    yield Sentence(
+        "verify",
+        "The first command computes every figure of this report again from the study’s bundle; the "
+        "second compares a repetition of the study with this one. The scripts in the bundle print "
+        "the same verdicts.",
+    )
+    yield Code("sh", "evalsite verify bundle.zip\nevalsite repeat bundle.zip")
