@@ -45,7 +45,8 @@ def run(options: Namespace) -> Result:
     with without_site():
         from django.core.exceptions import ValidationError
 
-        from evalsite.exports.bundle.public import PageOptions, read_author, write_public_page
+        from evalsite.exports.bundle.data_package import read_author
+        from evalsite.exports.bundle.public import PageOptions, write_public_page
         from evalsite.exports.bundle.read import BadBundle
 
         try:

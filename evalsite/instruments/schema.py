@@ -12,13 +12,7 @@ from django import forms
 from django.apps import apps
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    Field,
-    PlainValidator,
-    SerializeAsAny,
-)
+from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
 from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments import screens
@@ -1054,6 +1048,13 @@ class Instrument(Part):
     @property
     def has_highlight(self) -> bool:
         return bool(self.highlight)
+
+    @property
+    def has_marks(self) -> bool:
+        """Tell whether passages are marked, with a question about them or without."""
+        return self.has_highlight or any(
+            criterion.scale.marked_columns for criterion in self.criteria
+        )
 
     @property
     def has_note(self) -> bool:

@@ -12,6 +12,7 @@ class ResultsConfig(AppConfig):
 
         # they register their jobs and tasks
         from evalsite.results.document.figures import METHOD_WORDS  # noqa: PLC0415
+        from evalsite.results.documents import dataset_card  # noqa: PLC0415
         from evalsite.results.overview import notices  # noqa: F401, PLC0415
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.public import pages  # noqa: PLC0415
@@ -27,5 +28,6 @@ class ResultsConfig(AppConfig):
             bundled.compute_report,
             bundled.write_plan,
             pages.write_pages,
+            dataset_card.write_dataset_folder,
         )
         bundle_format.REPORT_SOURCES[:] = [source]

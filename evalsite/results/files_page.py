@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.job import (
     ANONYMOUS,
+    DATASET,
     PAGE,
     has_entry_answers,
     list_kept,
@@ -20,6 +21,7 @@ from evalsite.exports.bundle.job import (
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
 from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
+from evalsite.exports.dataset import count_shared
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import find_identities, find_last_view
 from evalsite.exports.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice
@@ -30,6 +32,7 @@ from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.selection import SelectionForm, count_not_sharing
 from evalsite.exports.services import (
     SIMPLE,
+    TABBED,
     Choice,
     count_rows,
     describe_export,
@@ -64,6 +67,7 @@ _PURPOSES = {
     "participants": "One row for each person: sets, times, exclusion and its reason.",
     "metrics": "One row for each score of an automatic metric. Can be uploaded again.",
     "judge_labels": "One row for each label of a judge. Can be uploaded again.",
+    "mqm": "One row for each error, in the form of WMT. Without excluded answers.",
 }
 # of studies in which people compare outputs
 _OF_PAIRS = (
@@ -97,7 +101,10 @@ def show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "bundle_name": name_of_file(study, "bundle.zip"),
         "archives": _find_archives(request, study, jobs),
         "pending": pending,
-        "is_of_page": bool(pending) and pending[0].subject == PAGE,
+        "pending_for": {PAGE: "public", DATASET: "dataset"}.get(pending[0].subject, "bundle")
+        if pending
+        else "",
+        "not_sharing": count_shared(study)[2],
         "kept_days": KEPT_DAYS,
     }
     response = TemplateResponse(request, "results/files.html", context)
@@ -145,7 +152,15 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "misread": describe_misread(counts.misread) if counts else "",
         "pandas": PANDAS,
         "pending": pending,
-        "ready": [_describe_large(job) for job in exports if find_file(job)][:_SHOWN],
+        "ready": [
+            {
+                "job": job,
+                "title": describe_export(read_choice(job).describe()),
+                "until": find_until(job),
+            }
+            for job in exports
+            if find_file(job)
+        ][:_SHOWN],
         "kept_days": KEPT_DAYS,
         "report": report,
         "has_outputs": report is not None and report.outputs.exists(),
@@ -162,7 +177,7 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _count_others(context: Mapping[str, Any], study: Study) -> int:
     """Count the files that aren't tables of data."""
     of_paper = 8 + context["has_outputs"]
-    of_archive = 3 + (study.instrument is not None)
+    of_archive = 4 + (study.instrument is not None)
     identities = context["identities"]
     of_people = 1 + (identities["answers"] > 0) if identities else 0
     return 1 + of_paper + of_archive + of_people
@@ -182,6 +197,7 @@ def _list_data(study: Study, rows: Mapping[str, int]) -> list[dict[str, Any]]:
         {
             "name": name,
             "purpose": purposes[name],
+            "kind": "TSV" if name == TABBED else "CSV",
             "rows": rows.get(name),
             "is_large": is_large(rows.get(name, 0)),
             "fits_sheet": rows.get(name, 0) <= MOST_ROWS,
@@ -197,7 +213,8 @@ def _find_archives(request: HttpRequest, study: Study, jobs: Sequence[Job]) -> d
     for job in list_kept(jobs):
         if has_entry_answers(job) and not sees_identities:
             continue
-        kind = {ANONYMOUS: "anonymous", PAGE: "public"}.get(job.subject, "bundle")
+        kinds = {ANONYMOUS: "anonymous", PAGE: "public", DATASET: "dataset"}
+        kind = kinds.get(job.subject, "bundle")
         archives.setdefault(kind, {"job": job, "name": name_download(study, job)})
     return archives
 
@@ -224,12 +241,6 @@ def _list_pending(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         for job in newest.values()
         if job.is_open or job.has_stopped
     ]
-
-
-def _describe_large(job: Job) -> dict[str, Any]:
-    return {
-        "job": job, "title": describe_export(read_choice(job).describe()), "until": find_until(job),
-    }  # fmt: skip
 
 
 def list_last_downloads(study: Study) -> list[dict[str, Any]]:

@@ -106,17 +106,16 @@ def count_edge(study: Study) -> Edge:
 
 def _count_edge(study: Study) -> Edge:
     if study.version_id is None:
+        # nobody was let in yet: any answers were imported
         counts = counts_of(study)
-        # else answers were imported: the header shows how many of them there are, as of any study
-        if not counts.answers:
-            return Edge(
-                done=0,
-                target=counts.items * study.k,
-                items=counts.items,
-                records=counts.records,
-                systems=counts.systems,
-                last_at=None,
-            )
+        return Edge(
+            done=counts.answers,
+            target=counts.items * study.k,
+            items=counts.items,
+            records=counts.records,
+            systems=counts.systems,
+            last_at=None,
+        )
     return _read_edge(study, _read_columns(study, _edge_columns(study)))
 
 

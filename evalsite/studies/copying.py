@@ -14,7 +14,7 @@ _AT_A_TIME = 1000
 # what belongs to one launch
 _LEFT_OUT = {
     "title", "description", "withdrawable_until", "opens_at", "closes_at", "closes_when_full",
-    "pay_target",
+    "pay_target", "authors", "licence", "homepage",
 }  # fmt: skip
 _STAYING = (Item.Kind.REPEAT, Item.Kind.WITHDRAWN)
 

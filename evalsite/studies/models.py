@@ -566,6 +566,10 @@ class Study(models.Model):
     # what the team means to pay for an hour; participants don't see it
     pay_target: Decimal | None
     closes_when_full: bool
+    # of the data that leave the site: authors one per line, and where their public page is
+    authors: str
+    licence: str
+    homepage: str
 
     objects = StudyQuerySet.as_manager()
 

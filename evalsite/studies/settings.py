@@ -31,6 +31,12 @@ class Groups(models.TextChoices):
     ONCE = "once", "once: a participant meets a group once"
 
 
+class Licence(models.TextChoices):
+    CC_BY = "CC-BY-4.0", "CC BY 4.0: free to use, with your names"
+    CC_BY_SA = "CC-BY-SA-4.0", "CC BY-SA 4.0: the same, and what is made of it stays free"
+    CC0 = "CC0-1.0", "CC0: free to use"
+
+
 class Place(StrEnum):
     """Where a page of Set up shows a setting."""
 
@@ -70,7 +76,7 @@ class Setting:
         if self.kind is None:
             return self.name
         is_read = self.page == "read" and not issubclass(self.kind, models.BooleanField)
-        return "texts" if is_read or self.page == "team" else "settings"
+        return "texts" if is_read or self.page in ("team", "about") else "settings"
 
     def make_field(self) -> models.Field:
         """Return the field that checks its values and enters them in forms."""
@@ -530,7 +536,38 @@ _TEAM = (
     ),
 )
 
-SETTINGS = {setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY, *_PLAN, *_TEAM)}
+# of Files: what bundles, datasets and the public page say of the data
+_ABOUT = (
+    _text(
+        name="authors",
+        page="about",
+        label="Authors",
+        help="One per line, with an ORCID after the name if there is one: Jane Mori "
+        "0000-0002-1825-0097",
+    ),
+    Setting(
+        name="licence",
+        page="about",
+        label="Licence of the ratings",
+        kind=models.CharField,
+        default="",
+        choices=Licence,
+        longest=20,
+    ),
+    Setting(
+        name="homepage",
+        page="about",
+        label="Public page",
+        help="Its address, once it is on the web.",
+        kind=models.URLField,
+        default="",
+        longest=200,
+    ),
+)
+
+SETTINGS = {
+    setting.name: setting for setting in (*_READ, *_WORK, *_QUALITY, *_PLAN, *_TEAM, *_ABOUT)
+}
 
 
 def list_settings(page: str, place: Place | None = None) -> list[Setting]:

@@ -17,9 +17,9 @@ from evalsite.jobs.services import run_job
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.results.report.computation import compute_report
+from evalsite.results.report.files import make_source
 from evalsite.results.report.sections.findings import head_decision
 from evalsite.results.report.source import list_decisions
-from evalsite.results.report.study_facts import make_source
 from evalsite.studies.models import Study
 from tests.command_line.test_judge import write_files
 from tests.support.bundles import bundle_of, change, close, examine, pack, read_files

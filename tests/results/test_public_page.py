@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,9 +19,10 @@ from playwright.sync_api import Browser
 
 from evalsite.annotation.models import Annotation
 from evalsite.command_line.main import run_command
+from evalsite.exports.bundle.data_package import Author, read_author
 from evalsite.exports.bundle.format import REPORT, STUDY
 from evalsite.exports.bundle.job import find_file
-from evalsite.exports.bundle.public import Author, PageOptions, read_author, write_public_page
+from evalsite.exports.bundle.public import PageOptions, write_public_page
 from evalsite.exports.bundle.read import BadBundle
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
@@ -91,10 +93,8 @@ def publish(folder: Path, options: PageOptions, bundle: bytes | None = None) -> 
         for path in (folder / "page").rglob("*")
         if path.is_file()
     }
-    if "bundle.zip" in files:
-        files |= {
-            f"bundle.zip/{name}": data for name, data in read_files(files["bundle.zip"]).items()
-        }
+    for archive in [name for name in files if name.endswith(".zip")]:
+        files |= {f"{archive}/{name}": data for name, data in read_files(files[archive]).items()}
     return files
 
 
@@ -342,3 +342,26 @@ def test_simulated_answers_are_named_on_every_page_and_in_names_of_files(tmp_pat
     names = {name.rpartition("_simulated_")[2] for name in files if "_simulated_" in name}
     assert "ratings_simple.csv" in names
     assert "items.csv" not in names
+
+
+@pytest.mark.parametrize("has_outputs", [False, True])
+def test_dataset_is_in_the_data_where_outputs_are_published(
+    tmp_path: Path, *, has_outputs: bool
+) -> None:
+    options = PageOptions(has_outputs=has_outputs, authors=AUTHORS, licence="CC0-1.0")
+    files = publish(tmp_path, options)
+
+    (name,) = [name for name in files if name.endswith("_dataset.zip")] or [""]
+    assert bool(name) is has_outputs
+    assert (f'href="{name}"'.encode() in files["index.html"]) is has_outputs
+    if has_outputs:
+        folder = f"{name}/{Path(name).stem}"
+        card = files[f"{folder}/README.md"].decode()
+        package = json.loads(files[f"{folder}/datapackage.json"])
+        head = yaml.safe_load(card.split("\n---\n")[0])
+        assert head["license"] == "cc0-1.0"
+        assert [author["title"] for author in package["contributors"]] == [
+            author.name for author in AUTHORS
+        ]
+        left_out = json.loads(files["bundle.zip/study.json"])["left_out"]["participants"]
+        assert re.search(rf"\b{left_out} (person|people) ", card)

@@ -23,11 +23,7 @@ from evalsite.analysis.difference_tests import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note, to_plain
-from evalsite.analysis.gate_slices import (
-    describe_slices,
-    place_in_slices,
-    read_item_slices,
-)
+from evalsite.analysis.gate_slices import describe_slices, place_in_slices, read_item_slices
 from evalsite.analysis.intervals import DRAWS
 from evalsite.analysis.plan import NO_PLAN, Plan, find_better, is_undirected
 from evalsite.analysis.ratings import Table, read_table
@@ -75,6 +71,7 @@ from evalsite.analysis.report.raters import (
     report_repeats,
     warn_of_copies,
 )
+from evalsite.analysis.report.spans import list_unscored, report_spans
 from evalsite.analysis.thresholds import START, Thresholds
 
 Progress = Callable[[int, int], None]
@@ -159,7 +156,12 @@ def make_reports(
         progress(next(done), steps)
 
     def report(ratings: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
-        missing = _count_missing(unsplit, settings.instrument, with_excluded=ratings is everything)
+        with_excluded = ratings is everything
+        loose = [
+            str(criterion["key"]) for criterion in settings.instrument if criterion.get("is_loose")
+        ]
+        counted = unsplit.results(with_excluded=with_excluded) if loose else unsplit
+        missing = {key: count_missing(counted, key) for key in loose}
         written = {name: files[name] for name in ("remarks", "notes")}
         if ratings is not everything:
             written = {name: rows[~rows.is_excluded] for name, rows in written.items()}
@@ -227,6 +229,8 @@ def make_report(
                     part, asked[key], files["judge_labels"], files.get("output_words"),
                     result["model"],
                 )  # fmt: skip
+            if find_family(asked[key]).has_marks and "highlights" in files:
+                result["spans"] = report_spans(part, asked[key], files["highlights"], seed)
             criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
     decide_by_judges(
@@ -275,18 +279,17 @@ def make_report(
         ),
         "copied": copied,
     }
+    unscored = [
+        criterion for key, criterion in asked.items()
+        if key not in parts and find_family(criterion).has_marks
+    ]  # fmt: skip
+    if unscored and "highlights" in files:
+        report["marks"] = list_unscored(whole, unscored, files["highlights"], seed)
     if "remarks" in files:
         report["comments"] = count_comments(files["remarks"], files["notes"])
     step()
     plain: dict[str, Any] = to_plain(report)
     return plain
-
-
-def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool) -> Missing:
-    """Return what is missing by design, by criterion; nothing if no question allows it."""
-    loose = [str(criterion["key"]) for criterion in instrument if criterion.get("is_loose")]
-    counted = table.results(with_excluded=with_excluded) if loose else table
-    return {key: count_missing(counted, key) for key in loose}
 
 
 def _list_shown(table: Table, criterion: Mapping[str, Any]) -> pd.DataFrame:

@@ -556,8 +556,8 @@ def _decide_hypotheses(
         key = str(result["key"])
         before = result.get("hypotheses") or []
         if is_judged and before:
-            others = [value for other in keys if other != key for value in known.get(other, ())]
-            _correct_pairs(result, pairs[key], others)
+            elsewhere = [value for other in keys if other != key for value in known.get(other, ())]
+            _correct_pairs(result, pairs[key], elsewhere)
             equal = 1.0 if find_family(result).is_log else 0.0
             decided = judge_hypotheses(
                 [*pairs[key].values()], planned.hypotheses, equal, result["better"]

@@ -8,11 +8,7 @@ import pandas as pd
 
 from evalsite.analysis.design import count_parts, find_shift, is_suspect
 from evalsite.analysis.families import name_unit
-from evalsite.analysis.figure import (
-    REML,
-    Cautions,
-    make_note,
-)
+from evalsite.analysis.figure import REML, Cautions, make_note
 from evalsite.analysis.ratings import Table
 
 # --- words to read --------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """All outputs of some files by input and system, in the order in which inputs first come."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import PurePosixPath
@@ -29,6 +31,7 @@ from evalsite.data.tables.tools import (
     read_settings,
     replace_in_name,
 )
+from evalsite.lib.limited import read_json
 from evalsite.lib.words import count_of
 
 _LONGEST_ARGUMENT = 2_000
@@ -193,6 +196,8 @@ class Collection:
         number = find_first(data, paths.sample)
         first = int(number) if isinstance(number, int | float) and isfinite(number) else 1
         metadata = item.metadata | self._read_metadata(row, paths)
+        if part := known.shape.part_name and _find_part(known):
+            metadata[known.shape.part_name] = part
         if reasoning := read_reasoning(find_first(data, paths.reasoning) or value):
             metadata = {"reasoning": reasoning} | metadata
         outputs = item.outputs.setdefault(system, [])
@@ -322,7 +327,7 @@ class Collection:
     def _read_metadata(self, row: Row, paths: RowPaths) -> dict[str, str]:
         data = row.data
         metadata = {
-            last_name(path): write_value(value)
+            last_name(path): _write_exactly(value) if path in paths.exact else write_value(value)
             for path in paths.metadata
             if (value := find(data, path)) not in (None, "", {}, [])
         }
@@ -412,6 +417,16 @@ def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict
     return {
         folder: runs[0] for folder, runs in settings.items() if runs.count(runs[0]) == len(runs)
     }
+
+
+def _write_exactly(value: Any) -> str:
+    """Write a value so that it can be told from others: the text "1" isn't the number 1."""
+    text = write_value(value)
+    if isinstance(value, str):
+        with suppress(ValueError):
+            read_json(text)
+            return json.dumps(text)
+    return text
 
 
 def _shorten(value: Any) -> Any:

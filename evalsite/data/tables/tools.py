@@ -25,6 +25,7 @@ failed_values values that say so, by path
 failed_over   numbers by path, of which larger ones say so
 reference     what the output should have been, in a file of references
 metadata      what is kept with the item: the tool's own ids and scores
+exact         of these, where a number and a text that looks like one differ: the text is quoted
 arguments     what the model was called with, kept as `model_arguments`
 keeps_rest    whether columns without a meaning are kept as well
 
@@ -34,8 +35,9 @@ keeps_rest    whether columns without a meaning are kept as well
 [trace]       of steps that belong together, where each names its `trace`, its own `id` and its
               `parent`, when it began (`start`), its `kind` (of which some are `answers` and some
               `tools`), its `input`, `output`, `result`, `system` and `error`; `steps` leads to the
-              steps of a record, `owner` to what they belong to. A trace becomes a row with
-              `input`, `messages`, `system` and `error`
+              steps of a record, `owner` to what they belong to, and `kept` names paths of the root
+              that are metadata. A trace becomes a row with `input`, `messages`, `system` and
+              `error`
 
 [ratings]     of a file of ratings: fields by path; "" leaves a column out
 
@@ -54,6 +56,7 @@ role          inputs, reference or settings (the header of all files in its fold
 system_from   file or folder, by whose name the system is called
 replace       two texts, of which the first stands for the second in that name
 part_from     a pattern of the file's name, whose group `part` is what ids are unique in
+part_name     and the metadata that it becomes
 output_column a pattern of columns with outputs; its groups are `system` and `variant`
 after         columns after each of them that say something of that output
 """
@@ -124,6 +127,7 @@ class RowPaths:
     error: list[str] = field(default_factory=list)
     reference: list[str] = field(default_factory=list)
     metadata: list[str] = field(default_factory=list)
+    exact: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     outputs: list[dict[str, str]] = field(default_factory=list)
     loose: list[str] = field(default_factory=list)
@@ -155,6 +159,7 @@ class TracePaths:
     error: str
     steps: str = ""
     owner: str = ""
+    kept: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +189,7 @@ class Shape:
     system_from: str = ""
     replace: list[str] = field(default_factory=list)
     part_from: str = ""
+    part_name: str = ""
     output_column: str = ""
     after: list[str] = field(default_factory=list)
     # where a document or its header says what people call the run
@@ -752,6 +758,7 @@ def _read_trace(steps: list[_Step], paths: TracePaths) -> dict[str, Any]:
     named = next((name for name in names if name), None)
     agent = None if named else find_first(root.data, paths.system[1:])
     return {
+        **{name: find(root.data, path) for name, path in paths.kept.items()},
         "input": asked[0]["content"] if asked else None,
         "messages": messages,
         "system": named or agent or root.owner or None,

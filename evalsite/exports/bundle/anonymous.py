@@ -158,6 +158,9 @@ def _rename(study_id: UUID) -> UUID:
 
 
 def _replace_all(replacer: Replacer) -> None:
+    for study in Study.objects.all():
+        study.authors = study.homepage = ""
+        study.save(update_fields=["texts"])
     for model, names in _FIELDS.items():
         for row in _list_rows(model, names):
             _replace(row, names, replacer)

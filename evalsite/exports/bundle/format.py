@@ -65,6 +65,8 @@ class ReportSource:
     write_plan: Callable[..., str]
     # writes the public page of the study in this database into a new folder
     write_pages: Callable[..., None]
+    # writes a dataset of the study, with its card, into a new folder
+    write_dataset: Callable[..., Any]
 
 
 # one at most, put here by the app that makes reports
@@ -75,6 +77,8 @@ ANALYSIS_PLAN = "analysis-plan.json"
 # the line of each version of the plan, to compare with what was published
 PLAN_LINES = "plan.txt"
 DATAPACKAGE, CODEBOOK, CODEBOOK_PAGE = "datapackage.json", "codebook.csv", "codebook.html"
+# of studies in which errors are marked, in the form of WMT
+MQM_FILE = "data/mqm.tsv"
 PLAN, EXCLUSIONS = "design/plan.csv", "data/exclusions.csv"
 ITEM_ROWS, PEOPLE_ROWS = "records/items.jsonl", "records/participants.jsonl"
 ANNOTATION_ROWS, EXCLUSION_ROWS = "records/annotations.jsonl", "records/exclusions.jsonl"
@@ -121,7 +125,8 @@ STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
     "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
-    "withdrawable_until", "identity_days", "hides_results", "words_per_page",
+    "withdrawable_until", "identity_days", "hides_results", "words_per_page", "authors",
+    "licence", "homepage",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"

@@ -15,9 +15,10 @@ from uuid import UUID
 from django.conf import settings
 
 from evalsite.exports.bundle.anonymous import write_anonymous
-from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.format import REPORT_SOURCES, Contents
 from evalsite.exports.bundle.public import PageOptions, write_public_page, zip_folder
 from evalsite.exports.bundle.write import Packed, measure, select_answers, write_bundle
+from evalsite.exports.dataset import DatasetOptions
 from evalsite.exports.services import has_simulated
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
@@ -29,7 +30,7 @@ from evalsite.studies.summary_lines import name_of_file, name_start
 
 KIND = "bundle"
 KEPT_DAYS = 7
-ANONYMOUS, PAGE = "anonymous", "public page"
+ANONYMOUS, PAGE, DATASET = "anonymous", "public page", "dataset"
 # names of files, by what is in them
 _FILES = {
     "data": "bundle",
@@ -38,6 +39,7 @@ _FILES = {
     "design": "bundle_design",
     ANONYMOUS: "bundle_anonymous",
     PAGE: "public",
+    DATASET: "dataset",
 }
 
 
@@ -61,6 +63,21 @@ def start_packing(
         is_public=contents.is_public,
         words=dict(words or {}),
         page=page.model_dump() if page else None,
+    )
+
+
+def start_dataset(study: Study, options: DatasetOptions, *, by: Any) -> Job:
+    """Start a job that packs a dataset of the study, or return the open one."""
+    return start_job(
+        KIND,
+        study_id=study.pk,
+        by=by,
+        subject=DATASET,
+        has_data=True,
+        has_free_text=options.has_comments,
+        has_entry_answers=False,
+        is_public=True,
+        dataset=options.model_dump(),
     )
 
 
@@ -152,6 +169,8 @@ def run_packing(job: Job) -> dict[str, Any]:
                 )
             elif page := job.params.get("page"):
                 packed = _write_page(study, contents, PageOptions(**page), target)
+            elif options := job.params.get("dataset"):
+                packed, told = _write_dataset(study, DatasetOptions(**options), target)
             else:
                 packed = write_bundle(
                     study.pk,
@@ -190,6 +209,21 @@ def _write_page(
         zip_folder(folder, target)
         files = sum(made.is_file() for made in folder.rglob("*"))
     return measure(target, files=files, ratings=packed.ratings)
+
+
+def _write_dataset(
+    study: Study, options: DatasetOptions, target: IO[bytes]
+) -> tuple[Packed, dict[str, Any]]:
+    """Write a dataset of the study as an archive of one folder."""
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-dataset-") as path:
+        folder = Path(path) / name_of_file(study, "dataset")
+        folder.mkdir()
+        for source in REPORT_SOURCES:
+            made = source.write_dataset(study, options, folder)
+        zip_folder(folder, target)
+        files = sum(written.is_file() for written in folder.rglob("*"))
+    packed = measure(target, files=files, ratings=sum(made.rows.values()))
+    return packed, {"tables": len(made.rows), "is_simulated": made.is_simulated}
 
 
 def _find_equal(study: Study, sha256: str) -> str | None:

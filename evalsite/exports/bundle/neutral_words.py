@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import RatingsFile
+from evalsite.exports.bundle.data_package import read_authors
 from evalsite.imports.models import MetricFile
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Batch, Invitation, Membership, Study, System
@@ -107,6 +108,8 @@ def _list_names(study: Study) -> Iterator[tuple[str, str]]:
     yield study.ethics_approval.strip(), INSTITUTION
     yield study.complaints.strip(), EMAIL
     yield study.contact_email.strip(), EMAIL
+    for author in read_authors(study.authors):
+        yield from _name_person(author.name, "")
     members = Membership.objects.filter(study=study).select_related("user").order_by("id")
     for member in members:
         user = member.user

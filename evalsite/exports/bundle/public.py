@@ -1,7 +1,6 @@
 """The public page of a study: a folder for a web host, made from a bundle that was verified."""
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +8,14 @@ from hashlib import file_digest
 from os import SEEK_END
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Literal, get_args
+from typing import IO, Any, Literal
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from pydantic import BaseModel, ConfigDict
 
 from evalsite.exports.bundle.copy import TEAM
+from evalsite.exports.bundle.data_package import Author
 from evalsite.exports.bundle.format import LEFT_OUT_COUNTS, REPORT, STUDY
 from evalsite.exports.bundle.read import BadBundle, Bundle, Fault, open_bundle, read_about
 from evalsite.exports.bundle.verify import run_child
@@ -25,15 +25,6 @@ from evalsite.studies.models import Study
 
 Plain = dict[str, Any]
 BUNDLE, PUBLIC = "bundle.zip", "public"
-Licence = Literal["CC-BY-4.0", "CC0-1.0", "CC-BY-SA-4.0", ""]
-LICENCES = get_args(Licence)
-_AUTHOR = re.compile(r"(?P<name>.*?)(?:\s+(?P<orcid>\d{4}-\d{4}-\d{4}-\d{3}[\dX]))?")
-_LONGEST_NAME = 200
-
-
-class Author(BaseModel):
-    name: str
-    orcid: str = ""
 
 
 class PageOptions(BaseModel):
@@ -43,22 +34,10 @@ class PageOptions(BaseModel):
 
     authors: list[Author] = []
     title: str = ""
-    licence: Licence = "CC-BY-4.0"
+    licence: Literal["CC-BY-4.0", "CC0-1.0", "CC-BY-SA-4.0", ""] = "CC-BY-4.0"
     has_outputs: bool = False
     has_comments: bool = False
     is_indexed: bool = True
-
-
-def read_author(line: str) -> Author:
-    """Read "Jane Mori" or "Jane Mori 0000-0002-1825-0097"; ValueError if there is no name."""
-    match = _AUTHOR.fullmatch(" ".join(line.split()))
-    name = match["name"] if match else ""
-    if not name or len(name) > _LONGEST_NAME:
-        raise ValueError(
-            f"An author is a name of at most {_LONGEST_NAME} characters, and after it an ORCID, if "
-            "there is one: Jane Mori 0000-0002-1825-0097."
-        )
-    return Author(name=name, orcid=(match and match["orcid"]) or "")
 
 
 def write_public_page(source: IO[bytes], options: PageOptions, folder: Path) -> None:

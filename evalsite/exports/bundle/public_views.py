@@ -9,34 +9,49 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from evalsite.exports.bundle.data_package import Author, read_author
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import start_packing
-from evalsite.exports.bundle.public import PageOptions, read_author
+from evalsite.exports.bundle.public import PageOptions
 from evalsite.exports.selection import count_not_sharing
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.studies.models import Study
+from evalsite.studies.settings import SETTINGS, Licence
 from evalsite.studies.staff_pages import study_page
 
 _MOST_AUTHORS = 100
 _LONGEST_TITLE = 200
-_LICENCES = [
-    ("CC-BY-4.0", "CC BY 4.0: free to use, with your names"),
-    ("CC-BY-SA-4.0", "CC BY-SA 4.0: the same, and what is made of it stays free"),
-    ("CC0-1.0", "CC0: free to use"),
-    ("", "None yet"),
-]
 
 
-class PublicPageForm(forms.Form):
-    title = forms.CharField(label="Title", max_length=_LONGEST_TITLE)
+class CreditsForm(forms.Form):
+    """Whose the data are, and what others may do with them."""
+
     authors = forms.CharField(
-        label="Authors",
+        label=SETTINGS["authors"].label,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "dir": "auto"}),
-        help_text="One per line, with an ORCID after the name if there is one: Jane Mori "
-        "0000-0002-1825-0097",
+        help_text=SETTINGS["authors"].help,
     )
-    licence = forms.ChoiceField(label="Licence of the ratings", choices=_LICENCES, required=False)
+    licence = forms.ChoiceField(
+        label=SETTINGS["licence"].label,
+        choices=[*Licence.choices, ("", "None yet")],
+        required=False,
+    )
+
+    def clean_authors(self) -> list[Author]:
+        lines = [line for line in self.cleaned_data["authors"].splitlines() if line.strip()]
+        if len(lines) > _MOST_AUTHORS:
+            raise ValidationError(f"At most {_MOST_AUTHORS} authors fit.", code="too_many")
+        try:
+            return [read_author(line) for line in lines]
+        except ValueError as error:
+            raise ValidationError(str(error), code="author") from None
+
+
+class PublicPageForm(CreditsForm):
+    field_order = ("title", "authors", "licence")
+
+    title = forms.CharField(label="Title", max_length=_LONGEST_TITLE)
     has_outputs = forms.BooleanField(
         label="Publish the outputs",
         required=False,
@@ -53,15 +68,6 @@ class PublicPageForm(forms.Form):
         label="Search engines may list the page", required=False, initial=True
     )
 
-    def clean_authors(self) -> list[dict[str, str]]:
-        lines = [line for line in self.cleaned_data["authors"].splitlines() if line.strip()]
-        if len(lines) > _MOST_AUTHORS:
-            raise ValidationError(f"At most {_MOST_AUTHORS} authors fit.", code="too_many")
-        try:
-            return [read_author(line).model_dump() for line in lines]
-        except ValueError as error:
-            raise ValidationError(str(error), code="author") from None
-
 
 @study_page("files/public/", name="export-public", within="Files", is_reading=True)
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -70,7 +76,12 @@ def edit_public_page(request: HttpRequest, study: Study) -> HttpResponseBase:
     if is_hidden(study):
         return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
     is_post = request.method == "POST"
-    initial = {"title": study.title, "licence": "CC-BY-4.0", "is_indexed": True}
+    initial = {
+        "title": study.title,
+        "authors": study.authors,
+        "licence": study.licence or Licence.CC_BY,
+        "is_indexed": True,
+    }
     form = PublicPageForm(request.POST if is_post else None, initial=initial)
     if is_post and study.has_ended and form.is_valid():
         options = PageOptions(**form.cleaned_data)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
+from evalsite.exports.bundle.data_package import LICENCES
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     CHECKSUMS,
@@ -32,6 +33,7 @@ _PURPOSES = {
     "ratings": "one row for each rating: the file to analyse",
     "annotations": "one row for each item that a participant answered",
     "highlights": "one row for each marked passage",
+    "mqm": "one row for each error, as WMT publishes them; without excluded answers",
     "participants": "one row for each person who came, under a pseudonym",
     "items": "one row for each output with its text; it can be uploaded as a batch",
     "metrics": "one row for each score that an automatic metric gave to an output",
@@ -150,10 +152,20 @@ def write_readme(
         "## Checking and repeating it",
         *_describe_repeating(study, contents),
         "## Licence",
-        "No licence has been chosen yet. If you publish this bundle, write here what others may do "
-        "with it. Check the licences of the items' and the protocol's texts first.",
+        _describe_licence(study.get("licence", "")),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _describe_licence(licence: str) -> str:
+    texts = "Check the licences of the items' and the protocol's texts too."
+    if licence:
+        title, _, address = LICENCES[licence]
+        return f"The ratings: {title}, {address}. {texts}"
+    return (
+        "No licence has been chosen, so nobody may reuse the ratings. Choose one under Files, "
+        f"About the data, before you publish this bundle. {texts}"
+    )
 
 
 def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
@@ -211,8 +223,8 @@ def _list_files(
     has_lines: bool,
 ) -> Iterator[str]:
     for table in tables:
-        purpose = _PURPOSES.get(table, "see the codebook")
-        yield f"- `data/{table}.csv`: {purpose}"
+        purpose = _PURPOSES.get(table.partition(".")[0], "see the codebook")
+        yield f"- `data/{table}`: {purpose}"
     yield f"- `{CODEBOOK}`, `{CODEBOOK_PAGE}`: what each column of these files means"
     if contents.has_data and scripts:
         names = ", ".join(f"`{name}`" for name in scripts)

@@ -24,12 +24,7 @@ from evalsite.imports.ratings.items import (
     read_order,
 )
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.questions import (
-    NumberedText,
-    list_questions,
-    match_rows,
-    number_texts,
-)
+from evalsite.instruments.questions import NumberedText, list_questions, match_rows, number_texts
 from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study

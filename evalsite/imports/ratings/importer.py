@@ -6,13 +6,7 @@ from typing import Any
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.paths import Known
-from evalsite.data.tables.rating_forms import (
-    TURNS,
-    find_form,
-    list_rated,
-    name_winners,
-    turn_table,
-)
+from evalsite.data.tables.rating_forms import TURNS, find_form, list_rated, name_winners, turn_table
 from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Fault, Remark, Row, Table, name_some
 from evalsite.data.tables.tools import find_ratings
@@ -40,7 +34,7 @@ from evalsite.imports.ratings.columns import (
     list_fields,
 )
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
-from evalsite.imports.steps import register
+from evalsite.imports.uploads import register
 from evalsite.lib.rating_columns import Problem, check_mapping, split_field
 from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Item, Study

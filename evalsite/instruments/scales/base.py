@@ -12,16 +12,7 @@ In data, an answer is a number, a text or a list of these, as each kind has it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    Self,
-    get_args,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, get_args
 
 from django import forms
 from django.db.models import BigIntegerField, F, Q, Value
@@ -215,6 +206,14 @@ class Scale(Part):
     def list_options(self) -> tuple[tuple[str, str], ...]:
         """List key and label of the options that an analysis looks at one by one."""
         return ()
+
+    def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
+        """Describe categories, severities and weights of marks, as an analysis reads them."""
+        return {}
+
+    def describe_mark(self, row: AnswerRow) -> dict[str, Any]:
+        """Describe the mark that a row holds: its input, category, severity, note and weight."""
+        return {}
 
     def list_reasons(self) -> list[dict[str, str]]:
         """List key and label of the reasons that can be ticked."""

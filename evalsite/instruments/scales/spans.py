@@ -28,14 +28,7 @@ from evalsite.instruments.scales.base import (
 )
 from evalsite.instruments.scales.points import quote as quote_words
 from evalsite.lib.limited import read_json
-from evalsite.lib.passages import (
-    Span,
-    as_shown,
-    find_passage,
-    find_places,
-    is_split,
-    make_even,
-)
+from evalsite.lib.passages import Span, as_shown, find_passage, find_places, is_split, make_even
 
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"
@@ -182,7 +175,7 @@ class Spans(Scale):
     """
 
     kind: Literal["spans"] = Field(title="Marked passages")
-    family: ClassVar[str] = "points"
+    family: ClassVar[str] = "penalties"
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"has"})
     directed: ClassVar[bool] = False
@@ -363,6 +356,40 @@ class Spans(Scale):
     @property
     def columns(self) -> frozenset[str]:
         return frozenset({"part"} if self.none else ())
+
+    def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
+        names = {part.key: part.label for part in self.categories}
+        names |= {part.key: part.label for part in self.severities}
+        weights = [
+            {
+                "label": " ".join(names[key] for key in (part.severity, part.category) if key),
+                "weight": part.weight,
+            }
+            for part in self.weights
+        ]
+        return {
+            "options": [
+                {"key": part.key, "label": part.label, "group": part.group}
+                for part in self.categories
+            ],
+            "severities": [
+                {"key": part.key, "label": part.label, "weight": part.weight}
+                for part in self.severities
+            ],
+            "weights": weights,
+        }
+
+    def describe_mark(self, row: AnswerRow) -> dict[str, Any]:
+        category, column = self.read_part(row.part)
+        detail = row.detail or {}
+        severity = detail.get("severity", "")
+        return {
+            "input": "" if column == OUTPUT else column,
+            "category": category,
+            "severity": severity,
+            "note": detail.get("note", ""),
+            "weight": self.weigh(category, severity) if self.score == "sum" else None,
+        }
 
     # --- one item, one output
 

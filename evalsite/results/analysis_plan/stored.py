@@ -36,7 +36,6 @@ from evalsite.quality.models import (
     AnalysisPlanVersion,
     ExclusionRule,
 )
-from evalsite.quality.scale_use import reserved_points
 from evalsite.results.models import SizePlan
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content
@@ -85,7 +84,7 @@ def limits_of(study: Study) -> list[Limit]:
     """Return the thresholds that are looked at in this study."""
     return list_limits(
         [criterion.family for criterion in study.config.criteria],
-        has_reserved=bool(reserved_points(study.config)),
+        has_reserved=any(criterion.scale.reserved_values() for criterion in study.config.criteria),
         has_repeats=bool(study.repeat_percent),
     )
 

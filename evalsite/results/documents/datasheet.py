@@ -341,11 +341,11 @@ def _list_criterion(
     group = {"criterion": asked.key}
     yield state(
         "Agreement between evaluators",
-        _list_figures(
+        list_figures(
             (of, figure) for of, criterion in parts for figure in criterion.stored["agreement"]
         ),
     )
-    repeats = _list_figures(
+    repeats = list_figures(
         ("", figure)
         for figure in source.kept["together"].get("repeats") or ()
         if figure["group"] == group
@@ -365,7 +365,7 @@ def _describe_analysis(source: Source, criterion: Criterion) -> Iterator[str]:
             yield block.text
 
 
-def _list_figures(stored: Iterable[tuple[str, Stored]]) -> str:
+def list_figures(stored: Iterable[tuple[str, Stored]]) -> str:
     """Return each figure that has a value, with its interval."""
     phrases = []
     for of, entry in stored:

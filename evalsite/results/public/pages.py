@@ -5,17 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.text import slugify
 
 import evalsite
+from evalsite.exports.bundle.data_package import LICENCES, Credits
 from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.public import BUNDLE, PageOptions
+from evalsite.exports.bundle.public import BUNDLE, PageOptions, zip_folder
 from evalsite.exports.bundle.write import write_data
 from evalsite.exports.codebook import list_chapters, write_chapters
 from evalsite.exports.columns import list_downloads_of
+from evalsite.exports.dataset import propose_options
 from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.services import Choice, name_file
 from evalsite.lib.clock import now
@@ -32,6 +35,7 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.html import STYLE, render_html
+from evalsite.results.documents.dataset_card import Published, write_dataset_folder
 from evalsite.results.public.items import list_items
 from evalsite.results.report.bundled import make_bundled_document
 from evalsite.results.report.computation import analyse_study
@@ -43,11 +47,7 @@ Plain = dict[str, Any]
 _INSTRUMENT = "data/instrument.json"
 _ITEMS_A_PAGE = 20
 _STYLES = (STYLE, Path(__file__).with_name("page.css"))
-_LICENCES = {
-    "CC-BY-4.0": ("CC BY 4.0", "https://creativecommons.org/licenses/by/4.0/"),
-    "CC-BY-SA-4.0": ("CC BY-SA 4.0", "https://creativecommons.org/licenses/by-sa/4.0/"),
-    "CC0-1.0": ("CC0 1.0", "https://creativecommons.org/publicdomain/zero/1.0/"),
-}
+_DATASET = "dataset"
 _DATA = {
     "ratings_simple": "one row for each person and output",
     "comments": "what people wrote",
@@ -85,8 +85,19 @@ class Site:
         return ", ".join(isolate(author.name) for author in self.options.authors)
 
     @property
+    def credits(self) -> Credits:
+        return replace(
+            Credits.of_study(self.study),
+            title=drop_isolates(self.title),
+            authors=self.options.authors,
+            licence=self.options.licence,
+        )
+
+    @property
     def licence(self) -> tuple[str, str] | None:
-        return _LICENCES.get(self.options.licence)
+        """Return the short title of the licence, and where it is."""
+        known = LICENCES.get(self.options.licence)
+        return known and (known[0], known[2])
 
     def write(self, name: str, text: str) -> None:
         path = self.folder / name
@@ -123,7 +134,7 @@ def write_pages(study: Study, about: Plain, basis: Plain, wish: Plain, folder: P
         folder=folder,
     )
     site.write("style.css", "".join(path.read_text(encoding="utf-8") for path in _STYLES))
-    files = _write_data(site)
+    files = [*_write_data(site), *_write_dataset(site, content["kept"])]
     plan = list_lines(study) if not about.get("is_anonymous") else []
     if plan:
         site.write("plan.txt", "".join(f"{line}\n" for line in plan))
@@ -246,6 +257,25 @@ def _write_data(site: Site) -> list[tuple[str, str]]:
     instrument = shown_content(site.study)["instrument"]
     site.write(_INSTRUMENT, json.dumps(instrument, indent=2, ensure_ascii=False))
     return [*files, (_INSTRUMENT, "what people were asked")]
+
+
+def _write_dataset(site: Site, kept: Plain) -> list[tuple[str, str]]:
+    """Write the dataset as a zip, where outputs may be published: its tables hold them."""
+    if not site.options.has_outputs:
+        return []
+    options = propose_options(site.study)
+    options.has_comments = site.options.has_comments
+    name = name_of_file(site.study, _DATASET)
+    with TemporaryDirectory(dir=site.folder.parent) as path:
+        folder = Path(path) / name
+        folder.mkdir()
+        published = Published(site.credits, kept, site.left_out)
+        made = write_dataset_folder(site.study, options, folder, published)
+        with (site.folder / f"data/{name}.zip").open("w+b") as target:
+            zip_folder(folder, target)
+            size = target.seek(0, 2)
+    tables = count_of(len(made.rows), "table")
+    return [(f"data/{name}.zip", f"{tables} with texts, for training too, {_write_size(size)}")]
 
 
 def _write_size(size: int) -> str:

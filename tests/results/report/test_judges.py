@@ -11,7 +11,7 @@ from evalsite.results.document.figures import write_value
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import render_latex
 from evalsite.results.document.text import render_text
-from evalsite.results.report.hidden_results import hide_systems
+from evalsite.results.report.computation import hide_systems
 from evalsite.results.report.sections import make_document
 from evalsite.results.report.sections.findings import find_headline, write_decision
 from evalsite.results.report.sections.judges import make_judges

@@ -1,20 +1,22 @@
 """Write a study as one .zip that anyone can read and repeat, from the command line."""
 
+import shutil
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.anonymous import write_anonymous
-from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.format import REPORT_SOURCES, Contents
 from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.neutral_words import find_words
 from evalsite.exports.bundle.write import Packed, write_bundle
+from evalsite.exports.dataset import Dataset, DatasetOptions, check_options, propose_options
 from evalsite.quality.frozen_plans import note_reveal
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study
@@ -108,6 +110,39 @@ def export_study(
     lines = [f"Replaced: {term} = {word}" for term, word in words.items()]
     lines += [f"“{term}” is still in {', '.join(files)}." for term, files in left.items()]
     return output, packed, lines
+
+
+def export_dataset(study: Study, folder: Path, chosen: dict[str, Any]) -> Dataset:
+    """Write a dataset into a new folder; CommandError if that fails.
+
+    `chosen`: options in place of those that are proposed.
+    """
+    options = DatasetOptions(**(propose_options(study).model_dump() | chosen))
+    try:
+        check_options(study, options)
+        folder.mkdir(parents=True)
+        note_reveal(study, "the command line", "the command export --dataset")
+        try:
+            for source in REPORT_SOURCES:
+                made = source.write_dataset(study, options, folder)
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+    except FileExistsError:
+        raise CommandError(f"{folder} exists already. Name a new folder.") from None
+    except OSError as error:
+        raise CommandError(f"{folder} can't be written: {error.strerror}.") from None
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from None
+    AuditEntry.objects.record(
+        "data exported",
+        by="the command line",
+        study_id=study.pk,
+        file=folder.name,
+        rows=sum(made.rows.values()),
+        is_public=True,
+    )
+    return cast(Dataset, made)
 
 
 @contextmanager

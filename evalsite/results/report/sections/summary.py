@@ -10,7 +10,6 @@ from evalsite.analysis.figure import Figure
 from evalsite.lib.words import count_of
 from evalsite.results.document.blocks import Block, Code, DecisionChart, Sentence, isolate
 from evalsite.results.document.figures import make_figure, write_number
-from evalsite.results.report.sections.comments import name_reasons
 from evalsite.results.report.sections.findings import (
     find_own_pair,
     find_pair,
@@ -19,6 +18,7 @@ from evalsite.results.report.sections.findings import (
     write_decision,
     write_finding,
 )
+from evalsite.results.report.sections.questions import name_reasons
 from evalsite.results.report.sections.words import name_label, say_p
 from evalsite.results.report.source import Criterion, Decision, Source, list_decisions
 
