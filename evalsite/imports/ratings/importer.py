@@ -34,7 +34,7 @@ from evalsite.imports.ratings.columns import (
     describe_unasked,
     list_fields,
 )
-from evalsite.imports.ratings.marks import list_marking, turn_errors
+from evalsite.imports.ratings.marks import turn_errors
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.uploads import register
 from evalsite.lib.rating_columns import Problem, check_mapping, split_field
@@ -112,7 +112,7 @@ class RatingImporter(Importer):
         return {column: "" if field in dropped else field for column, field in guess.items()}
 
     def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
-        if find_columns(table.header) and list_marking(target.study.config):
+        if find_columns(table.header) and target.study.config.marking:
             return turn_errors(table, target.study)
         name_winners(table)
         use = str(mapping.options.get(TURN) or "")

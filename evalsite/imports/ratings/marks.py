@@ -14,16 +14,11 @@ from evalsite.imports.ratings.columns import RatingRow, shorten
 from evalsite.imports.ratings.items import FoundItem
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales.spans import NONE, OUTPUT, parse_entry, write_json
-from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.passages import as_shown
 from evalsite.studies.items import number_segments
 from evalsite.studies.models import Item, Output, Study
 
 HEADER = ("participant", "item", "system", "criterion", "value")
-
-
-def list_marking(config: Instrument) -> list[Criterion]:
-    return [criterion for criterion in config.criteria if criterion.scale.marked_columns]
 
 
 # --- a WMT file as rows of ratings --------------------------------------------------------------
@@ -35,7 +30,7 @@ def turn_errors(table: Table, study: Study) -> Table:
     An output is found by its system and text, as files of WMT have no ids of this study; where
     several are alike, by document and segment.
     """
-    criterion, *others = list_marking(study.config)
+    criterion, *others = study.config.marking
     described = criterion.scale.describe_marks()
     categories = _name_options(described["options"])
     severities = _name_options(described["severities"])
@@ -145,7 +140,7 @@ class MarkReader:
     """Reads lists of marks, which need the texts of their items."""
 
     def __init__(self, study: Study) -> None:
-        self.is_needed = bool(list_marking(study.config))
+        self.is_needed = bool(study.config.marking)
         self._texts: dict[int, tuple[dict[str, Any], dict[int, str]]] = {}
 
     def load(self, items: Collection[int]) -> None:
