@@ -91,8 +91,7 @@ class _Reader:
         for row in rows:
             for problem in row.problems:
                 raise Refused(problem.code, problem.message, line=row.line, record=row.record)
-            if len(row.cells) > max(self._columns[name] for name in _NEEDED):
-                self._add(row)
+            self._add(row)
         return self._segments
 
     def _get(self, row: Row, name: str) -> str:
