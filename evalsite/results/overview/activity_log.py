@@ -39,27 +39,27 @@ class Event:
 
 
 def list_events(study: Study, moment: datetime) -> list[Event]:
-    """Return the latest events, the newest first, in two queries."""
+    """Return the latest events, the newest first, in one query."""
     entries = AuditEntry.objects.filter(study_id=study.pk).exclude(action__in=_LEFT_OUT)
     sets = ItemSet.objects.filter(
         study=study, participant__is_pilot=False, finished_at__isnull=False
     )
+    # the latest of each by key: SQLite takes no limit within a union
+    entries = entries.filter(pk__in=entries.order_by("-id").values("pk")[:LATEST]).order_by()
+    sets = sets.filter(pk__in=sets.order_by("-finished_at").values("pk")[:LATEST]).order_by()
+    rows = entries.values_list("created_at", "action", "actor_name", Value(0)).union(
+        sets.values_list("finished_at", Value(""), "participant__pseudonym", "number"), all=True
+    )
     events = [
         Event(
-            at=entry.created_at,
-            when=describe_time(entry.created_at, moment),
-            action=_WORDS.get(entry.action, entry.action),
-            actor=entry.actor_name,
+            at=at,
+            when=describe_time(at, moment),
+            action=_WORDS.get(action, action),
+            actor=name if action else "",
+            pseudonym="" if action else name,
+            set_number=number,
         )
-        for entry in entries.order_by("-id")[:LATEST]
-    ]
-    finished = sets.order_by("-finished_at").values_list(
-        "finished_at", "participant__pseudonym", "number"
-    )
-    events += [
-        Event(at=at, when=describe_time(at, moment), pseudonym=pseudonym, set_number=number)
-        for at, pseudonym, number in finished[:LATEST]
-        if at is not None
+        for at, action, name, number in rows
     ]
     return sorted(events, key=lambda event: event.at, reverse=True)[:LATEST]
 
