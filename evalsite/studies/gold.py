@@ -194,9 +194,7 @@ _PAGE = 2_000
 
 def find_texts(study: Study) -> dict[int, Texts]:
     """Return the texts of each item with gold, where turns are rated or passages are marked."""
-    config = study.config
-    marks = any(criterion.scale.marked_columns for criterion in config.criteria)
-    if not (config.asks_turns or marks):
+    if not (study.config.asks_turns or study.config.marking):
         return {}
     outputs = Output.objects.stored().filter(item__study=study, item__kind__in=_WITH_GOLD)
     texts: dict[int, tuple[Mapping[str, Any], dict[int, str]]] = {}
