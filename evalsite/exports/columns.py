@@ -678,11 +678,6 @@ MQM = (
 )  # fmt: skip
 
 
-def list_marking(config: Instrument) -> list[Criterion]:
-    """List the questions that are answered by marking passages."""
-    return [criterion for criterion in config.criteria if criterion.scale.marked_columns]
-
-
 # --- all files
 
 # --- ratings.csv --------------------------------------------------------------------------
@@ -1075,7 +1070,7 @@ def list_downloads(
     share = (MAY_SHARE,) if asks_to_share else ()
     return {
         "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
-        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if list_marking(config) else {}),
+        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if config.marking else {}),
     }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from evalsite.lib.masking import mask_words
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
 from evalsite.studies.gold import Gold
-from evalsite.studies.items import ItemNumbers
+from evalsite.studies.items import ItemNumbers, number_segments
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # --- items, people, scores
@@ -852,7 +852,7 @@ class AnswerReader:
     def read_mqm(self, *, has_words: bool = True) -> Iterator[Group]:
         """Rows of mqm.tsv: by annotation, then output as uploaded, then place in it."""
         writer = MqmWriter(self.study.config, has_words=has_words)
-        segments = self._number_segments()
+        segments = number_segments(self.study)
         for answers in self.read_pages(with_outputs=True):
             marks = {answer.id: rows for answer, rows in self._read_marks(answers)}
             items = {answer.item_id for answer in answers}
@@ -867,17 +867,6 @@ class AnswerReader:
                 shown = Shown(segments[answer.group], source, texts[answer.item_id])
                 made = writer.make_rows(answer, ratings, marks.get(answer.id, ()), shown)
                 yield answer, [*made]
-
-    def _number_segments(self) -> dict[str, str]:
-        """Return the position of each group in its cluster, in the order of upload."""
-        items = Item.objects.filter(study=self.study).order_by("id").values_list("cluster", "group")
-        counts: defaultdict[str, int] = defaultdict(int)
-        segments: dict[str, str] = {}
-        for cluster, group in items.iterator(chunk_size=PAGE):
-            if group not in segments:
-                counts[cluster or group] += 1
-                segments[group] = str(counts[cluster or group])
-        return segments
 
     def _make_mark(self, answer: Answer, position: int, system: int | None, *mark: Any) -> MarkRow:
         start, end, quote, criterion, part, detail = mark

@@ -27,7 +27,6 @@ from evalsite.exports.columns import (
     Cell,
     Column,
     list_downloads_of,
-    list_marking,
 )
 from evalsite.exports.rows import (
     AnswerReader,
@@ -505,7 +504,7 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
         case "mqm":
-            marking = [criterion.key for criterion in list_marking(study.config)]
+            marking = [criterion.key for criterion in study.config.marking]
             rows = _find_ratings(study, choice).filter(criterion__in=marking)
             yield rows.filter(Q(start__isnull=False) | Q(part="none"))
         case _:

@@ -1052,9 +1052,12 @@ class Instrument(Part):
     @property
     def has_marks(self) -> bool:
         """Tell whether passages are marked, with a question about them or without."""
-        return self.has_highlight or any(
-            criterion.scale.marked_columns for criterion in self.criteria
-        )
+        return self.has_highlight or bool(self.marking)
+
+    @property
+    def marking(self) -> list[Criterion]:
+        """The questions that are answered by marking passages."""
+        return [criterion for criterion in self.criteria if criterion.scale.marked_columns]
 
     @property
     def has_note(self) -> bool:

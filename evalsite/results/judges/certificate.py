@@ -16,7 +16,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 import evalsite
-from evalsite.exports.people_columns import JUDGE_LABELS
+from evalsite.exports.columns import JUDGE_LABELS
 from evalsite.exports.rows import read_judge_labels
 from evalsite.imports.models import Judge, JudgeFile
 from evalsite.lib.limited import read_cells, read_json
