@@ -163,6 +163,9 @@ def add_report(parser: ArgumentParser) -> None:
     add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
         "the ratings: item, system, metric, value; or item, system and a column per "
         "metric")  # fmt: skip
+    add("--judge-labels", type=Path, metavar="FILE", help="CSV of labels that a model gave to the "
+        "same inputs and to others, to see what they are worth beside people: item, system, value "
+        "(of preferences preferred), and criterion and judge if there are several")  # fmt: skip
     add_printed(parser)
 
 
@@ -274,7 +277,7 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
     if marks := getattr(options, "marks", None):
         files["highlights"] = pd.read_csv(marks, dtype=str, keep_default_na=False)
     if labels := vars(options).get("judge_labels"):
-        files["judge_labels"] = read_labels(labels, options.items)
+        files["judge_labels"] = _read_labels(labels, options.items, table.criteria)
     gate = read_gate(options, table, instrument)
     side = _report(table, files, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
@@ -288,6 +291,17 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
         for criterion in side.report["criteria"]
     }
     return side.report, decide_gate(gate, side.table, side.report, options, judges)
+
+
+def _read_labels(path: Path, items: Path | None, criteria: Sequence[str]) -> pd.DataFrame:
+    """Return labels, of the only criterion where none is named. ValueError: a cell is empty."""
+    labels = read_labels(path, items)
+    if (labels["item"] == "").any() or (labels["value"] + labels["preferred"] == "").any():
+        raise ValueError(f"{path}: a label needs item, and value or preferred.")
+    if (labels["criterion"] == "").any() and len(criteria) > 1:
+        raise ValueError(f"{path}: add a column criterion. There are: {', '.join(criteria)}.")
+    named = {"criterion": criteria[0] if criteria else "", "judge": "judge"}
+    return labels.assign(**{name: labels[name].replace("", text) for name, text in named.items()})
 
 
 def _analyse(options: Namespace) -> tuple[str, int]:

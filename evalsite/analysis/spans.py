@@ -158,7 +158,7 @@ def agree_on_places(
     # omissions have no characters, but a place
     of_characters, of_passages = frame.characters > 0, frame.passages > 0
     f1 = (2 * frame.both / frame.characters.where(of_characters)).astype(float)
-    same = (2 * frame.alike / frame.passages.where(of_passages)).astype(float)
+    matched = (2 * frame.alike / frame.passages.where(of_passages)).astype(float)
     gap = Reason.NO_DATA if seen.empty else Reason.NO_VARIATION if pairs else Reason.NO_OVERLAP
     outputs = int(rows.output.nunique())
 
@@ -171,7 +171,7 @@ def agree_on_places(
         average("character_f1", sides.assign(value=f1)[of_characters]),
         average("character_f1_with_empty", sides.assign(value=f1.fillna(1.0))),
         average("character_f1_pooled", pooled[of_characters]),
-        average("span_f1", sides.assign(value=same)[of_passages]),
+        average("span_f1", sides.assign(value=matched)[of_passages]),
     ]
 
 

@@ -23,7 +23,7 @@ from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.columns import REASONS, STRENGTH, VALUE, has_na, write_text, yes_no
 from evalsite.exports.mqm_rows import MqmWriter, Shown
 from evalsite.exports.selection import Selection
-from evalsite.imports.models import JudgeLabel, MetricScore
+from evalsite.imports.models import Judge, JudgeLabel, MetricScore
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA, Scale
 from evalsite.instruments.schema import Criterion, Instrument
@@ -254,9 +254,10 @@ class LabelRow(NamedTuple):
     reason: str
 
 
-def read_judge_labels(study: Study) -> Iterator[Group]:
-    """Rows of judge_labels.csv, by judge and file, as they were uploaded."""
+def read_judge_labels(study: Study, judge: Judge | None = None) -> Iterator[Group]:
+    """Rows of judge_labels.csv, by judge and file, as they were uploaded; or those of one judge."""
     labels = JudgeLabel.objects.filter(file__study=study)
+    labels = labels if judge is None else labels.filter(judge=judge)
     fields = ("item_key", "criterion", "judge__name", "judge__prompt_version", "system",
               "other_system", "order", "run", "value", "option", "reason")  # fmt: skip
     ordered = labels.order_by("judge_id", "pk")

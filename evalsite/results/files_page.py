@@ -41,6 +41,8 @@ from evalsite.exports.services import (
     name_file,
 )
 from evalsite.exports.views import FREE
+from evalsite.exports.ways_back import WAYS
+from evalsite.exports.ways_back.scores import count_known, explain_no_scores
 from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
@@ -169,6 +171,7 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "identities": _describe_identities(request, study),
         "downloads": list_last_downloads(study),
     }
+    context |= _list_ways(study)
     context["files"] = len(data) + _count_others(context, study)
     response = TemplateResponse(request, "results/all_files.html", context)
     return keep_watching(response, *(entry["job"] for entry in pending))
@@ -177,10 +180,22 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _count_others(context: Mapping[str, Any], study: Study) -> int:
     """Count the files that aren't tables of data."""
     of_paper = 8 + context["has_outputs"]
-    of_archive = 4 + (study.instrument is not None)
+    of_archive = 3 + (study.instrument is not None)
+    of_sets = 1 + len(context["ways"]) + bool(context["ways"])
     identities = context["identities"]
     of_people = 1 + (identities["answers"] > 0) if identities else 0
-    return 1 + of_paper + of_archive + of_people
+    return 1 + of_sets + of_paper + of_archive + of_people
+
+
+def _list_ways(study: Study) -> dict[str, Any]:
+    """List the tools that get scores back, and say why others don't."""
+    reason = explain_no_scores(study)
+    known = {} if reason else count_known(study, WAYS)
+    return {
+        "ways": [(way, known[name]) for name, way in WAYS.items() if known.get(name)],
+        "others": [way.tool for name, way in WAYS.items() if not known.get(name)],
+        "no_scores": reason,
+    }
 
 
 def _count_columns(study: Study) -> int:

@@ -167,8 +167,8 @@ class _Reader:
         key = (place, *of) if place == TARGET else (place, of[0])
         first, record = self._texts.setdefault(key, (text, row.record))
         if first != text:
-            what = f"The {place} of {of[0]}" + (f" by {of[1]}" if place == TARGET else "")
-            message = f"{what} isn’t the text in record {record:,}. Write the same text in both."
+            whose = f"The {place} of {of[0]}" + (f" by {of[1]}" if place == TARGET else "")
+            message = f"{whose} isn’t the text in record {record:,}. Write the same text in both."
             raise _blame(row, "texts_differ", message)
         if not tags:
             return None

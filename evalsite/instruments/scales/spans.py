@@ -419,7 +419,10 @@ class Spans(Scale):
                 '[{"quote": "the passage", "severity": "minor"}].'
             )
         scale = self.for_item(inputs).for_output(text)
-        kinds = {"category": self.categories, "severity": self.severities}
+        kinds: dict[str, Sequence[Category | Severity]] = {
+            "category": self.categories,
+            "severity": self.severities,
+        }
         for entry in entries:
             try:
                 scale.locate(entry)

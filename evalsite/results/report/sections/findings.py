@@ -380,17 +380,18 @@ def write_finding(criterion: Criterion, *, link: str = "") -> Sentence:
     role = " (secondary)" if criterion.role == "secondary" else ""
     return Sentence(
         code,
-        text + say_alone(criterion),
+        name_alone(criterion, text),
         figures=tuple(pair.difference for pair in criterion.pairs[:MOST_NAMED]),
         question=f"{criterion.label}{role}",
         link=link,
     )
 
 
-def say_alone(criterion: Criterion) -> str:
-    """Say that a finding is people's own, where a judge's labels correct what the plan asked."""
-    is_judged = any(decision.is_judged for decision in list_decisions(criterion))
-    return " This is the result of people alone." if is_judged else ""
+def name_alone(criterion: Criterion, text: str) -> str:
+    """Say whose finding it is where a judge's labels correct what the plan asked."""
+    if not any(decision.is_judged for decision in list_decisions(criterion)):
+        return text
+    return f"People alone: {f'no {text[3:]}' if text.startswith('No ') else text}"
 
 
 def describe_finding(criterion: Criterion) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from evalsite.results.document.figures import (
     write_p,
     write_value,
 )
-from evalsite.results.report.sections.findings import describe_finding, place_mean, say_alone
+from evalsite.results.report.sections.findings import describe_finding, name_alone, place_mean
 from evalsite.results.report.sections.spans import describe_spans, list_unscored
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
@@ -189,7 +189,7 @@ def write_findings(criterion: Criterion) -> Iterator[Sentence]:
     if criterion.family.compares and len(criterion.systems) == 2 and criterion.pairs:
         yield _write_preference(criterion.pairs[0])
     figures = tuple(pair.difference for pair in criterion.clear_pairs)
-    yield Sentence(code, text + say_alone(criterion), figures=figures)
+    yield Sentence(code, name_alone(criterion, text), figures=figures)
     if not criterion.is_tested or len(criterion.systems) == 2:
         return
     unclear = [pair for pair in criterion.pairs if not pair.is_clear]
