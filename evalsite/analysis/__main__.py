@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
+from evalsite.analysis.agreement import icc_in_file_order
 from evalsite.analysis.families import (
     DECISION,
     KNOWN_KINDS,
@@ -34,12 +35,90 @@ from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.judges import read_labels
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.lib.bare_scales import BareScale, read_scale
+from evalsite.analysis.spans import list_exceptions, list_severities
+from evalsite.lib.bare_scales import read_scale
 from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.results.report.bare import write_comparison, write_gate, write_report
 
+# --- options for comparison with other papers
 
-# --- arguments ------------------------------------------------------------------------
+# a rating of one output by one rater
+_RATING = ["participant", "output", "criterion", "part", "turn"]
+
+
+def add_printed(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "as other papers print it", "For comparison with other papers; the results don't need them."
+    )
+    add = group.add_argument
+    add("--other-papers", action="store_true", help="also show raw means and those of ln and "
+        "ln(1 + x) of magnitudes, linear kappa, Pearson's r of raters, Dawid-Skene; JSON always "
+        "has them")  # fmt: skip
+    add("--file-order", action="store_true", help="also show the intraclass correlations of "
+        "columns in file order; of magnitudes those of ln and ln(1 + x) too")  # fmt: skip
+    add("--first", type=_parse_count, metavar="K", help="analyse the first K ratings of each "
+        "output, in the order of the file")  # fmt: skip
+    add("--rater", action="append", default=[], metavar="NAME", help="analyse the ratings of this "
+        "participant only; give it twice for a pair")  # fmt: skip
+
+
+def _parse_count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ArgumentTypeError("Write a whole number from 1.")
+    return int(text)
+
+
+def select_ratings(table: Table, options: Namespace) -> Table:
+    """Return the ratings that the options name; ValueError if a rater has none."""
+    if options.rater:
+        table = _keep_raters(table, options.rater)
+    return _keep_first(table, options.first, options.with_excluded) if options.first else table
+
+
+def _keep_raters(table: Table, names: list[str]) -> Table:
+    known = sorted(set(table.rows.participant))
+    if unknown := [name for name in names if name not in known]:
+        shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+        raise ValueError(f"No participant is called {unknown[0]}. There are: {shown}.")
+    rows, silent = table.rows, table.silent
+    rows = rows[rows.participant.isin(names)]
+    if silent is not None:
+        silent = silent[silent.participant.isin(names)]
+    note = make_note("only_raters", raters=[*names])
+    return replace(table, rows=rows, silent=silent, notes=(*table.notes, note))
+
+
+def _keep_first(table: Table, first: int, with_excluded: bool) -> Table:
+    """Return the first ratings of each output that count; a rater's later ones go as well."""
+    counted = table.results(with_excluded=with_excluded).rows
+    later = counted[counted.groupby(_RATING[1:]).cumcount() >= first]
+    rows = table.rows
+    gone = pd.MultiIndex.from_frame(rows[_RATING]).isin(pd.MultiIndex.from_frame(later[_RATING]))
+    kept = replace(table, rows=rows[~(gone & (rows.kind == "main"))])
+    note = make_note("only_first_ratings", first=first, left_out=len(later))
+    return replace(kept, notes=(*kept.notes, note))
+
+
+def correlate_in_file_order(table: Table, *, is_log: bool) -> list[dict[str, Any]]:
+    """Return the correlations of the 1st, 2nd, ... rating of each output.
+
+    `is_log`: the values are magnitudes, so the correlations of ln and ln(1 + x) follow.
+    """
+    rows = table.rows[table.rows.value.notna()]
+    value = rows.value.to_numpy(dtype=np.float64)
+    forms = {"": value}
+    if is_log:
+        forms |= {"log": np.log(value), "log1p": np.log1p(value)}
+    return [
+        replace(figure, group=(*figure.group, *((("of", form),) if form else ()))).to_dict()
+        for form, values in forms.items()
+        for figure in icc_in_file_order(unit=rows.output, value=values).values()
+    ]
+
+
+# --- arguments
+
+
 def make_parser() -> ArgumentParser:
     """Return the parser; both subcommands read ratings and write results in the same way."""
     shared = ArgumentParser(add_help=False)
@@ -84,6 +163,9 @@ def add_report(parser: ArgumentParser) -> None:
     add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
         "the ratings: item, system, metric, value; or item, system and a column per "
         "metric")  # fmt: skip
+    add("--judge-labels", type=Path, metavar="FILE", help="CSV of labels that a model gave to the "
+        "same inputs and to others, to see what they are worth beside people: item, system, value "
+        "(of preferences preferred), and criterion and judge if there are several")  # fmt: skip
     add_printed(parser)
 
 
@@ -155,7 +237,9 @@ def _parse_better(text: str) -> dict[str, Better]:
     return directions
 
 
-# --- the command ----------------------------------------------------------------------
+# --- the command
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the results and return 0, or the exit status of a gate.
 
@@ -190,8 +274,10 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+    if marks := getattr(options, "marks", None):
+        files["highlights"] = pd.read_csv(marks, dtype=str, keep_default_na=False)
     if labels := vars(options).get("judge_labels"):
-        files["judge_labels"] = read_labels(labels, options.items)
+        files["judge_labels"] = _read_labels(labels, options.items, table.criteria)
     gate = read_gate(options, table, instrument)
     side = _report(table, files, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
@@ -205,6 +291,17 @@ def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, An
         for criterion in side.report["criteria"]
     }
     return side.report, decide_gate(gate, side.table, side.report, options, judges)
+
+
+def _read_labels(path: Path, items: Path | None, criteria: Sequence[str]) -> pd.DataFrame:
+    """Return labels, of the only criterion where none is named. ValueError: a cell is empty."""
+    labels = read_labels(path, items)
+    if (labels["item"] == "").any() or (labels["value"] + labels["preferred"] == "").any():
+        raise ValueError(f"{path}: a label needs item, and value or preferred.")
+    if (labels["criterion"] == "").any() and len(criteria) > 1:
+        raise ValueError(f"{path}: add a column criterion. There are: {', '.join(criteria)}.")
+    named = {"criterion": criteria[0] if criteria else "", "judge": "judge"}
+    return labels.assign(**{name: labels[name].replace("", text) for name, text in named.items()})
 
 
 def _analyse(options: Namespace) -> tuple[str, int]:
@@ -375,12 +472,16 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
         return known | {"answers": []} | bounds
+    if family.has_marks:
+        weights = {"severities": list_severities(), "weights": list_exceptions()}
+        return known | {"answers": []} | weights
     if not family.has_points:
         return known | {"answers": _YES_NO if family.decides else []}
     chosen = kind or (protocol or "")
     scale = read_scale(key, rows.value, ends=ends, kind=chosen)
     if not is_named:
-        known["reading"] = _describe_reading(scale, key)
+        code, facts = scale.describe_reading()
+        known["reading"] = make_note(code, key, **facts)
     if scale.decides:
         return known | {"kind": "decision", "family": DECISION.name, "answers": _YES_NO}
     if scale.ends is not None:
@@ -390,12 +491,6 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
         for point in scale.list_points()
     ]
     return known | {"kind": kind or scale.kind, "answers": answers}
-
-
-def _describe_reading(scale: BareScale, key: str) -> dict[str, Any]:
-    """Return a note on how the values were read."""
-    code, facts = scale.describe_reading()
-    return make_note(code, key, **facts)
 
 
 _YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]

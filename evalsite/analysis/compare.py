@@ -77,13 +77,7 @@ from evalsite.analysis.intervals import (
 )
 from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.plan import NO_PLAN, SIGN, Better, Named, Plan
-from evalsite.analysis.ratings import (
-    Ratings,
-    Scores,
-    design_cautions,
-    find_thin,
-    item_means,
-)
+from evalsite.analysis.ratings import Ratings, Scores, design_cautions, find_thin, item_means
 
 MANY_PAIRS = 1000
 MOST_OWN = 45  # pairs that get a separate model each

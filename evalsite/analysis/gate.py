@@ -20,12 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalsite.analysis.gate_slices import (
-    JudgeMargins,
-    describe_slices,
-    keep_pair,
-    read_slices,
-)
+from evalsite.analysis.gate_slices import JudgeMargins, describe_slices, keep_pair, read_slices
 from evalsite.analysis.plan import Margin, find_better
 from evalsite.analysis.ratings import Table
 from evalsite.analysis.report import list_systems

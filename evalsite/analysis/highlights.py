@@ -22,11 +22,17 @@ Marked = NDArray[np.bool_]
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _MOST_PAIRS = 200  # pairs of raters of one output
-_METHODS = {
+_CELLS = 4_000_000  # weights held at once
+METHODS = {
     "highlighted_share": "share_marked",
     "token_f1": "f1_of_tokens",
     "span_f1": "f1_of_passages",
     "token_f1_with_empty": "f1_of_tokens_with_empty",
+    "character_f1": "f1_of_characters",
+    "character_f1_with_empty": "f1_of_characters_with_empty",
+    "character_f1_pooled": "f1_of_characters_pooled",
+    "without_errors": "share_without_errors",
+    "errors_per_output": "mean_number_of_errors",
 }
 
 
@@ -92,11 +98,12 @@ def compare_highlights(
         {"outputs": n["outputs"], "rater_pairs": len(rows), "without_text": n["without_text"]}
         for rows in (pairs, decided)
     )
+    with_empty = _column(pairs.fillna(1.0), "token")
     return [
-        _average("highlighted_share", shares, n, Reason.NO_DATA, seed),
-        _average("token_f1", _column(decided, "token"), of_decided, gap, seed),
-        _average("span_f1", _column(decided, "span"), of_decided, gap, seed),
-        _average("token_f1_with_empty", _column(pairs.fillna(1.0), "token"), of_pairs, gap, seed),
+        average_marks("highlighted_share", shares, n, Reason.NO_DATA, seed),
+        average_marks("token_f1", _column(decided, "token"), of_decided, gap, seed),
+        average_marks("span_f1", _column(decided, "span"), of_decided, gap, seed),
+        average_marks("token_f1_with_empty", with_empty, of_pairs, gap, seed),
         _alpha_over_tokens(kept, marks, n),
     ]  # fmt: skip
 
@@ -136,28 +143,36 @@ def _column(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
     return column[column.value.notna()]
 
 
-def _average(name: str, rows: pd.DataFrame, n: dict[str, int], gap: Reason, seed: int) -> Figure:
-    """Return the mean of `value` over rows, with a bootstrap over their blocks and raters: one
-    rater of each row (`first`), or two. `gap`: why there are no rows, if there are none."""
-    method = _METHODS[name]
+def average_marks(
+    name: str, rows: pd.DataFrame, n: dict[str, int], gap: Reason, seed: int
+) -> Figure:
+    """Return the mean of `value` over rows, or its sum by that of `total` where rows have one, with
+    a bootstrap over their blocks and raters: one rater of each row (`first`), or two. `gap`: why
+    there are no rows, if there are none."""
+    method = METHODS[name]
     if rows.empty:
         return undefined(name, gap, method=method, n=n)
     sides = [side for side in ("first", "second") if side in rows]
     rows = rows.sort_values(["block", *sides, "value"])
     value, block = rows.value.to_numpy(dtype=float), rows.block.to_numpy()
+    total = rows["total"].to_numpy(dtype=float) if "total" in rows else np.ones(len(rows))
     raters = [rows[side].to_numpy() for side in sides]
-    mean = float(value.mean())
+    mean = float(value.mean()) if "total" not in rows else float(value.sum() / total.sum())
     if len(np.unique(block)) < 2 or len(np.unique(np.concatenate(raters))) < 2:
         details = {"interval": "needs_two_raters_and_blocks"}
         return Figure(name=name, method=method, value=mean, n=n, details=details, seed=seed)
     drawn = []
     levels = max(int(of.max()) for of in raters) + 1
+    batch = max(1, _CELLS // len(rows))
     for by_rater, by_block in two_way_weights(levels, int(block.max()) + 1, draws=DRAWS, seed=seed):
-        weight = by_block[:, block]
-        for of in raters:
-            weight = weight * by_rater[:, of]
-        total = weight.sum(axis=1)
-        drawn.append(np.where(total > 0, weight @ value / np.where(total > 0, total, 1), np.nan))
+        for start in range(0, len(by_block), batch):
+            part = slice(start, start + batch)
+            weight = by_block[part][:, block]
+            for of in raters:
+                weight = weight * by_rater[part][:, of]
+            number = weight @ total
+            sums = weight @ value / np.where(number > 0, number, 1)
+            drawn.append(np.where(number > 0, sums, np.nan))
     spread = describe_draws(np.concatenate(drawn), mean)
     details = spread.details
     if spread.low is not None:

@@ -281,7 +281,12 @@ def _make_chunks(terms: list[Table], outer: Table, fixed: Table, code: Ints) -> 
     members = (abs(outer).T @ one_hot(code, blocks)).T.tocsr()
     members.sort_indices()
     shapes = np.column_stack([counts, np.diff(members.indptr)])
-    kinds, kind_of = np.unique(_round_up(shapes), axis=0, return_inverse=True)
+    # sizes rounded up in steps of about a fifth, so that there are few kinds of blocks
+    steps = [0, 1, 2, 3, 4]
+    while steps[-1] < shapes.max(initial=0):
+        steps.append(max(steps[-1] + 1, int(steps[-1] * 1.25)))
+    rounded = np.asarray(steps)[np.searchsorted(steps, shapes)]
+    kinds, kind_of = np.unique(rounded, axis=0, return_inverse=True)
     gram, cross, known = ((z.T @ table).tocoo() for table in (z, outer, fixed))
     chunks: list[Chunk] = []
     chunk_of, at = np.zeros(blocks, dtype=np.int64), np.zeros(blocks, dtype=np.int64)
@@ -295,9 +300,13 @@ def _make_chunks(terms: list[Table], outer: Table, fixed: Table, code: Ints) -> 
     for chunk, rows in _sort_into(chunks, owner[gram.row]):
         row, column = gram.row[rows], gram.col[rows]
         chunk.gram[within[row], slot[row], slot[column]] = gram.data[rows]
+    # the outer effects that each block meets, in order
+    width = members.shape[1] + 1
+    met = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr)) * width + members.indices
     for chunk, rows in _sort_into(chunks, owner[cross.row]):
         row = cross.row[rows]
-        column = _find_local(members, block_of[row], cross.col[rows])
+        block = block_of[row]
+        column = np.searchsorted(met, block * width + cross.col[rows]) - members.indptr[block]
         chunk.outer[within[row], slot[row], column] = cross.data[rows]
     for chunk, rows in _sort_into(chunks, owner[known.row]):
         row = known.row[rows]
@@ -355,22 +364,6 @@ def _number_within(
     place = np.empty(len(cell), dtype=np.int64)
     place[order] = np.arange(len(cell)) - np.repeat(np.cumsum(counts) - counts, counts)
     return place, counts.reshape(blocks, terms)
-
-
-def _round_up(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round sizes up in steps of about a fifth, so that there are few kinds of blocks."""
-    steps = [0, 1, 2, 3, 4]
-    while steps[-1] < shapes.max(initial=0):
-        steps.append(max(steps[-1] + 1, int(steps[-1] * 1.25)))
-    return np.asarray(steps)[np.searchsorted(steps, shapes)]
-
-
-def _find_local(members: Table, block: Ints, column: Ints) -> Ints:
-    """Return the indices of outer effects among those that their block meets."""
-    width = members.shape[1] + 1
-    rows = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
-    keys = rows * width + members.indices
-    return np.asarray(np.searchsorted(keys, block * width + column) - members.indptr[block])
 
 
 def _add(total: Floats, parts: Floats, columns: Ints) -> None:

@@ -11,7 +11,13 @@ from django.db.models.functions import Cast, Length, Round
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 from evalsite.annotation.value_field import ValueField
-from evalsite.instruments.answer import LARGEST_NUMBER, LONGEST_PART, MOST_DECIMALS, AnswerRow
+from evalsite.instruments.answer import (
+    HIGHLIGHTS,
+    LARGEST_NUMBER,
+    LONGEST_PART,
+    MOST_DECIMALS,
+    AnswerRow,
+)
 from evalsite.lib.clock import now
 from evalsite.lib.seeds import arrange, derive_number
 from evalsite.participants.models import ItemSet, Origin, Participant, Visit
@@ -345,6 +351,10 @@ class RatingQuerySet(models.QuerySet["Rating"]):
 
     def without_marks(self) -> "RatingQuerySet":
         return self.filter(start__isnull=True)
+
+    def without_highlights(self) -> "RatingQuerySet":
+        """Return the rows that answer questions."""
+        return self.exclude(criterion=HIGHLIGHTS)
 
     def group_rows(self) -> dict[int, list[AnswerRow]]:
         """Return the rows of each annotation that has some, in the order in which they were stored.

@@ -36,8 +36,7 @@ from evalsite.building.trying import Sample, list_samples, render_pick
 from evalsite.building.upload_views import open_outputs, start_again
 from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import find_report
-from evalsite.imports.uploads import open_upload
+from evalsite.imports.uploads import find_report, open_upload
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.instruments import adopt_instrument
@@ -262,7 +261,8 @@ def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseB
         "was": was,
         "back_url": reverse("admin:batch-list", args=[study.pk]),
     }
-    for pick in context["picks"]:
+    losses = list_losses(study, *(pick["entry"].config for pick in context["picks"]))
+    for pick, lost in zip(context["picks"], losses, strict=True):
         pick["is_current"] = pick["entry"].value == current
-        pick["losses"] = [] if pick["is_current"] else list_losses(study, pick["entry"].config)
+        pick["losses"] = [] if pick["is_current"] else lost
     return TemplateResponse(request, "building/change_instrument.html", context, status=status)

@@ -22,6 +22,7 @@ _STRUCTURES = {
     "conversation": "A JSON list of turns, each with “role” and “content”.",
     "table": "CSV, with the names of its columns first.",
     "statements": "One per line.",
+    "spans": 'JSON such as [{"quote": "the passage"}].',
 }  # fmt: skip
 _PARTS = {"examples": "ratings", "practice": "gold"}
 

@@ -18,6 +18,7 @@ from evalsite.imports.batches.item_builder import Pair
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
+from evalsite.lib.counts import count_together
 from evalsite.lib.words import count_of
 from evalsite.participants.models import PilotComment
 from evalsite.quality.models import AnalysisPlan, Note
@@ -50,23 +51,34 @@ def name_instrument(study: Study) -> str:
 # --- what a change takes away -------------------------------------------------------
 
 
-def list_losses(study: Study, config: Instrument) -> list[str]:
-    """Say what no longer fits this instrument and would be deleted, one thing a sentence."""
+def list_losses(study: Study, *configs: Instrument) -> list[list[str]]:
+    """Say for each of these instruments what no longer fits it and would be deleted, one thing a
+    sentence."""
+    counts = count_together(
+        pilots=pilot_answers(study),
+        checks=_list_checks(study),
+        scores=MetricScore.objects.filter(output__study=study),
+        notes=Note.objects.filter(study=study, item__isnull=False),
+        comments=PilotComment.objects.filter(study=study, item__isnull=False),
+    )
+    return [_describe_losses(study, config, counts) for config in configs]
+
+
+def _describe_losses(study: Study, config: Instrument, counts: Mapping[str, int]) -> list[str]:
     losses = []
-    if pilots := pilot_answers(study).count():
+    if pilots := counts["pilots"]:
         losses.append(f"{count_of(pilots, 'answer')} of people who tried the study.")
-    if checks := _list_checks(study).count():
+    if checks := counts["checks"]:
         losses.append(f"{count_of(checks, 'check')} with right answers to the old questions.")
     if not _keeps_shape(study.config, config):
-        scores = MetricScore.objects.filter(output__study=study).count()
-        losses += [f"{count_of(scores, 'score')} of metrics."] if scores else []
-        notes = Note.objects.filter(study=study, item__isnull=False).count()
-        notes += PilotComment.objects.filter(study=study, item__isnull=False).count()
-        losses += [f"{count_of(notes, 'note')} about single items."] if notes else []
+        if scores := counts["scores"]:
+            losses.append(f"{count_of(scores, 'score')} of metrics.")
+        if notes := counts["notes"] + counts["comments"]:
+            losses.append(f"{count_of(notes, 'note')} about single items.")
     if check_own_examples(config, study.questions):
         losses.append("The examples that were changed for this study.")
     known = {criterion.key for criterion in config.criteria}
-    plan = AnalysisPlan.objects.filter(study=study).first()
+    plan = getattr(study, "analysis_plan", None)
     planned = {plan.primary, *_list_planned(plan)} - {""} if plan else set()
     if lost := sorted(planned - known):
         losses.append(f"What the plan says of {', '.join(lost)}.")

@@ -154,7 +154,7 @@ def start_part(part: type[Part], kept: Plain | None = None) -> Plain:
     started = {
         control.name: deepcopy(control.examples[0])
         for control in list_controls(part)
-        if control.examples and (control.is_required or control.name == "statements")
+        if control.examples
     }
     return started | (kept or {})
 

@@ -29,8 +29,7 @@ from evalsite.imports.ratings.new_study import (
     find_reading_job,
     find_texts,
 )
-from evalsite.imports.steps import begin_check
-from evalsite.imports.uploads import drop_upload, keep_upload, open_upload
+from evalsite.imports.uploads import begin_check, drop_upload, keep_upload, open_upload
 from evalsite.imports.views import may_change, take_files
 from evalsite.jobs.live_page import keep_watching
 

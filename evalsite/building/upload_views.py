@@ -16,9 +16,17 @@ from evalsite.imports.demo import KIND, start_demos
 from evalsite.imports.forms import PartForm, UploadForm, make_forms
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.new_study import find_ratings
-from evalsite.imports.steps import begin_check, find_job, find_report, name_job
 from evalsite.imports.upload_page import describe_upload
-from evalsite.imports.uploads import drop_upload, keep_upload, list_waiting_uploads, open_upload
+from evalsite.imports.uploads import (
+    begin_check,
+    drop_upload,
+    find_job,
+    find_report,
+    keep_upload,
+    list_waiting_uploads,
+    name_job,
+    open_upload,
+)
 from evalsite.imports.views import change_upload, correct_file, send_faults, take_files
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job

@@ -33,6 +33,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("certificate", metavar="CERTIFICATE", type=Path, help="the certificate")
     add("labels", metavar="LABELS", type=Path, help="the judge's labels of at least 30 fresh items")
     add("ratings", metavar="RATINGS", type=Path, help="people's answers to these items")
+    add("--made-from", type=Path, metavar="FILE", help="the labels that the certificate was made "
+        "from: the file as it was added, or the study's judge_labels.csv")  # fmt: skip
     add("--prompt", type=Path, metavar="FILE", help="the prompt in use")
     add("--version", metavar="NAME", help="the version of the judge in use")
     add("--settings", metavar="TEXT", help="the settings in use")
@@ -73,21 +75,34 @@ def _certify(options: Namespace) -> Result:
 def _check(options: Namespace) -> Result:
     with without_site():
         from evalsite.lib.clock import now
-        from evalsite.results.judges.certificate import audit, find_lapses, read_certificate
+        from evalsite.results.judges.certificate import (
+            audit,
+            find_lapses,
+            is_made_from,
+            read_certificate,
+        )
 
+        lapses, known = list[tuple[str, str]](), list[str]()
         try:
             certificate = read_certificate(options.certificate)
             audits = list(audit(certificate, options.labels, options.ratings))
+            if options.made_from is not None:
+                name = options.made_from.name
+                if is_made_from(certificate, options.made_from):
+                    known.append(f"{name} has the labels that the certificate was made from.")
+                else:
+                    sentence = f"{name} doesn't have the labels that the certificate was made from."
+                    lapses.append(("labels_sha256", sentence))
         except ValueError as error:
             raise Refused(str(error)) from None
-        lapses = list(find_lapses(certificate, _read_used(options), today=now().date()))
+        lapses += find_lapses(certificate, _read_used(options), today=now().date())
     lapsed = lapses + [
         (question.key, question.sentence) for question in audits if question.outcome == "lapsed"
     ]
     is_open = any(question.outcome == "too_few" for question in audits)
     code = NO if lapsed else UNDECIDED if is_open else DONE
     words = {NO: "Lapsed.", UNDECIDED: "Can't be decided.", DONE: "Holds."}
-    sentences = [sentence for _, sentence in lapses]
+    sentences = [*known, *(sentence for _, sentence in lapses)]
     sentences += [question.sentence for question in audits]
     facts: dict[str, Any] = {
         "outcome": {NO: "lapsed", UNDECIDED: "undecided", DONE: "holds"}[code],

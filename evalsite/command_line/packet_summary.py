@@ -55,11 +55,7 @@ def _describe_rated(study: Any, report: Any) -> Iterator[str]:
 def _describe_results(source: Any) -> Iterator[str]:
     """Return the table of systems by question, then what was found on each."""
     from evalsite.results.document.text import quote_markdown, render_lines, write_markdown_table
-    from evalsite.results.report.sections.findings import (
-        make_paper,
-        write_decision,
-        write_finding,
-    )
+    from evalsite.results.report.sections.findings import make_paper, write_decision, write_finding
     from evalsite.results.report.source import list_decisions
 
     table = make_paper(source)

@@ -33,7 +33,10 @@ def list_chapters(
     `misread`: what to say of ids that programs misread.
     """
     return [
-        Chapter(f"{name}.csv", tuple(_fit(column, config, name, misread) for column in columns))
+        Chapter(
+            f"{name}.{'tsv' if name == 'mqm' else 'csv'}",
+            tuple(_fit(column, config, name, misread) for column in columns),
+        )
         for name, columns in (files or list_files(config)).items()
     ]
 
@@ -60,7 +63,7 @@ def write_chapters(chapters: Iterable[Chapter]) -> str:
 
 def _fit(column: Column, config: Instrument, file: str, misread: str) -> Column:
     """Return the column with the criteria, values and ids of this study, where they apply."""
-    if file == "metrics" or (file == "judge_labels" and column.name != "criterion"):
+    if file in ("metrics", "mqm") or (file == "judge_labels" and column.name != "criterion"):
         return column
     if column.name == "item_no" and misread:
         return replace(column, meaning=f"{column.meaning} {misread}")

@@ -8,6 +8,7 @@ from math import log
 from operator import attrgetter
 from typing import Any, Literal
 
+from evalsite.data.tables.mqm import NO_ERROR
 from evalsite.instruments.scales import COMMENT, NA, installed_scales
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Study
@@ -639,6 +640,44 @@ COMMENTS = (
 )  # fmt: skip
 
 
+# --- mqm.tsv: errors in the form of WMT
+
+MQM = (
+    Column("system", TEXT, "The system that produced the output.", of="row"),
+    Column(
+        "doc", TEXT, "The document: what the items of one cluster belong to.",
+        derived="the cluster, or without one the group", cell=lambda row: row.cluster or row.group,
+    ),
+    Column(
+        "docSegId", WHOLE, "Position of the segment in its document.",
+        allowed="1 and more", derived="in the order of upload", of="row",
+        cell=lambda row: row.segment,
+    ),
+    Column(
+        "globalSegId", WHOLE, "The segment in all documents: group_no of the other files.",
+        allowed="1 and more", cell=lambda row: row.group_no,
+    ),
+    Column("rater", TEXT, "The participant.", cell=lambda row: row.participant),
+    Column("source", TEXT, "What was given to the system, perhaps with a passage.", of="row"),
+    Column("target", TEXT, "The output, perhaps with a passage between <v> and </v>.", of="row"),
+    Column(
+        "category", TEXT, "The category of the error.",
+        allowed=f"Group/Category as people saw them, or {NO_ERROR}",
+        missing="the question has no categories", of="row",
+    ),
+    Column(
+        "severity", ONE_OF, "The severity of the error.",
+        allowed=f"as people saw it, or {NO_ERROR}", missing="the question has no severities",
+        of="row",
+    ),
+    Column(
+        "metadata", TEXT, "A JSON object: the note, the time in milliseconds, the question if "
+        "there are several, the input of a passage that is in another one than source.",
+        of="row",
+    ),
+)  # fmt: skip
+
+
 # --- all files
 
 # --- ratings.csv --------------------------------------------------------------------------
@@ -877,6 +916,51 @@ HIGHLIGHTS = (
     *TIMES,
 )  # fmt: skip
 
+# of marks that answer a question
+_OF_QUESTION = (
+    Column("criterion", ONE_OF, "The question that the mark answers.", of="row"),
+    Column(
+        "input", TEXT, "The input in which the passage is marked, by its column.",
+        missing="the passage is in the output", of="row",
+    ),
+    Column(
+        "category", TEXT, "The category of the error, by its key.",
+        allowed="a key of the instrument", missing="the question has no categories", of="row",
+    ),
+    Column(
+        "severity", TEXT, "How severe the error is, by its key.",
+        allowed="a key of the instrument", missing="the question has no severities", of="row",
+    ),
+    Column(
+        "note", TEXT, "The note on the mark. Read it before you share the file.",
+        missing="nothing was written", of="row", withheld=WITHHELD,
+    ),
+    Column(
+        "weight", NUMBER, "The penalty of the error, which the score adds up.",
+        missing="the marks of this question aren't added up",
+        derived="from the weights of the instrument", of="row",
+        cell=lambda mark: write_text(mark.weight),
+    ),
+)  # fmt: skip
+_PLACES_IN_TEXT = {
+    "start": "in the output, or the input, exactly as it was uploaded",
+    "end": "as start",
+}
+
+
+def _list_mark_columns(config: Instrument) -> tuple[Column, ...]:
+    """List the columns of marks, with more where they answer a question."""
+    if not any(criterion.scale.marked_columns for criterion in config.criteria):
+        return HIGHLIGHTS
+    columns = [
+        replace(column, derived=_PLACES_IN_TEXT.get(column.name, column.derived),
+                allowed="start or more; start itself where something is missing after it"
+                if column.name == "end" else column.allowed)
+        for column in HIGHLIGHTS
+    ]  # fmt: skip
+    return (*columns, *_OF_QUESTION)
+
+
 # --- items.csv: with the names of a batch file, so that it can be imported again ------------
 
 _BEFORE_INPUTS = (
@@ -963,7 +1047,7 @@ def list_files(config: Instrument, *, asks_to_share: bool = False) -> dict[str, 
         "ratings": _list_rating_columns(config),
         "annotations": ANNOTATIONS,
         "items": _list_item_columns(config),
-        "highlights": HIGHLIGHTS,
+        "highlights": _list_mark_columns(config),
         "participants": PARTICIPANTS,
         "metrics": METRICS,
     }
@@ -974,7 +1058,7 @@ def list_files(config: Instrument, *, asks_to_share: bool = False) -> dict[str, 
             *(ITEM_NUMBERS if name in _NUMBERED else []),
         )
         for name, columns in files.items()
-        if name != "highlights" or config.has_highlight
+        if name != "highlights" or config.has_marks
     }
 
 
@@ -986,7 +1070,7 @@ def list_downloads(
     share = (MAY_SHARE,) if asks_to_share else ()
     return {
         "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
-        "judge_labels": JUDGE_LABELS,
+        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if config.marking else {}),
     }  # fmt: skip
 
 

@@ -15,12 +15,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports.columns import write_time, yes_no
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.lib.transactions import consistent_cut
-from evalsite.participants.models import (
-    ItemSet,
-    Participant,
-    ParticipantIdentity,
-    Visit,
-)
+from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, Visit
 from evalsite.participants.visits import read_rounds, with_last_round
 from evalsite.studies.models import Item, Study
 

@@ -21,8 +21,9 @@ from django.db.models.functions import Cast, Coalesce, RowNumber
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.columns import REASONS, STRENGTH, VALUE, has_na, write_text, yes_no
+from evalsite.exports.mqm_rows import MqmWriter, Shown
 from evalsite.exports.selection import Selection
-from evalsite.imports.models import JudgeLabel, MetricScore
+from evalsite.imports.models import Judge, JudgeLabel, MetricScore
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA, Scale
 from evalsite.instruments.schema import Criterion, Instrument
@@ -31,7 +32,7 @@ from evalsite.lib.masking import mask_words
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
 from evalsite.studies.gold import Gold
-from evalsite.studies.items import ItemNumbers
+from evalsite.studies.items import ItemNumbers, number_segments
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # --- items, people, scores
@@ -253,9 +254,10 @@ class LabelRow(NamedTuple):
     reason: str
 
 
-def read_judge_labels(study: Study) -> Iterator[Group]:
-    """Rows of judge_labels.csv, by judge and file, as they were uploaded."""
+def read_judge_labels(study: Study, judge: Judge | None = None) -> Iterator[Group]:
+    """Rows of judge_labels.csv, by judge and file, as they were uploaded; or those of one judge."""
     labels = JudgeLabel.objects.filter(file__study=study)
+    labels = labels if judge is None else labels.filter(judge=judge)
     fields = ("item_key", "criterion", "judge__name", "judge__prompt_version", "system",
               "other_system", "order", "run", "value", "option", "reason")  # fmt: skip
     ordered = labels.order_by("judge_id", "pk")
@@ -602,6 +604,12 @@ class MarkRow(NamedTuple):
     start: int
     end: int
     quote: str
+    criterion: str = ""
+    input: str = ""
+    category: str = ""
+    severity: str = ""
+    note: str = ""
+    weight: float | None = None
 
 
 class AnswerReader:
@@ -826,20 +834,56 @@ class AnswerReader:
     def read_highlights(self) -> Iterator[Group]:
         """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
         for answers in self.read_pages():
-            by_id = {answer.id: answer for answer in answers}
-            marks = self._find_related(Rating.objects.marks(), answers).values_list(
-                "annotation_id", "output__position", "output__system_id", "start", "end", "text"
-            )
-            ordered = marks.order_by("annotation_id", "output__position", "start", "end")
-            for pk, rows in groupby(ordered, key=itemgetter(0)):
-                if answer := by_id.get(pk):
-                    yield (
-                        answer,
-                        [
-                            MarkRow(answer, position + 1, self._systems[system], *mark)
-                            for _, position, system, *mark in rows
-                        ],
-                    )
+            yield from self._read_marks(answers)
+
+    def _read_marks(self, answers: Sequence[Answer]) -> Iterator[tuple[Answer, list[MarkRow]]]:
+        """Yield the marks of those of these annotations that have some."""
+        by_id = {answer.id: answer for answer in answers}
+        marks = self._find_related(Rating.objects.marks(), answers).order_by("annotation_id")
+        rows = marks.values_list(
+            "annotation_id", "output__position", "output__system_id", "start", "end", "text",
+            "criterion", "part", "detail",
+        )  # fmt: skip
+        for pk, group in groupby(rows.iterator(chunk_size=PAGE), key=itemgetter(0)):
+            if answer := by_id.get(pk):
+                made = [self._make_mark(answer, *row) for _, *row in group]
+                yield answer, sorted(made, key=self._place_mark)
+
+    def read_mqm(self, *, has_words: bool = True) -> Iterator[Group]:
+        """Rows of mqm.tsv: by annotation, then output as uploaded, then place in it."""
+        writer = MqmWriter(self.study.config, has_words=has_words)
+        segments = number_segments(self.study)
+        for answers in self.read_pages(with_outputs=True):
+            marks = {answer.id: rows for answer, rows in self._read_marks(answers)}
+            items = {answer.item_id for answer in answers}
+            inputs = dict(Item.objects.filter(pk__in=items).values_list("pk", "inputs"))
+            texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
+            for item, position, text in Output.objects.filter(item__in=items).values_list(
+                "item_id", "position", "text"
+            ):
+                texts[item][position + 1] = text
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                source = str(inputs[answer.item_id].get(writer.source, ""))
+                shown = Shown(segments[answer.group], source, texts[answer.item_id])
+                made = writer.make_rows(answer, ratings, marks.get(answer.id, ()), shown)
+                yield answer, [*made]
+
+    def _make_mark(self, answer: Answer, position: int, system: int | None, *mark: Any) -> MarkRow:
+        start, end, quote, criterion, part, detail = mark
+        row = MarkRow(answer, position + 1, self._systems[system], start, end, quote)
+        scale = self._scales.get(criterion)
+        if scale is None or not scale.marked_columns:
+            return row
+        stored = AnswerRow(answer.item_id, None, criterion, part=part, detail=detail)
+        known = scale.describe_mark(stored)
+        if self.selection.is_masked:
+            known["note"] = mask_words(known["note"])
+        return row._replace(criterion=criterion, **known)
+
+    def _place_mark(self, mark: MarkRow) -> tuple[Any, ...]:
+        """Return what marks are sorted by; databases differ in how they order texts."""
+        rank = self._ranks.get(mark.criterion, len(self._ranks))
+        return mark.number, rank, mark.input, mark.start, mark.end, mark.category
 
 
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:

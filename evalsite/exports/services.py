@@ -17,6 +17,7 @@ from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation, Rating, RatingQuerySet, RatingsFile
 from evalsite.audit.models import AuditEntry
+from evalsite.data.tables.mqm import write_line
 from evalsite.exports.columns import (
     NUMBER,
     TEXT,
@@ -36,7 +37,7 @@ from evalsite.exports.rows import (
     read_metrics,
     read_participants,
 )
-from evalsite.exports.selection import Selection
+from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import JudgeLabel, MetricScore
 from evalsite.instruments.scales import COMMENT
@@ -71,6 +72,20 @@ def write_blocks(
             yield "".join(block).encode(), count
             block, size = [], 0
     yield "".join(block).encode(), count
+
+
+def write_tabbed(columns: Sequence[Column], groups: Iterable[Group]) -> Iterator[tuple[bytes, int]]:
+    """Write a file without quotes, its cells separated by tabs; yield blocks as `write_blocks`."""
+    cells = [(column.of == "answer", column.get_cell) for column in columns]
+    count = 0
+    yield write_line([column.name for column in columns]).encode(), 0
+    for answer, rows in groups:
+        count += len(rows)
+        lines = [
+            write_line([get(answer if is_shared else row) for is_shared, get in cells])
+            for row in rows
+        ]
+        yield "".join(lines).encode(), count
 
 
 def write_lines(
@@ -179,6 +194,8 @@ def _remember(part: Callable[[Any], str]) -> Callable[[Any], str]:
 # --- files
 
 SIMPLE, COMMENTS = "ratings_simple", "comments"
+# written as WMT has it, separated by tabs; what isn't excluded, since no column could say so
+TABBED = "mqm"
 # origins that the page tells
 _NAMED = (Origin.SIMULATED, Origin.IMPORTED)
 # what the file for a quick look holds: what results count, and beside it, marked, what is excluded
@@ -201,7 +218,7 @@ class Choice(Selection):
     is_workbook: bool = False
 
     def __post_init__(self) -> None:
-        if self.file == SIMPLE:
+        if self.file in (SIMPLE, TABBED):
             # decided by the file itself
             for name in _RESULTS:
                 object.__setattr__(self, name, "")
@@ -212,26 +229,34 @@ class Choice(Selection):
         """Which annotations the file holds."""
         if self.file == COMMENTS and not self.kind:
             return replace(self, kind=Item.Kind.MAIN)
-        if self.file != SIMPLE:
+        if self.file not in (SIMPLE, TABBED):
             return self
+        results = _RESULTS | {"excluded": OUT} if self.file == TABBED else _RESULTS
         return Selection(
             origin=self.origin,
             since=self.since,
             until=self.until,
             only_shared=self.only_shared,
             is_masked=self.is_masked,
-            **_RESULTS,
+            **results,
         )
 
     @property
     def file_name(self) -> str:
-        return f"{self.file}.xlsx" if self.is_workbook else f"{self.file}.csv"
+        return f"{self.file}.{self.ending}"
+
+    @property
+    def ending(self) -> str:
+        if self.is_workbook:
+            return "xlsx"
+        return "tsv" if self.file == TABBED else "csv"
 
     @property
     def content_type(self) -> str:
         if self.is_workbook:
             return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-        return "text/csv; charset=utf-8"
+        kind = "tab-separated-values" if self.file == TABBED else "csv"
+        return f"text/{kind}; charset=utf-8"
 
     def describe(self) -> dict[str, Any]:
         """Return what is chosen, for the log."""
@@ -301,7 +326,11 @@ def write_file(
         file.seek(0)
         return Written(rows, file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
     digest, rows = sha256(), 0
-    for block, rows in write_blocks(columns, groups, is_guarded=choice.for_spreadsheets):
+    if choice.file == TABBED:
+        blocks = write_tabbed(columns, groups)
+    else:
+        blocks = write_blocks(columns, groups, is_guarded=choice.for_spreadsheets)
+    for block, rows in blocks:
         digest.update(block)
         file.write(block)
         progress(rows)
@@ -325,6 +354,7 @@ def _read(study: Study, choice: Choice) -> Iterator[Group]:
         "annotations": reader.read_annotations,
         "highlights": reader.read_highlights,
         "comments": reader.read_comments,
+        TABBED: reader.read_mqm,
     }[choice.file]()
 
 
@@ -368,8 +398,9 @@ def name_file(study: Study, choice: Choice) -> str:
     """Return a name for the download: study, “simulated” if a row is, file and choice."""
     parts = [choice.file, *choice.name_parts()]
     # an exact CSV and a guarded one differ, and must not be taken for each other
-    parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
-    file = f"{'_'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+    is_guarded = choice.for_spreadsheets and choice.ending == "csv"
+    parts += ["for-spreadsheets"] if is_guarded else []
+    file = f"{'_'.join(parts)}.{choice.ending}"
     return name_of_file(study, file, is_simulated=_has_simulated_rows(study, choice))
 
 
@@ -472,6 +503,10 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
             yield from _find_comments(study, choice)
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
+        case "mqm":
+            marking = [criterion.key for criterion in study.config.marking]
+            rows = _find_ratings(study, choice).filter(criterion__in=marking)
+            yield rows.filter(Q(start__isnull=False) | Q(part="none"))
         case _:
             yield from _find_simple(study, choice)
 

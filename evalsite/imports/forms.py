@@ -16,7 +16,7 @@ from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SE
 from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.imports.core import Field, Report, aim_at_upload, check_system, fold_system
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import importer_of
+from evalsite.imports.uploads import importer_of
 
 
 class FilesInput(forms.ClearableFileInput):

@@ -2,6 +2,7 @@
 files."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +15,10 @@ from evalsite.annotation.models import RatingsFile
 from evalsite.data.tables.reader import FileMapping
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Output, Study
+
+KEEP_FOR = timedelta(days=1)
+# a file with faults: long enough to look at them, or to map its columns
+KEEP_REFUSED_FOR = timedelta(hours=1)
 
 
 class MappingField(models.JSONField):
@@ -69,6 +74,22 @@ class Upload(models.Model):
     def seed(self) -> str:
         """The seed of whatever is drawn from it, and of the study that is made of it."""
         return self.pk.hex[:12]
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether the last check found some; small files of ratings are checked when shown."""
+        report = self.report if self.checked_at else {}
+        return bool(report.get("fault_count") or report.get("faults"))
+
+    @property
+    def kept_until(self) -> datetime:
+        """When its bytes go, unless a job needs them then."""
+        if self.study_id is None:
+            return self.looked_at + KEEP_FOR
+        longest = self.created_at + KEEP_FOR
+        if self.batch_id or self.ratings_file_id or not (self.checked_at and self.has_faults):
+            return longest
+        return min(longest, self.checked_at + KEEP_REFUSED_FOR)
 
     @property
     def path(self) -> Path:

@@ -1,14 +1,19 @@
-"""Keeping an uploaded file until it is imported or given up."""
+"""An uploaded file on its way: kept, checked, imported, undone or given up."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
 from functools import partial
+from hashlib import sha256
+from hmac import compare_digest
+from itertools import chain, islice
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -16,20 +21,36 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
+from django.utils.crypto import salted_hmac
 
+from evalsite import __version__
 from evalsite.data.tables import parquet
 from evalsite.data.tables.files import clean_file_name
-from evalsite.imports.models import Upload
+from evalsite.data.tables.reader import FileMapping
+from evalsite.imports.core import (
+    HAS_CHANGED,
+    HAS_FAULTS,
+    Checked,
+    Importer,
+    Report,
+    Source,
+    Target,
+    Tell,
+    aim_at_upload,
+    check_source,
+    describe,
+    list_faults,
+    read_header,
+)
+from evalsite.imports.models import KEEP_FOR, KEEP_REFUSED_FOR, Upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
+from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
 from evalsite.lib.limited import measure_unpacked
-from evalsite.studies.models import Study
+from evalsite.studies.models import Batch, Study
 
-KEEP_FOR = timedelta(days=1)
-# a file with faults: long enough to look at them, or to map its columns
-KEEP_REFUSED_FOR = timedelta(hours=1)
 _NOTED_EVERY = timedelta(hours=1)
 _MEGABYTE = 1024 * 1024
 _UNPACKED = 6
@@ -108,6 +129,514 @@ def insist_on_checked_bytes(upload: Upload) -> None:
     )
 
 
+# --- several files as one ---------------------------------------------------------------
+
+
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+
+def pack_files(files: Iterable[tuple[str, Callable[[], IO[bytes]]]]) -> IO[bytes]:
+    """Return an open zip of these files; ValidationError if two have one name."""
+    ordered = sorted(files, key=lambda one: one[0])
+    names = [name for name, _ in ordered]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ValidationError(f"Two files are called {twice}. Rename one of them.")
+    target = TemporaryFile()  # noqa: SIM115 (the caller closes it)
+    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
+        for name, open_file in ordered:
+            with open_file() as source, archive.open(ZipInfo(name, _EARLIEST), "w") as entry:
+                copyfileobj(source, entry)
+    target.seek(0)
+    return target
+
+
+def replace_file(path: Path, name: str, open_file: Callable[[], IO[bytes]]) -> IO[bytes]:
+    """Return the zip at this path with another file under one of its names."""
+    with ZipFile(path) as archive:
+        files = [
+            (entry, open_file if entry == name else partial(archive.open, entry))
+            for entry in archive.namelist()
+        ]
+        return pack_files(files)
+
+
+def name_files(names: Iterable[str]) -> str:
+    """Name several files in a few words; those of one folder by its name."""
+    first, *others = sorted(names)
+    folders = {name.partition("/")[0] if "/" in name else "" for name in (first, *others)}
+    if folders != {""} and len(folders) == 1:
+        number = len(others) + 1
+        return f"{folders.pop()} ({number:,} {'file' if number == 1 else 'files'})"
+    if not others:
+        return first
+    return f"{first} and {others[0] if len(others) == 1 else f'{len(others)} more'}"
+
+
+# --- without a study ------------------------------------------------------------------
+
+
+def open_upload(key: UUID, *, by: Any) -> Upload | None:
+    """Return this person's file that has no study yet, or has become one; None for anyone else.
+
+    It is kept for a day after it was last opened.
+    """
+    uploads = Upload.objects.filter(pk=key, created_by=by).select_related("study")
+    upload = uploads.first()
+    moment = now()
+    if upload is not None and upload.study_id is None and upload.kept_until <= moment:
+        # the next clean-up deletes it
+        return None
+    # noted once an hour: looking at a page seldom writes
+    if upload is not None and upload.looked_at < moment - _NOTED_EVERY:
+        uploads.filter(study=None).update(looked_at=moment)
+        upload.looked_at = moment
+    return upload
+
+
+# --- kinds of files ---------------------------------------------------------------------
+
+
+AnyImporter = TypeVar("AnyImporter", bound=Importer)
+# by purpose; filled when the apps are ready
+IMPORTERS: dict[str, Importer] = {}
+
+
+def register(importer: AnyImporter) -> AnyImporter:
+    """Uploads of its purpose are handled by this importer, and its jobs have a worker."""
+    IMPORTERS[importer.purpose] = importer
+    job_kind(importer.check_kind)(_run_check)
+    job_kind(importer.import_kind)(_run_import)
+    job_kind(importer.undo_kind)(partial(_run_undo, importer))
+    return importer
+
+
+def importer_of(upload: Upload) -> Importer:
+    return IMPORTERS[upload.purpose]
+
+
+# --- checking ---------------------------------------------------------------------------
+
+
+def read_report(upload: Upload) -> Report | None:
+    """Return what the last check found; None before the first, or after one of another version."""
+    names = {one.name for one in fields(Report)}
+    return Report(**upload.report) if upload.report.keys() == names else None
+
+
+def find_report(upload: Upload) -> Report | None:
+    """What the file contains: as it was checked, or looked at here and now if it is small."""
+    report, importer = read_report(upload), importer_of(upload)
+    if report is not None and importer.is_current(report, upload.study):
+        return report
+    if is_large(upload):
+        return report
+    return describe(importer, read_upload(upload), aim_at_upload(upload))
+
+
+def begin_check(upload: Upload, *, by: Any) -> None:
+    """The file is checked, or a job that checks it waits."""
+    if is_large(upload):
+        upload.report, upload.checked_at = {}, None
+        upload.save(update_fields=["report", "checked_at"])
+        kind = importer_of(upload).check_kind
+        start_job(kind, study_id=upload.study_id, by=by, subject=str(upload.pk))
+    else:
+        check_upload(upload)
+
+
+def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
+    """Check the file, and keep what was found with it."""
+    if not upload.mapping.fields:
+        _remember_mapping(upload)
+    importer = importer_of(upload)
+    # before the check, during which the study may change
+    basis = find_basis(upload)
+    checked = read_upload(upload, tell=tell)
+    if proposed := {d.key: d.proposed for d in checked.decisions if d.proposed and not d.is_made}:
+        # whoever looks at the page can choose otherwise
+        decisions = {**proposed, **upload.mapping.decisions}
+        upload.mapping = upload.mapping.change(decisions=decisions)
+        Upload.objects.filter(pk=upload.pk).update(mapping=upload.mapping)
+        basis = find_basis(upload)
+        checked = read_upload(upload, tell=tell)
+    # replaced, not written over: a backup may be reading the earlier list
+    part = upload.faults_path.with_suffix(".part")
+    part.write_bytes(list_faults(checked.faults).encode())
+    part.replace(upload.faults_path)
+    upload.report = replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
+    keep_check(upload, importer, checked, basis)
+    upload.checked_at = now()
+    # not save(): a file that was given up meanwhile stays away
+    kept = Upload.objects.filter(pk=upload.pk)
+    if not kept.update(report=upload.report, checked_at=upload.checked_at):
+        forget_bytes(upload)
+    return checked
+
+
+def replace_nul(plain: Any) -> Any:
+    """Return plain data with U+FFFD for each NUL, which PostgreSQL doesn't store in JSON."""
+    if isinstance(plain, str):
+        return plain.replace("\0", "\ufffd")
+    if isinstance(plain, dict):
+        return {replace_nul(key): replace_nul(value) for key, value in plain.items()}
+    return [replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
+
+
+def _remember_mapping(upload: Upload) -> None:
+    """Reuse the mapping of an earlier file for columns with the same names."""
+    others = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
+    if upload.study_id is None:
+        others = others.filter(created_by=upload.created_by_id)
+    others = others.exclude(pk=upload.pk).defer("report").order_by("-created_at")
+    earlier = [other for other in others if other.mapping.fields]
+    if not earlier:
+        return
+    importer = importer_of(upload)
+    header = set(
+        read_header(
+            importer,
+            upload.path,
+            target=aim_at_upload(upload),
+            file_name=upload.file_name,
+            mapping=upload.mapping,
+        )
+    )
+    if alike := next((one for one in earlier if one.mapping.fields.keys() == header), None):
+        upload.mapping = upload.mapping.change(
+            fields=alike.mapping.fields, copied_from=alike.file_name
+        )
+        Upload.objects.filter(pk=upload.pk).update(mapping=upload.mapping)
+
+
+def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
+    """Return what the file contains; `tell` hears how many rows of about how many were read."""
+    return check_for(aim_at_upload(upload), upload, mapping=upload.mapping, tell=tell)
+
+
+def check_for(
+    target: Target, upload: Upload, *, mapping: FileMapping, tell: Tell | None = None
+) -> Any:
+    """Return what the file contains for this target, under this mapping."""
+    with upload.path.open("rb") as source:
+
+        def count(rows: int) -> None:
+            if tell is not None:
+                read = max(1, source.tell())
+                tell(rows, max(rows, round(rows * upload.size / read)))
+
+        return check_source(
+            importer_of(upload),
+            source,
+            target=target,
+            mapping=mapping,
+            tell=count,
+            file_name=upload.file_name,
+        )
+
+
+def _run_check(job: Job) -> dict[str, Any]:
+    upload = _find_upload(job)
+    if not is_imported(upload):
+        check_upload(upload, tell=partial(report_progress, job))
+    return {}
+
+
+# --- checks that are kept ---------------------------------------------------------------
+
+
+def find_basis(upload: Upload) -> str:
+    """Return a hash of all that a check of this file depends on: it holds while that is equal."""
+    parts: list[Any] = [__version__, upload.sha256, upload.mapping.model_dump(mode="json")]
+    if upload.study_id is not None:
+        study = Study.objects.get(pk=upload.study_id)
+        batches = Batch.objects.filter(study=study).order_by("pk")
+        parts += [
+            study.config.model_dump_json(),
+            [study.seed, study.state, study.groups, study.item_order, study.checks_per_person],
+            [[str(pk), rows] for pk, rows in batches.values_list("pk", "rows")],
+            study.changes.aggregate(last=Max("pk"))["last"],
+            list(study.systems.values_list("name", flat=True)),
+        ]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def keep_check(upload: Upload, importer: Importer, checked: Checked, basis: str) -> None:
+    """Write the checked values beside the file, if they may be imported."""
+    head = importer.write_head(checked) if checked.is_importable else None
+    if head is None:
+        upload.checked_path.unlink(missing_ok=True)
+        return
+    part, signature = upload.checked_path.with_suffix(".part"), _sign(upload)
+    with part.open("wb") as file:
+        # its place: what comes after it is known at the end
+        file.write(f"{signature.hexdigest()}\n".encode())
+        for row in chain([{"basis": basis, **head}], importer.write_rows(checked)):
+            line = f"{json.dumps(row)}\n".encode()
+            signature.update(line)
+            file.write(line)
+        file.seek(0)
+        file.write(signature.hexdigest().encode())
+    # replaced, not written over: an import may be reading the earlier one
+    part.replace(upload.checked_path)
+
+
+def find_kept_check(upload: Upload, importer: Importer) -> Any | None:
+    """Return the checked values that are kept, if nothing that they depend on has changed.
+
+    None also if the file was cut off or changed on the disk: it is then checked again.
+    """
+    signature = _sign(upload)
+    try:
+        with upload.checked_path.open("rb") as file:
+            signed, first = file.readline(), file.readline()
+            for line in chain([first], file):
+                signature.update(line)
+    except FileNotFoundError:
+        return None
+    if not compare_digest(signed, f"{signature.hexdigest()}\n".encode()):
+        return None
+    head = json.loads(first)
+    if head["basis"] != find_basis(upload):
+        return None
+
+    def read_rows() -> Iterator[Any]:
+        with upload.checked_path.open(encoding="ascii") as file:
+            yield from map(json.loads, islice(file, 2, None))
+
+    return importer.read_kept(head, read_rows)
+
+
+def _sign(upload: Upload) -> Any:
+    """Return the signature of this upload's checked values, before the first of them."""
+    return salted_hmac("checked values", str(upload.pk), algorithm="sha256")
+
+
+# --- importing --------------------------------------------------------------------------
+
+
+def is_imported(upload: Upload) -> bool:
+    return bool(upload.batch_id or upload.ratings_file_id or upload.is_imported)
+
+
+def begin_import(upload: Upload, *, by: Any) -> Any | None:
+    """Import the file once; None while a job that imports it waits or runs."""
+    importer = importer_of(upload)
+    report, most = read_report(upload), importer.rows_stored_at_once
+    is_long = most is not None and report is not None and report.rows > most
+    if not is_long and not is_large(upload):
+        return import_upload(upload, by=by)
+    start_job(importer.import_kind, study_id=upload.study_id, by=by, subject=str(upload.pk))
+    return None
+
+
+def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
+    """Import the file as it was checked, or checked anew for a changed study; delete its bytes."""
+    importer, confirmed, study = importer_of(upload), read_report(upload), upload.study
+    if study is None:
+        raise ValidationError("This file has no study yet. Create a study of it.")
+    record = importer.find_same(study, upload.sha256)
+    if record is None:
+        checked = find_kept_check(upload, importer)
+        if checked is None:
+            insist_on_checked_bytes(upload)
+            checked = check_upload(upload, tell=tell)
+        if not checked.is_importable:
+            # the first of two clicks may have been quicker: its own scores are the faults
+            record = importer.find_same(study, upload.sha256)
+            if record is None:
+                raise ValidationError(HAS_FAULTS)
+            _finish(upload)
+            return record
+        if confirmed is not None and confirmed.import_notes != checked.import_notes:
+            # other rows would be left out than those that were listed
+            raise ValidationError(HAS_CHANGED)
+        source = Source(
+            study=study,
+            file_name=upload.file_name,
+            sha256=upload.sha256,
+            options=upload.mapping.options,
+            upload_key=upload.pk,
+        )
+        record = importer.store(checked, source, by=by, tell=tell)
+    _finish(upload)
+    return record
+
+
+def _finish(upload: Upload) -> None:
+    """The bytes are gone; the row stays, with what was said of its columns."""
+    if not importer_of(upload).link:
+        upload.is_imported = True
+        Upload.objects.filter(pk=upload.pk).update(is_imported=True)
+    forget_bytes(upload)
+
+
+def _run_import(job: Job) -> dict[str, Any]:
+    upload = _find_upload(job)
+    link = importer_of(upload).link
+    # again after a kill: an earlier import is found by the file's hash
+    record = getattr(upload, link) if link else None
+    if record is None:
+        record = import_upload(upload, by=job.started_by, tell=partial(report_progress, job))
+    else:
+        _finish(upload)
+    return {"record": str(record.pk)}
+
+
+def _find_upload(job: Job) -> Upload:
+    uploads = Upload.objects.select_related("study", "batch", "ratings_file")
+    upload = uploads.filter(study=job.study_id, pk=job.subject).first()
+    if upload is None:
+        raise ValidationError("This file was given up meanwhile. Upload it again.")
+    if not is_imported(upload):
+        insist_on_bytes(upload)
+    return upload
+
+
+# --- undoing ----------------------------------------------------------------------------
+
+
+def begin_undo(importer: Importer, record: Any, *, by: Any) -> bool:
+    """Return whether it is gone already; otherwise a job that removes it waits or runs."""
+    if importer.count_rows(record) <= importer.rows_undone_at_once:
+        importer.undo(record, by=by)
+        return True
+    start_job(importer.undo_kind, study_id=record.study_id, by=by, subject=str(record.pk))
+    return False
+
+
+def _run_undo(importer: Importer, job: Job) -> dict[str, Any]:
+    records = importer.record._default_manager.filter(study__pk=str(job.study_id))
+    record = records.filter(pk=job.subject).first()
+    if record is not None:  # else it is gone already
+        importer.undo(record, by=job.started_by)
+    return {}
+
+
+# --- files that wait for a decision, and their jobs --------------------------------------
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A file that was uploaded and neither imported nor given up."""
+
+    upload: Upload
+    job: Job | None
+    title: str
+    # the very same file was imported earlier
+    is_known: bool
+
+    @property
+    def unit(self) -> str:
+        """Return what the job counts: rows while it reads the file, then what it stores."""
+        is_check = self.job is None or self.job.kind == importer_of(self.upload).check_kind
+        return "items" if self.upload.purpose == Upload.Purpose.ITEMS and not is_check else "rows"
+
+    @property
+    def is_spent(self) -> bool:
+        """It can't be imported: it has faults, or is in the study already."""
+        return self.job is None and (self.is_known or self.upload.has_faults)
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """A job that undoes an import, if it is running or has stopped."""
+
+    job: Job
+    record: Any
+    title: str
+
+
+def find_job(upload: Upload) -> Job | None:
+    """Return the open job of this file, or the one that stopped and wasn't followed by a check."""
+    jobs = Job.objects.filter(
+        study_id=upload.study_id, kind__in=_kinds(importer_of(upload)), subject=str(upload.pk)
+    )
+    return _unless_over(jobs.order_by("created_at").last(), upload)
+
+
+def name_job(job: Job, upload: Upload) -> str:
+    """Describe what the job does."""
+    is_check = job.kind == importer_of(upload).check_kind
+    return f"{'Checking' if is_check else 'Importing'} {upload.file_name}"
+
+
+def find_uploads(study: Study) -> list[Upload]:
+    """Return the files that were neither imported nor discarded, newest first."""
+    uploads = Upload.objects.filter(study=study, batch__isnull=True, ratings_file__isnull=True)
+    return [upload for upload in uploads if upload.path.exists()]
+
+
+def find_jobs(study: Study) -> list[Job]:
+    """Return the jobs on files of the study, for the lists below, the oldest first."""
+    kinds = [
+        kind for importer in IMPORTERS.values() for kind in (*_kinds(importer), importer.undo_kind)
+    ]
+    return list(Job.objects.filter(study_id=study.pk, kind__in=kinds).order_by("created_at"))
+
+
+def list_waiting(
+    study: Study,
+    purpose: str,
+    uploads: list[Upload],
+    jobs: list[Job],
+    known: set[str] | None = None,
+) -> list[Waiting]:
+    """List the files with this purpose; `known`: hashes of those imported, if they were read."""
+    uploads = [upload for upload in uploads if upload.purpose == purpose]
+    if not uploads:
+        return []
+    importer = IMPORTERS[purpose]
+    newest = {job.subject: job for job in jobs if job.kind in _kinds(importer)}
+    if known is None:
+        records = importer.record._default_manager.filter(study=study)
+        known = set(records.values_list("sha256", flat=True))
+    found = []
+    for upload in uploads:
+        job = _unless_over(newest.get(str(upload.pk)), upload)
+        title = name_job(job, upload) if job else ""
+        found.append(Waiting(upload, job, title, is_known=upload.sha256 in known))
+    return found
+
+
+def split_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
+    """Split the files into those that need a decision, above the form, and the rest, below it."""
+    return {
+        "waiting": [one for one in waiting if not one.is_spent],
+        "spent": [one for one in waiting if one.is_spent],
+    }
+
+
+def list_undoings(study: Study, importer: Importer, jobs: list[Job]) -> list[Undoing]:
+    """List the jobs that undo an import, if they are running or have stopped."""
+    jobs = [job for job in jobs if job.kind == importer.undo_kind]
+    newest = {job.subject: job for job in jobs if job.state != Job.State.DONE}
+    records = importer.record._default_manager.filter(study=study)
+    found: dict[Any, Any] = records.in_bulk(list(newest)) if newest else {}
+    return [
+        Undoing(newest[str(one.pk)], one, f"Removing {one.file_name}") for one in found.values()
+    ]
+
+
+def is_under_way(study: Study, purpose: str, uploads: list[Upload], jobs: list[Job]) -> bool:
+    """Whether a file of this purpose waits, or one is being imported or undone, or that stopped."""
+    if any(upload.purpose == purpose for upload in uploads):
+        return True
+    return purpose in IMPORTERS and bool(list_undoings(study, IMPORTERS[purpose], jobs))
+
+
+def _kinds(importer: Importer) -> list[str]:
+    return [*filter(None, (importer.check_kind, importer.import_kind, importer.create_kind))]
+
+
+def _unless_over(job: Job | None, upload: Upload) -> Job | None:
+    if job is None or job.state == Job.State.DONE:
+        return None
+    is_answered = bool(
+        job.finished_at and upload.checked_at and upload.checked_at > job.finished_at
+    )
+    return None if is_answered else job
+
+
 # --- how much may wait ----------------------------------------------------------------
 
 
@@ -161,27 +690,6 @@ def _check_room(
         )
 
 
-# --- without a study ------------------------------------------------------------------
-
-
-def open_upload(key: UUID, *, by: Any) -> Upload | None:
-    """Return this person's file that has no study yet, or has become one; None for anyone else.
-
-    It is kept for a day after it was last opened.
-    """
-    uploads = Upload.objects.filter(pk=key, created_by=by).select_related("study")
-    upload = uploads.first()
-    moment = now()
-    if upload is not None and upload.study_id is None and find_kept_until(upload) <= moment:
-        # the next clean-up deletes it
-        return None
-    # noted once an hour: looking at a page seldom writes
-    if upload is not None and upload.looked_at < moment - _NOTED_EVERY:
-        uploads.filter(study=None).update(looked_at=moment)
-        upload.looked_at = moment
-    return upload
-
-
 # --- giving up ------------------------------------------------------------------------
 
 
@@ -213,24 +721,6 @@ def is_large(upload: Upload) -> bool:
     return upload.size * (_UNPACKED if is_packed else 1) > settings.UPLOAD_JOB_BYTES
 
 
-def has_faults(upload: Upload) -> bool:
-    """The last check found some; a small file of ratings is checked whenever it is shown."""
-    report = upload.report if upload.checked_at else {}
-    return bool(report.get("fault_count") or report.get("faults"))
-
-
-def find_kept_until(upload: Upload) -> datetime:
-    """When its bytes go, unless a job needs them then."""
-    if upload.study_id is None:
-        return upload.looked_at + KEEP_FOR
-    longest = upload.created_at + KEEP_FOR
-    if upload.batch_id or upload.ratings_file_id:
-        return longest
-    if upload.checked_at and has_faults(upload):
-        return min(longest, upload.checked_at + KEEP_REFUSED_FOR)
-    return longest
-
-
 @scheduled("Delete files that were uploaded and not imported", every=HOURLY, is_deleting=True)
 def prune_uploads() -> None:
     """Remove uploads that were not imported in time, except files that an open job needs.
@@ -240,7 +730,7 @@ def prune_uploads() -> None:
     moment = now()
     busy = _find_busy()
     for upload in Upload.objects.filter(created_at__lt=moment - KEEP_REFUSED_FOR):
-        if str(upload.pk) in busy or find_kept_until(upload) > moment:
+        if str(upload.pk) in busy or upload.kept_until > moment:
             continue
         if upload.created_at < moment - KEEP_FOR:
             _drop_unless_busy(upload)
@@ -258,7 +748,7 @@ def _find_busy() -> set[str]:
 def _drop_unless_busy(upload: Upload) -> None:
     # a job may have been started since, or its person may have opened it
     row = Upload.objects.select_for_update(of=("self",)).filter(pk=upload.pk).first()
-    if row is not None and str(row.pk) not in _find_busy() and find_kept_until(row) <= now():
+    if row is not None and str(row.pk) not in _find_busy() and row.kept_until <= now():
         drop_upload(row)
 
 
@@ -284,46 +774,3 @@ def _check_size(size: int) -> None:
             "one after another.",
             code="too_large",
         )
-
-
-# --- several files as one ---------------------------------------------------------------
-
-
-_EARLIEST = (1980, 1, 1, 0, 0, 0)
-
-
-def pack_files(files: Iterable[tuple[str, Callable[[], IO[bytes]]]]) -> IO[bytes]:
-    """Return an open zip of these files; ValidationError if two have one name."""
-    ordered = sorted(files, key=lambda one: one[0])
-    names = [name for name, _ in ordered]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise ValidationError(f"Two files are called {twice}. Rename one of them.")
-    target = TemporaryFile()  # noqa: SIM115 (the caller closes it)
-    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
-        for name, open_file in ordered:
-            with open_file() as source, archive.open(ZipInfo(name, _EARLIEST), "w") as entry:
-                copyfileobj(source, entry)
-    target.seek(0)
-    return target
-
-
-def replace_file(path: Path, name: str, open_file: Callable[[], IO[bytes]]) -> IO[bytes]:
-    """Return the zip at this path with another file under one of its names."""
-    with ZipFile(path) as archive:
-        files = [
-            (entry, open_file if entry == name else partial(archive.open, entry))
-            for entry in archive.namelist()
-        ]
-        return pack_files(files)
-
-
-def name_files(names: Iterable[str]) -> str:
-    """Name several files in a few words; those of one folder by its name."""
-    first, *others = sorted(names)
-    folders = {name.partition("/")[0] if "/" in name else "" for name in (first, *others)}
-    if folders != {""} and len(folders) == 1:
-        number = len(others) + 1
-        return f"{folders.pop()} ({number:,} {'file' if number == 1 else 'files'})"
-    if not others:
-        return first
-    return f"{first} and {others[0] if len(others) == 1 else f'{len(others)} more'}"

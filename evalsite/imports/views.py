@@ -21,26 +21,24 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.imports.core import Importer, Report, list_faults
 from evalsite.imports.forms import PurposeForm, UploadForm, make_forms, save_changes
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import (
+from evalsite.imports.upload_page import describe_upload
+from evalsite.imports.uploads import (
     IMPORTERS,
     begin_check,
     begin_import,
     begin_undo,
+    drop_upload,
     find_job,
     find_report,
     importer_of,
     is_imported,
-    name_job,
-    read_upload,
-)
-from evalsite.imports.upload_page import describe_upload
-from evalsite.imports.uploads import (
-    drop_upload,
     is_large,
     keep_upload,
     name_files,
+    name_job,
     pack_files,
     prune_uploads,
+    read_upload,
     replace_file,
 )
 from evalsite.jobs.live_page import keep_watching

@@ -13,14 +13,7 @@ from django.db.models import QuerySet
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.files import clean_file_name
 from evalsite.data.tables.table import Fault, Remark, Table
-from evalsite.imports.core import (
-    HAS_CHANGED,
-    HAS_FAULTS,
-    Checked,
-    Importer,
-    Source,
-    Tell,
-)
+from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Checked, Importer, Source, Tell
 from evalsite.imports.models import JudgeFile, MetricFile
 from evalsite.imports.ratings.items import ItemFinder
 from evalsite.lib.deadlocks import in_transaction

@@ -12,6 +12,7 @@ _SAMPLES = {
     "conversation": '[{"role": "user", "content": "Is the new bridge over the river open?"}]',
     "table": "bridge,opened\nMill Bridge,Sunday",
     "code": "def is_open(bridge):\n    return bridge in OPENED",
+    "spans": "[]",
 }
 _SAMPLE = "The new bridge over the river opened on Sunday, two months late."
 _QUESTION = "Is the new bridge open?"

@@ -12,13 +12,7 @@ from django import forms
 from django.apps import apps
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    Field,
-    PlainValidator,
-    SerializeAsAny,
-)
+from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
 from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments import screens
@@ -55,10 +49,9 @@ InputKind = Literal[
     "review", "whole number", "statements", "spans", "turns",
 ]  # fmt: skip
 Screen = Literal["one", "sheet"]
-# those that this version can show
-INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
+INPUT_KINDS = frozenset(get_args(InputKind))
 # of inputs and columns of outputs: for a question, and not to be read
-KINDS_OF_OUTPUTS = frozenset({"statements", "turns"})
+KINDS_OF_OUTPUTS = frozenset({"statements", "spans", "turns"})
 _SCREENS = get_args(Screen)
 # What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
 # outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
@@ -1055,6 +1048,16 @@ class Instrument(Part):
     @property
     def has_highlight(self) -> bool:
         return bool(self.highlight)
+
+    @property
+    def has_marks(self) -> bool:
+        """Tell whether passages are marked, with a question about them or without."""
+        return self.has_highlight or bool(self.marking)
+
+    @property
+    def marking(self) -> list[Criterion]:
+        """The questions that are answered by marking passages."""
+        return [criterion for criterion in self.criteria if criterion.scale.marked_columns]
 
     @property
     def has_note(self) -> bool:

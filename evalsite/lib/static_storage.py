@@ -14,6 +14,9 @@ _SHORTEN: dict[str, Callable[..., str]] = {".js": jsmin, ".css": cssmin}
 class SmallerStaticFiles(CompressedManifestStaticFilesStorage):
     """Drop comments, except those of licences, and white space from scripts and styles."""
 
+    # a script that imports another one gets the name under which that is cached
+    support_js_module_import_aggregation = True
+
     def _save(self, name: str, content: File) -> str:
         if shorten := _SHORTEN.get(PurePath(name).suffix):
             text = b"".join(content.chunks()).decode()

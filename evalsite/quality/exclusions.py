@@ -1,15 +1,12 @@
 """Leaving people or single answers out of analysis, and taking that back. Nothing is deleted."""
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
@@ -129,26 +126,3 @@ def take_back(*, study: Study, by: Any, ids: Collection[int] | None = None) -> i
         Exclusion.objects.filter(pk__in=pks).update(revoked_at=now(), revoked_by=by)
         AuditEntry.objects.record(TAKEN_BACK, by=by, study_id=study.pk, exclusions=pks)
     return len(pks)
-
-
-def time_reasons(study: Study) -> dict[str, dict[str, Any]]:
-    """Return of each reason of active exclusions whom it leaves out, and when that was decided."""
-    decided: dict[str, list[tuple[int, datetime]]] = {}
-    person = Coalesce("participant", "annotation__participant")
-    active = Exclusion.objects.active().filter(study=study).annotate(person=person).order_by()
-    for reason, who, at in active.values_list("reason", "person", "decided_at"):
-        decided.setdefault(reason, []).append((who, at))
-    return {
-        reason: {
-            "people": len({who for who, _ in decisions}),
-            "first": min(at for _, at in decisions).isoformat(),
-            "last": max(at for _, at in decisions).isoformat(),
-        }
-        for reason, decisions in sorted(decided.items())
-    }
-
-
-def count_reasons(study: Study) -> list[tuple[str, int]]:
-    """Return the reasons of active exclusions, each with its number."""
-    active = Exclusion.objects.active().filter(study=study)
-    return sorted(Counter(active.values_list("reason", flat=True)).items())

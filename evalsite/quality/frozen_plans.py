@@ -11,12 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.running.checklist import counts_of
-from evalsite.annotation.running.launch import (
-    AT_LAUNCH,
-    AtLaunch,
-    count_held,
-    insist_on_owner,
-)
+from evalsite.annotation.running.launch import AT_LAUNCH, AtLaunch, count_held, insist_on_owner
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together

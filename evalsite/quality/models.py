@@ -1,10 +1,13 @@
 """Decisions about analysis: recorded, reversible, deleting nothing and freeing nothing."""
 
+from collections import Counter
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation
 from evalsite.lib.clock import now
@@ -32,6 +35,26 @@ DIFFERENCES = ("better", "differs")
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
     def active(self) -> "ExclusionQuerySet":
         return self.filter(revoked_at__isnull=True)
+
+    def count_reasons(self) -> list[tuple[str, int]]:
+        """Return the reasons, each with the number of its exclusions."""
+        return sorted(Counter(self.values_list("reason", flat=True)).items())
+
+    def time_reasons(self) -> dict[str, dict[str, Any]]:
+        """Return of each reason whom it leaves out, and when that was decided."""
+        decided: dict[str, list[tuple[int, datetime]]] = {}
+        person = Coalesce("participant", "annotation__participant")
+        rows = self.annotate(person=person).order_by()
+        for reason, who, at in rows.values_list("reason", "person", "decided_at"):
+            decided.setdefault(reason, []).append((who, at))
+        return {
+            reason: {
+                "people": len({who for who, _ in decisions}),
+                "first": min(at for _, at in decisions).isoformat(),
+                "last": max(at for _, at in decisions).isoformat(),
+            }
+            for reason, decisions in sorted(decided.items())
+        }
 
 
 class Exclusion(models.Model):

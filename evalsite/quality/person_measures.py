@@ -152,10 +152,11 @@ def _measure_answers(
     for person, times in seconds.items():
         people[person].seconds = median(times)
         people[person].paces = [round(seconds_taken, 1) for seconds_taken in times[-_PACES:]]
-    _measure_values(who, shown, people, compares)
+    _measure_values(main, who, shown, people, compares)
 
 
 def _measure_values(
+    main: QuerySet[Annotation],
     who: dict[int, int],
     shown: dict[int, list[int]],
     people: dict[int, Measures],
@@ -168,7 +169,9 @@ def _measure_values(
         lambda: defaultdict(dict)
     )
     runs: dict[tuple[int, str], tuple[Any, int]] = {}
-    for annotation, criterion, output, position, value, turn in _read_ratings(list(who)):
+    for annotation, criterion, output, position, value, turn in _read_ratings(main):
+        if annotation not in who:
+            continue  # submitted since
         person, order = who[annotation], shown[annotation]
         point = value
         if criterion in compares:
@@ -203,14 +206,12 @@ def _describe_use(mine: Counter[Any], pool: Counter[Any]) -> tuple[int, int, flo
     return mine.total(), most, by_others / rest if rest else 1.0
 
 
-def _read_ratings(annotations: Sequence[int]) -> Iterator[Any]:
-    for first in range(0, len(annotations), _PAGE):
-        ratings = Rating.objects.filter(
-            annotation__in=annotations[first : first + _PAGE], part="", value__isnull=False
-        )
-        yield from ratings.order_by("pk").values_list(
-            "annotation_id", "criterion", "output_id", "output__position", "value", "turn"
-        )
+def _read_ratings(main: QuerySet[Annotation]) -> Iterator[Any]:
+    """Yield the values of these answers, as they were given: in one query, however many."""
+    answers = main.order_by().values("pk")
+    ratings = Rating.objects.filter(annotation__in=answers, part="", value__isnull=False)
+    columns = ("annotation_id", "criterion", "output_id", "output__position", "value", "turn")
+    yield from ratings.order_by("annotation", "pk").values_list(*columns).iterator(_PAGE)
 
 
 def _find_agreement(

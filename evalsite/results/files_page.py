@@ -32,6 +32,7 @@ from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.selection import SelectionForm, count_not_sharing
 from evalsite.exports.services import (
     SIMPLE,
+    TABBED,
     Choice,
     count_rows,
     describe_export,
@@ -68,6 +69,7 @@ _PURPOSES = {
     "participants": "One row for each person: sets, times, exclusion and its reason.",
     "metrics": "One row for each score of an automatic metric. Can be uploaded again.",
     "judge_labels": "One row for each label of a judge. Can be uploaded again.",
+    "mqm": "One row for each error, in the form of WMT. Without excluded answers.",
 }
 # of studies in which people compare outputs
 _OF_PAIRS = (
@@ -152,7 +154,15 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "misread": describe_misread(counts.misread) if counts else "",
         "pandas": PANDAS,
         "pending": pending,
-        "ready": [_describe_large(job) for job in exports if find_file(job)][:_SHOWN],
+        "ready": [
+            {
+                "job": job,
+                "title": describe_export(read_choice(job).describe()),
+                "until": find_until(job),
+            }
+            for job in exports
+            if find_file(job)
+        ][:_SHOWN],
         "kept_days": KEPT_DAYS,
         "report": report,
         "has_outputs": report is not None and report.outputs.exists(),
@@ -202,6 +212,7 @@ def _list_data(study: Study, rows: Mapping[str, int]) -> list[dict[str, Any]]:
         {
             "name": name,
             "purpose": purposes[name],
+            "kind": "TSV" if name == TABBED else "CSV",
             "rows": rows.get(name),
             "is_large": is_large(rows.get(name, 0)),
             "fits_sheet": rows.get(name, 0) <= MOST_ROWS,
@@ -245,12 +256,6 @@ def _list_pending(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         for job in newest.values()
         if job.is_open or job.has_stopped
     ]
-
-
-def _describe_large(job: Job) -> dict[str, Any]:
-    return {
-        "job": job, "title": describe_export(read_choice(job).describe()), "until": find_until(job),
-    }  # fmt: skip
 
 
 def list_last_downloads(study: Study) -> list[dict[str, Any]]:

@@ -76,7 +76,13 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     ]
     is_owner = has_role(request, study, _OWNER)
     flags = find_flags(study, setup.counts, plan)
-    problems = [*setup.problems, *_list_problems(study, people)]
+    problems = [
+        *setup.problems,
+        *[
+            Check(label="People", problem=problem.messages[0], url_name="study-invite")
+            for problem in find_problems(study, people)
+        ],
+    ]
     marks = {"plan": mark_content(content), "people": mark_people(people)}
     context = {
         "setup": setup,
@@ -139,13 +145,6 @@ def _check_apart(study: Study, people: list[Expert]) -> Check:
         url_name="study-invite",
         action="Change who rates what",
     )
-
-
-def _list_problems(study: Study, people: list[Expert]) -> list[Check]:
-    return [
-        Check(label="People", problem=problem.messages[0], url_name="study-invite")
-        for problem in find_problems(study, people)
-    ]
 
 
 def _describe_questions(study: Study, plan: AnalysisPlan) -> list[str]:

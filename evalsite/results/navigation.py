@@ -109,7 +109,7 @@ def find_question_url(study: Study, key: str, *, is_hidden: bool = False) -> str
 def count_evidence(study: Study) -> dict[str, Any]:
     """Count comments, raters and metrics; say which question is primary, and whether results are
     hidden: all in one query."""
-    is_mine = Q(participant=OuterRef("pk"), study=OuterRef("study"))
+    is_mine = Q(participant=OuterRef("pk"))
     answers = Annotation.objects.counted().filter(is_mine)
     scores: Any = MetricScore.objects.filter(file__study=OuterRef("pk")).order_by()
     metrics = scores.values("file__study").annotate(number=Count("metric", distinct=True))

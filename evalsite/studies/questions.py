@@ -8,10 +8,7 @@ from typing import Any
 
 from evalsite.instruments.checks import check_example, check_study_questions
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.schema import (
-    EntryQuestion,
-    Instrument,
-)
+from evalsite.instruments.schema import EntryQuestion, Instrument
 from evalsite.studies.version_cache import read_content
 
 # who may take part, as an instrument has it; {}: nothing is asked

@@ -42,12 +42,14 @@ const tab = () => sessionStorage;
 
 // --- questions -------------------------------------------------------------------
 
-const CONTROLS = "input:enabled:not([type=range]), textarea:enabled";
+const CONTROLS = "input:enabled:not([type=range]), textarea:enabled, select:enabled";
 const controlsOf = (question) => [...question.querySelectorAll(CONTROLS)];
 const isChoice = (control) => ["radio", "checkbox"].includes(control.type);
 
 const isAnswered = (question) =>
-  controlsOf(question).some((one) => (isChoice(one) ? one.checked : one.value.trim()));
+  question.dataset.complete === "yes" ||
+  (!question.dataset.complete &&
+  controlsOf(question).some((one) => (isChoice(one) ? one.checked : one.value.trim())));
 
 // On a sheet each part has an item of its own; else the whole page has one.
 const partOf = (element) => element?.closest("[data-part]") ?? form;
@@ -279,7 +281,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.altKey || event.metaKey || !switches.keys.checked) return;
-  if (event.target.matches("textarea, input:not([type=radio], [type=checkbox])")) return;
+  if (event.target.matches("select, textarea, input:not([type=radio], [type=checkbox])")) return;
   const key = event.key.toLowerCase();
   if (commands[key]) {
     event.preventDefault();
@@ -854,6 +856,8 @@ restore();
 if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], .ticks")) {
   import(words.answers);
 }
+const spans = form.querySelector("[data-spans]");
+if (spans) import(spans.dataset.script);
 const isArmed = recall(tab, "evalsite:armed") === location.pathname.replace(/items\/.*/, "");
 const hasSome = (box) => box.querySelector("[data-kept]").value.length > 2;
 if (marked.length && (isArmed || marked.some(hasSome))) fetchMarks();

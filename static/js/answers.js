@@ -116,9 +116,17 @@ function given(name) {
 
 const SIDES = { first: -1, tie: 0, second: 1 };
 
+// The marks that are posted in one field, as JSON.
+function readMarks(text) {
+  return String(text).startsWith("[") ? JSON.parse(text) : [];
+}
+
+const isOf = (mark, kind) => Object.entries(kind).every(([name, key]) => mark[name] === key);
+
 function isMetBy(condition, answer) {
   if ("answered" in condition) return (answer !== null) === condition.answered;
   if (answer === null) return false;
+  if (condition.has) return answer.flatMap(readMarks).some((one) => isOf(one, condition.has));
   const said = answer.map((one) => SIDES[one] ?? one);
   const listed = condition.is ?? condition.includes;
   if (listed) return said.some((one) => listed.includes(one));

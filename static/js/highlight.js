@@ -1,62 +1,8 @@
-// Marking passages of a text: by mouse, by two taps, and by keyboard alone. Without scripts a box
-// does. The rating page fetches this when it is first asked for. The button stays pressed, over the
-// items of a set, until it is pressed again: letting go of a selection marks it.
-// Places count UTF-16 here, and code points in the field that is posted.
+// Highlights: passages of an output, without anything else said of them. Those that overlap or
+// touch become one. Without scripts a box does. The rating page fetches this when it is first asked
+// for.
 
-const form = document.querySelector("#work");
-// annotate.js looks there, too
-const ARMED = "evalsite:armed";
-
-function rememberArmed(isArmed) {
-  try {
-    if (isArmed) sessionStorage.setItem(ARMED, location.pathname.replace(/items\/.*/, ""));
-    else sessionStorage.removeItem(ARMED);
-  } catch (error) {
-    if (!(error instanceof DOMException)) throw error;
-  }
-}
-
-function recallArmed() {
-  try {
-    return sessionStorage.getItem(ARMED) === location.pathname.replace(/items\/.*/, "");
-  } catch (error) {
-    if (!(error instanceof DOMException)) throw error;
-    return false;
-  }
-}
-
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
-
-function findWords(string, lang) {
-  const words = Intl.Segmenter
-    ? [...new Intl.Segmenter(lang, { granularity: "word" }).segment(string)]
-        .filter((one) => one.isWordLike || /\p{Extended_Pictographic}/u.test(one.segment))
-        .map((one) => [one.index, one.index + one.segment.length])
-    : findAll(string, /[\p{L}\p{M}\p{N}]+/gu);
-  return words.length ? words : findAll(string, /\S+/gu);
-}
-
-const findAll = (string, pattern) =>
-  [...string.matchAll(pattern)].map((one) => [one.index, one.index + one[0].length]);
-
-// No emoji of several parts is cut, and no space is left at either end; null if nothing is left.
-function tidy(string, start, end) {
-  if (Intl.Segmenter) {
-    const signs = new Intl.Segmenter().segment(string);
-    const last = signs.containing(end - 1);
-    start = signs.containing(start).index;
-    end = last.index + last.segment.length;
-  }
-  const found = string.slice(start, end);
-  start += found.length - found.trimStart().length;
-  end -= found.length - found.trimEnd().length;
-  return start < end ? [start, end] : null;
-}
+import { form, listen, make, Markable, tidy } from "./marking.js";
 
 // As on the server: spans that overlap or touch become one.
 function merge(spans) {
@@ -69,79 +15,23 @@ function merge(spans) {
   return merged;
 }
 
-class Marks {
+class Highlights extends Markable {
+  letter = "h";
+
   constructor(box) {
-    this.box = box;
-    this.words = box.dataset;
-    this.text = form.querySelector(`[data-markable="${box.dataset.marks}"]`);
-    this.string = this.text.textContent;
-    this.places = findWords(this.string, this.text.lang);
-    this.field = this.find("kept");
-    this.button = this.find("start");
-    this.mode = null; // or "tap", or "keys"
-    this.caret = 0;
-    const points = [...this.string];
-    const placeOf = (count) => points.slice(0, count).join("").length;
-    this.spans = JSON.parse(this.field.value).map((one) => one.slice(0, 2).map(placeOf));
+    const find = (name) => box.querySelector(`[data-${name}]`);
+    super(form.querySelector(`[data-markable="${box.dataset.marks}"]`), box.dataset, find("start"));
+    this.find = find;
+    this.field = find("kept");
+    this.spans = JSON.parse(this.field.value).map((one) =>
+      one.slice(0, 2).map((count) => this.placeOf(count)),
+    );
     this.addButton();
     // a text without marks stays as it is, and what is selected in it
     if (this.spans.length) this.draw();
     this.drawList();
     this.listen();
-  }
-
-  find(name) {
-    return this.box.querySelector(`[data-${name}]`);
-  }
-
-  // The one beside a selection; the other is on the page.
-  addButton() {
-    this.here = make("button", "btn small here", this.button.firstChild.data);
-    this.here.type = "button";
-    this.here.hidden = true;
-    this.text.after(this.here);
-  }
-
-  listen() {
-    // pressing it must not take the selection away
-    this.here.addEventListener("mousedown", (event) => event.preventDefault());
-    this.here.addEventListener("click", () => this.markSelection());
     this.button.addEventListener("click", (event) => this.start(event));
-    this.text.addEventListener("click", (event) => this.tap(event));
-    this.text.addEventListener("blur", () => {
-      if (this.mode === "keys") this.leave();
-    });
-  }
-
-  // --- drawing
-
-  quote([start, end]) {
-    return this.string.slice(start, end);
-  }
-
-  // This stretch of the text, with what is chosen of it set apart.
-  pieces(start, end) {
-    const [first, last] = this.chosen ?? [end, end];
-    const [from, to] = [Math.max(start, first), Math.min(end, last)];
-    if (from >= to) return [this.quote([start, end])];
-    const part = make("span", "chosen", this.quote([from, to]));
-    return [this.quote([start, from]), part, this.quote([to, end])];
-  }
-
-  draw() {
-    const nodes = [];
-    let done = 0;
-    for (const [start, end] of this.spans) {
-      const mark = document.createElement("mark");
-      mark.append(...this.pieces(start, end));
-      nodes.push(...this.pieces(done, start), mark);
-      done = end;
-    }
-    this.text.replaceChildren(...nodes, ...this.pieces(done, this.string.length));
-    this.text.normalize();
-    this.text.classList.toggle("choosing", this.mode === "tap");
-    this.button.setAttribute("aria-pressed", this.mode !== null);
-    this.text.querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
   }
 
   drawList() {
@@ -181,8 +71,9 @@ class Marks {
     this.spans = spans;
     this.draw();
     this.drawList();
-    const count = (at) => [...this.string.slice(0, at)].length;
-    this.field.value = JSON.stringify(spans.map((span) => [...span.map(count), this.quote(span)]));
+    this.field.value = JSON.stringify(
+      spans.map((span) => [...span.map((at) => this.count(at)), this.quote(span)]),
+    );
     // so that the page keeps a draft
     this.field.dispatchEvent(new Event("input", { bubbles: true }));
   }
@@ -204,234 +95,9 @@ class Marks {
     this.change(this.spans.filter((one) => one !== span));
     this.say(this.words.removed, this.quote(span));
   }
-
-  // --- a selection
-
-  // How many characters of the text are before this point.
-  before(node, offset) {
-    const range = document.createRange();
-    range.selectNodeContents(this.text);
-    const side = range.comparePoint(node, offset);
-    if (side < 0) return 0;
-    if (side === 0) range.setEnd(node, offset);
-    return range.toString().length;
-  }
-
-  selected() {
-    const selection = getSelection();
-    if (selection.isCollapsed || !selection.rangeCount) return null;
-    const range = selection.getRangeAt(0);
-    const { startContainer: first, endContainer: last } = range;
-    if (![first, last].some((node) => this.text.contains(node))) return null;
-    const start = this.before(first, range.startOffset);
-    const end = this.before(last, range.endOffset);
-    return start < end ? { start, end, rects: range.getClientRects() } : null;
-  }
-
-  markSelection() {
-    const found = this.selected();
-    if (!found) return false;
-    getSelection().removeAllRanges();
-    this.putDown();
-    this.mark(found.start, found.end);
-    this.offerHere();
-    return true;
-  }
-
-  offerHere() {
-    const found = this.mode ? null : this.selected();
-    this.here.hidden = !found;
-    if (!found) return;
-    const { left, right, bottom } = [...found.rects].at(-1);
-    const around = this.text.parentElement.getBoundingClientRect();
-    const width = this.here.offsetWidth;
-    const at = (this.isRightToLeft ? left : right - width) - around.left;
-    this.here.style.left = `${Math.max(0, Math.min(at, around.width - width))}px`;
-    this.here.style.top = `${bottom - around.top + 4}px`;
-  }
-
-  // --- the button: from now on a selection is marked, or from the first to the last word chosen
-
-  start(event) {
-    const isMarked = this.markSelection();
-    if (this.mode) this.leave(this.words.left);
-    else if (event.detail === 0 && !isMarked) this.enter();
-    else {
-      this.arm();
-      if (!isMarked) this.say(this.words.tap);
-    }
-  }
-
-  arm() {
-    this.mode = "tap";
-    rememberArmed(true);
-    this.draw();
-  }
-
-  letGo() {
-    this.isMarked = this.mode === "tap" && this.markSelection();
-  }
-
-  tap(event) {
-    // of a drag the click comes last
-    if (this.mode !== "tap" || this.isMarked || this.markSelection()) return;
-    this.caret = this.wordAt(event.clientX, event.clientY);
-    const isFirst = !this.chosen;
-    this.anchor ??= this.caret;
-    this.choose();
-    if (isFirst) this.say(this.words.first, `${this.quote(this.chosen)}.`, this.words.then);
-    else {
-      const { chosen } = this;
-      this.putDown();
-      this.mark(...chosen);
-    }
-  }
-
-  // The word at a point, else the next one.
-  wordAt(x, y) {
-    const found = document.caretPositionFromPoint?.(x, y);
-    const range = found ? null : document.caretRangeFromPoint(x, y);
-    const at = found
-      ? this.before(found.offsetNode, found.offset)
-      : this.before(range.startContainer, range.startOffset);
-    const inside = this.places.findIndex(([start, end]) => start <= at && at < end);
-    if (inside >= 0) return inside;
-    const next = this.places.findIndex((word) => at <= word[1]);
-    return next < 0 ? this.places.length - 1 : next;
-  }
-
-  // --- the keyboard
-
-  get isRightToLeft() {
-    return getComputedStyle(this.text).direction === "rtl";
-  }
-
-  enter() {
-    const active = document.activeElement;
-    this.origin = active.contains(this.text) ? this.button : active;
-    this.mode = "keys";
-    this.here.hidden = true;
-    // a screen reader would otherwise keep the arrows for itself
-    this.text.setAttribute("role", "application");
-    this.text.setAttribute("aria-label", this.words.text);
-    this.text.tabIndex = -1;
-    this.text.focus();
-    this.choose();
-    this.say(this.words.enter, this.words.word, this.quote(this.chosen));
-  }
-
-  // Nothing is chosen any more; a pressed button stays pressed.
-  putDown() {
-    if (this.mode === "keys") {
-      this.leave();
-      return;
-    }
-    this.anchor = this.chosen = null;
-    this.draw();
-  }
-
-  leave(said = "") {
-    const isKeys = this.mode === "keys";
-    if (!isKeys) rememberArmed(false);
-    this.mode = this.anchor = this.chosen = null;
-    this.draw();
-    this.say(said);
-    if (!isKeys) return;
-    for (const name of ["role", "aria-label", "tabindex"]) this.text.removeAttribute(name);
-  }
-
-  choose() {
-    const ends = [...this.places[this.caret], ...this.places[this.anchor ?? this.caret]];
-    this.chosen = [Math.min(...ends), Math.max(...ends)];
-    this.draw();
-  }
-
-  move(by, isExtending) {
-    this.anchor = isExtending ? (this.anchor ?? this.caret) : null;
-    this.caret = Math.max(0, Math.min(this.caret + by, this.places.length - 1));
-    this.choose();
-    const { word, chosen, isMarked } = this.words;
-    const isOne = this.caret === (this.anchor ?? this.caret);
-    this.say(isOne ? word : chosen, this.quote(this.chosen), this.markHere() ? isMarked : "");
-  }
-
-  markHere() {
-    const [start, end] = this.places[this.caret];
-    return this.spans.find((span) => span[0] < end && start < span[1]);
-  }
-
-  press(event) {
-    const { key } = event;
-    const forwards = this.isRightToLeft ? -1 : 1;
-    const steps = {
-      ArrowRight: forwards,
-      ArrowLeft: -forwards,
-      ArrowUp: -1,
-      ArrowDown: 1,
-      Home: -Infinity,
-      End: Infinity,
-    };
-    if (key === "Tab" || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (steps[key]) this.move(steps[key], event.shiftKey);
-    else if (key === "Enter") {
-      this.anchor = null;
-      this.mark(...this.chosen);
-      this.choose();
-    } else if (key === "Delete" || key === "Backspace") {
-      const span = this.markHere();
-      if (span) this.remove(span);
-      else this.say(this.words.none);
-    } else if (key === "Escape" || key.toLowerCase() === "h") {
-      this.leave(this.words.left);
-      this.origin.focus();
-    } else if (key.length > 1) return;
-    // no other letter or digit answers a question meanwhile
-    event.preventDefault();
-  }
 }
 
 const all = [...form.querySelectorAll("[data-marks]")]
-  .map((box) => new Marks(box))
+  .map((box) => new Highlights(box))
   .filter((one) => one.places.length);
-
-document.addEventListener(
-  "keydown",
-  (event) => {
-    if (event.isComposing || document.querySelector("dialog[open]")) return;
-    const active = all.find((one) => one.mode);
-    if (active?.mode === "keys") active.press(event);
-    else if (active && event.key === "Escape") active.leave(active.words.left);
-    else if (event.key.toLowerCase() === "h" && isFree(event)) {
-      event.preventDefault();
-      const near = all.find((one) => one.text.parentElement.contains(event.target));
-      if (active) active.leave(active.words.left);
-      else (near ?? all[0])?.enter();
-    }
-  },
-  { capture: true },
-);
-
-const isFree = (event) =>
-  !(event.ctrlKey || event.altKey || event.metaKey || event.repeat) &&
-  form.classList.contains("keys-on") &&
-  !event.target.matches("textarea, input:not([type=radio], [type=checkbox])");
-
-// While a mouse is still choosing, the button would come under it.
-let isDown = false;
-const offer = () => isDown || all.forEach((one) => one.offerHere());
-document.addEventListener("pointerdown", () => {
-  isDown = true;
-  for (const one of all) one.isMarked = false;
-});
-for (const end of ["pointerup", "pointercancel"]) {
-  document.addEventListener(end, (event) => {
-    isDown = false;
-    // a finger chooses words by tapping them: what it selects is the browser's affair
-    if (event.pointerType !== "touch") all.forEach((one) => one.letGo());
-    offer();
-  });
-}
-document.addEventListener("selectionchange", offer);
-if (recallArmed()) all.forEach((one) => one.arm());
-// what was selected before this script came
-offer();
+listen(all, "h", (target) => all.find((one) => one.text.parentElement.contains(target)) ?? all[0]);

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from evalsite.analysis.__main__ import main, make_parser
+from evalsite.analysis.__main__ import main, make_parser, select_ratings
 from evalsite.analysis.agreement import alpha, percent_agreement
-from evalsite.analysis.as_printed import select_ratings
 from evalsite.analysis.ratings import Ratings, read_bare_table
 from tests.support.published import published_file
 

@@ -8,12 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evalsite.analysis.report.answers import (
-    count_comments,
-    list_reasons,
-    read_notes,
-    read_remarks,
-)
+from evalsite.analysis.report.answers import count_comments, list_reasons, read_notes, read_remarks
 
 QUESTION = {
     "key": "better",

@@ -9,12 +9,7 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.difference_tests import find_joint_test
-from evalsite.analysis.effects import (
-    RESIDUAL,
-    add_effect,
-    find_total_sd,
-    share_variances,
-)
+from evalsite.analysis.effects import RESIDUAL, add_effect, find_total_sd, share_variances
 from evalsite.analysis.intervals import find_detectable, t_figure, turn_figure
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.pairs import find_pair_tests, read_preferences

@@ -190,13 +190,37 @@ def test_a_plan_without_a_judge_decides_by_people_alone(tmp_path):
 
 def test_a_planned_judge_changes_no_result_of_people(tmp_path):
     paths, _ = write_points(tmp_path, "ppi_three")
-    people = report(paths, POINTS, plan=plan_judge(B_BETTER, ALIKE, judge=""))["criteria"][0]
-    judged = report(paths, POINTS, plan=plan_judge(B_BETTER, ALIKE))["criteria"][0]
+    rows = [B_BETTER, ALIKE, {**ALIKE, "relation": "not_worse"}]
+    people = report(paths, POINTS, plan=plan_judge(*rows, judge=""))["criteria"][0]
+    judged = report(paths, POINTS, plan=plan_judge(*rows))["criteria"][0]
     for name in ("systems", "pairs", "joint", "model", "agreement"):
         assert judged[name] == people[name], name
-    own = {name: judged["margins"][0]["alone"][name] for name in people["margins"][0]}
-    assert own == people["margins"][0]
-    assert judged["hypotheses"][0]["alone"] == people["hypotheses"][0]
+    assert [test["alone"] for test in judged["margins"]] == people["margins"]
+    assert [entry["alone"] for entry in judged["hypotheses"]] == people["hypotheses"]
+    # the tests that decide are corrected for each other, too
+    p = sorted(test["p"] for test in judged["margins"])
+    corrected = sorted(test["p_corrected"] for test in judged["margins"])
+    assert corrected == pytest.approx([2 * p[0], max(2 * p[0], p[1])])
+
+
+def test_a_slice_of_people_fails_a_margin_that_a_judge_decides(tmp_path):
+    paths, _ = write_points(tmp_path, "ppi_three")
+    ratings = pd.read_csv(paths["ratings"])
+    names = sorted(ratings["item"].unique())
+    is_worse = ratings["item"].isin(names[:20]) & (ratings["system"] == "B")
+    ratings.loc[is_worse, "value"] = 1
+    ratings.to_csv(paths["ratings"], index=False)
+    paths["items"] = tmp_path / "items.csv"
+    pd.DataFrame({
+        "item": names, "group": names, "system": "A", "output": "x",
+        "extra": [f'{{"language": "{"de" if place < 20 else "en"}"}}' for place in range(36)],
+    }).to_csv(paths["items"], index=False)  # fmt: skip
+    row = {"system": "B", "relation": "not_worse", "other": "A", "margin": 1.9}
+    [criterion] = report(paths, POINTS, plan=plan_judge(row | {"slices": "language"}))["criteria"]
+    [test] = criterion["margins"]
+    assert "why" not in test
+    assert (test["outcome_on_all"], test["fails_in"]) == ("pass", ["de"])
+    assert test["outcome"] == test["alone"]["outcome"] == "fail"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ANALYSIS = Path(__file__).parents[2] / "evalsite" / "analysis"
 # their words are for whoever types a command
-COMMANDS = ("__main__.py", "as_printed.py", "gate.py")
+COMMANDS = ("__main__.py", "gate.py")
 # of a system, as reports print it
 NAMES = ("all outputs together",)
 WORDS = re.compile(r"[A-Za-z’'][,;:]? [a-z]{2}")

@@ -88,8 +88,13 @@ def test_mark_of_a_question_or_of_a_turn_is_named(world, fields, check):
 
 @pytest.mark.both_databases
 def test_every_promise_is_broken_once_by_these_tests():
-    # those of turns need a conversation: test_turns.py breaks them
-    assert {*BREAKS, "rating_of_a_turn_that_is_not_asked", "answer_without_all_turns"} == ALL
+    # those of turns need a conversation, and marks a question: test_turns.py and
+    # test_spans_saved.py break them
+    elsewhere = {
+        "rating_of_a_turn_that_is_not_asked", "answer_without_all_turns",
+        "answer_that_contradicts_its_marks",
+    }  # fmt: skip
+    assert {*BREAKS, *elsewhere} == ALL
 
 
 # --- what is right -------------------------------------------------------------------------

@@ -29,6 +29,8 @@ BATCHES = {
     "arena_preference": "arena_preference.jsonl",
     "conversation_turns": "conversation_turns.jsonl",
     "da_sqm": "esa.csv",
+    "esa": "esa.csv",
+    "mqm": "esa.csv",
     "summeval": "summeval.jsonl",
 }
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2

@@ -13,8 +13,7 @@ from django.urls import reverse
 
 from evalsite.building.gallery import choose, list_shipped, read_gallery
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import begin_check
-from evalsite.imports.uploads import keep_upload
+from evalsite.imports.uploads import begin_check, keep_upload
 from evalsite.results.report.files import find_departures
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study

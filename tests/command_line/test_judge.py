@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 
 from evalsite.command_line.main import run_command
+from evalsite.exports.services import Choice, write_file
 from evalsite.imports.models import Judge
 from evalsite.lib.clock import now
 from evalsite.results.judges.certificate import (
@@ -155,6 +156,33 @@ def test_a_certificate_expires(judged, tmp_path):
     assert not list(find_lapses(content, {}, today=last))
     after = list(find_lapses(content, {}, today=last + timedelta(days=1)))
     assert [code for code, _ in after] == ["expired"]
+
+
+def test_the_labels_of_a_certificate_are_known_as_added_and_as_exported(judged, tmp_path, capsys):
+    path, added = tmp_path / "certificate.json", tmp_path / "labels-1.csv"
+    certify(judged, path)
+    items = [f"fresh-{number}" for number in range(1, 41)]
+    ratings, labels = write_files(tmp_path, items, seed=2, noise=12)
+    exported, changed = tmp_path / "judge_labels.csv", tmp_path / "changed.csv"
+    with exported.open("wb") as file:
+        write_file(judged, Choice(file="judge_labels"), file)
+    rows = list(csv.DictReader(exported.open(encoding="utf-8", newline="")))
+    # another order of rows and another judge in the same file change nothing
+    other = {**rows[0], "judge": "judge-b"}
+    write_rows(exported, [*reversed(rows), other])
+    rows[0]["value"] = str(float(rows[0]["value"]) + 1)
+    write_rows(changed, rows)
+
+    for file in (added, exported):
+        assert check(path, labels, ratings, "--made-from", str(file)) == 0
+        assert "labels that the certificate was made from" in capsys.readouterr().out
+    for file in (changed, labels):
+        assert check(path, labels, ratings, "--made-from", str(file), "--json") == 1
+        assert json.loads(capsys.readouterr().out)["reasons"] == ["labels_sha256"]
+    faulty = tmp_path / "picture.csv"
+    faulty.write_bytes(b"\xff\xfe\x00")
+    assert check(path, labels, ratings, "--made-from", str(faulty)) == 3
+    assert check(path, labels, ratings, "--made-from", str(tmp_path / "none.csv")) == 3
 
 
 def test_a_certificate_that_was_changed_is_refused(judged, tmp_path):

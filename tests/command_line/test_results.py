@@ -85,6 +85,42 @@ def test_report_of_a_file_without_ratings_is_an_error_with_3(tmp_path: Path, cap
 # --- gate ---------------------------------------------------------------------------------
 
 
+def test_worked_example_of_the_docs_is_what_its_command_prints(settings, capsys, monkeypatch):
+    monkeypatch.chdir(settings.BASE_DIR)
+    docs = Path("docs/judges.md").read_text(encoding="utf-8").partition("### A worked example")[2]
+    [command] = re.findall(r"^evalsite (report .+)$", docs, re.M)
+
+    code = run_command(command.split())
+    printed = capsys.readouterr().out
+
+    assert code == 0
+    rows = re.findall(r"^\| (. minus .) \| (.+ \| .+) \|$", docs, re.M)
+    assert len(rows) == 3
+    for pair, cells in rows:
+        assert f"| {pair} (rating) | {cells} |" in printed
+    for words in re.findall(r"“([^”]+)”", docs.partition("## ")[0]):
+        assert words in printed
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        ("item,system\ni1,A\n", "item, and value or preferred"),
+        ("item,system,value\ni1,A,3\n", "add a column criterion. There are: depth, style."),
+    ],
+)
+def test_labels_that_lack_something_are_refused(tmp_path: Path, capsys, labels, told):
+    ratings, path = tmp_path / "ratings.csv", tmp_path / "labels.csv"
+    ratings.write_text(
+        "participant,item,system,criterion,value\n"
+        + "".join(f"p{n},i1,A,{key},{n}\n" for n in (1, 2) for key in ("depth", "style")),
+        encoding="utf-8",
+    )
+    path.write_text(labels, encoding="utf-8")
+    assert run_command(["report", str(ratings), "--judge-labels", str(path)]) == 3
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("shift", "margin", "code", "outcome"),
     [(0, "1.5", 0, "pass"), (-3, "0.5", 1, "fail"), (0, "0.05", 2, "undecided")],

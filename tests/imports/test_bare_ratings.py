@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.command_line.main import run_command
 from evalsite.data.tables.reader import FileMapping
-from evalsite.imports.models import Upload
+from evalsite.imports.models import KEEP_FOR, Upload
 from evalsite.imports.ratings.new_study import (
     CREATE_KIND,
     READ_KIND,
@@ -21,8 +21,7 @@ from evalsite.imports.ratings.new_study import (
     begin_reading,
     create_study_of_ratings,
 )
-from evalsite.imports.steps import begin_check
-from evalsite.imports.uploads import KEEP_FOR, keep_upload, prune_uploads
+from evalsite.imports.uploads import begin_check, keep_upload, prune_uploads
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import Origin, Participant

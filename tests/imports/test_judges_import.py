@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
+from django.db.models import Count
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.audit.models import AuditEntry
@@ -255,3 +257,28 @@ def test_the_command_stores_a_file(study, tmp_path, capsys):
     )
     call_command("import_judges", str(study.pk), str(path))
     assert JudgeLabel.objects.count() == 1
+
+
+@pytest.mark.torture
+def test_a_million_labels_are_stored_and_none_is_lost(study, tmp_path, capsys):
+    number, key = 1_000_000, study.config.criteria[0].key
+    systems = ("baseline", "neural", "template")
+    path = tmp_path / "labels.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(HEAD)
+        file.writelines(
+            f"x{place // 3},{systems[place % 3]},{key},judge-a,{1 + place % 5}\n"
+            for place in range(number)
+        )
+    with pytest.raises(CommandError, match="--no-limit"):
+        call_command("import_judges", str(study.pk), str(path))
+    assert not JudgeLabel.objects.exists()
+
+    call_command("import_judges", str(study.pk), str(path), "--no-limit")
+
+    assert JudgeLabel.objects.count() == number
+    assert JudgeLabel.objects.values("item_key").distinct().count() == -(-number // 3)
+    # as many of each point as were written
+    points = JudgeLabel.objects.values_list("value").annotate(n=Count("pk")).order_by("value")
+    assert list(points) == [(float(point), number // 5) for point in range(1, 6)]
+    assert f"{-(-number // 3):,} further inputs" in capsys.readouterr().out

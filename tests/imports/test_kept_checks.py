@@ -10,17 +10,17 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from evalsite.data.tables.reader import FileMapping
-from evalsite.imports import core, steps
+from evalsite.imports import core, uploads
 from evalsite.imports.batches.importer import ITEMS, import_batch, undo_batch
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import (
+from evalsite.imports.uploads import (
     check_upload,
     find_basis,
     find_kept_check,
     import_upload,
     keep_check,
+    keep_upload,
 )
-from evalsite.imports.uploads import keep_upload
 from evalsite.studies.models import Batch, Change, Study
 from tests.imports.test_upload_pages import address, press_import
 from tests.support.checking import check_file
@@ -188,7 +188,7 @@ def test_faults_leave_no_values_of_an_earlier_check(study: Study) -> None:
 def test_values_of_another_version_of_the_site_are_not_used(study: Study, monkeypatch: Any) -> None:
     waiting = upload(study)
     check_upload(waiting)
-    monkeypatch.setattr(steps, "__version__", "another")
+    monkeypatch.setattr(uploads, "__version__", "another")
 
     assert find_kept_check(waiting, ITEMS) is None
 

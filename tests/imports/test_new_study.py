@@ -19,8 +19,14 @@ from evalsite.imports.batches.new_study import create_study_from
 from evalsite.imports.batches.open_inputs import find_kind
 from evalsite.imports.core import Report
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import begin_check, find_report, read_report
-from evalsite.imports.uploads import keep_upload, open_upload, prune_uploads
+from evalsite.imports.uploads import (
+    begin_check,
+    find_report,
+    keep_upload,
+    open_upload,
+    prune_uploads,
+    read_report,
+)
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import report_progress, restart_job, start_job

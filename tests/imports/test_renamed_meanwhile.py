@@ -14,8 +14,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches import importer
 from evalsite.imports.batches.importer import import_batch
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import begin_check, import_upload
-from evalsite.imports.uploads import keep_upload
+from evalsite.imports.uploads import begin_check, import_upload, keep_upload
 from evalsite.quality.system_names import rename_system
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.imports.test_storing import load, write_file

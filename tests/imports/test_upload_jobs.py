@@ -14,11 +14,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.imports import steps
+from evalsite.imports import uploads
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import begin_import
-from evalsite.imports.uploads import keep_upload
+from evalsite.imports.uploads import begin_import, keep_upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import restart_job
 from evalsite.studies.models import Batch, Item, Study
@@ -37,7 +36,7 @@ import os, signal, sys
 import django
 django.setup()
 from django.core.management import call_command
-from evalsite.imports import steps
+from evalsite.imports import uploads
 from evalsite.imports.batches import importer
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -92,7 +91,7 @@ def test_checked_file_is_not_read_again_to_show_it(
 ) -> None:
     send(staff_client, study)
     run_waiting_jobs()
-    monkeypatch.setattr(steps, "check_source", None)
+    monkeypatch.setattr(uploads, "check_source", None)
 
     page = look(staff_client, study).content.decode()
 
@@ -166,7 +165,7 @@ def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, st
     press_import(staff_client, study, upload)
     other = GOOD.replace("One.", "Other.").encode()
     first = keep_upload(study=study, file_name="first.csv", chunks=[other], by=None)
-    steps.import_upload(first, by=None)
+    uploads.import_upload(first, by=None)
 
     run_waiting_jobs()
     page = staff_client.get(address("upload-preview", study, upload.pk)).content.decode()
@@ -215,7 +214,7 @@ def test_large_batch_is_undone_by_a_job(
 ) -> None:
     monkeypatch.setattr(ITEMS, "rows_undone_at_once", 2)
     upload = keep_upload(study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None)
-    batch = steps.import_upload(upload, by=None)
+    batch = uploads.import_upload(upload, by=None)
 
     page = staff_client.post(address("batch-undo", study, batch.pk), follow=True)
     run_waiting_jobs()

@@ -32,11 +32,7 @@ RULES_OF_THE_SITE = {
     "31_type": "a control character, which no database keeps",
 }
 NO_PAGE_YET = {
-    "accuracy_errors": {"criteria.errors.scale.kind"},
-    "attribution": {"criteria.unsupported.scale.kind"},
     "best_worst_four": {"criteria.overall.scale.kind"},
-    "esa": {"criteria.errors.scale.kind", "item.output_columns.0.kind"},
-    "mqm": {"criteria.errors.scale.kind", "item.output_columns.0.kind"},
     "post_edit": {"criteria.corrected.scale.kind"},
     "ranking": {"criteria.rank.scale.kind"},
 }

@@ -197,6 +197,14 @@ def test_without_scripts_rows_add_marks_and_ticks_remove_them():
     assert ESA.read_entry({"errors": "", "errors.quote-1": ""}, "errors") == ""
 
 
+def test_a_row_needs_no_text_where_its_category_is_marked_in_only_one():
+    row = {"quote": "lift", "in": "output", "category": "omission", **MINOR}
+
+    (marked,) = clean(MQM, row).marks
+
+    assert (marked.column, marked.start) == ("source", 4)
+
+
 def test_a_row_that_does_not_fit_is_shown_again():
     view = ESA.view_entry(json.dumps([{"quote": "Fahrstuhl", "severity": "major"}, "none"]))
 

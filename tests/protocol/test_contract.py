@@ -237,8 +237,12 @@ def read_back(study: Study) -> list[tuple[str, ...]]:
 
 
 def in_database(study: Study) -> list[tuple[str, ...]]:
-    rows = Rating.objects.filter(study=study).values_list(
-        "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
+    rows = (
+        Rating.objects.without_marks()
+        .filter(study=study)
+        .values_list(
+            "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
+        )
     )
     return sorted((*names, "" if value is None else str(value)) for *names, value in rows)
 

@@ -76,8 +76,6 @@ BREACHES = [
      "item.inputs.1.name"),
     ("fluency", lambda d: d["item"]["inputs"][0].update(kind="poem"), "not_allowed",
      "item.inputs.0.kind"),
-    ("fluency", lambda d: d["item"]["inputs"][0].update(kind="spans"), "not_yet",
-     "item.inputs.0.kind"),
     ("fluency", lambda d: d["item"]["outputs"].update(most=11), "out_of_range",
      "item.outputs.most"),
     ("fluency", lambda d: d["item"]["outputs"].update(least=2, most=1), "out_of_range",

@@ -16,9 +16,8 @@ from evalsite.quality.exclusions import exclude
 from evalsite.results.document.blocks import Document, Quote
 from evalsite.results.document.html import render_page
 from evalsite.results.document.latex import render_latex
-from evalsite.results.documents.appendix import make_appendix
+from evalsite.results.documents.appendix import count_people, make_appendix
 from evalsite.results.documents.ethics import make_ethics
-from evalsite.results.documents.study_context import count_people
 from evalsite.studies.models import Study
 from tests.support.checks import add_checks
 from tests.support.experts import invite

@@ -19,6 +19,7 @@ from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.jobs import start_export
 from evalsite.exports.services import Choice
+from evalsite.imports.models import Judge, JudgeFile, JudgeLabel
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -37,7 +38,7 @@ from tests.support.reports import keep_report
 
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 FILES = ("items", "participants", "ratings", "ratings_simple", "annotations", "comments",
-         "metrics")  # fmt: skip
+         "metrics", "judge_labels")  # fmt: skip
 # pages that only a post opens, and that send or show something
 SENT = ("export-file", "export-workbook", "export-ready", "export-bundle-file")
 
@@ -63,6 +64,16 @@ def make() -> Study:
         item.save()
     people = [add_person(study, note="Hm.") for _ in range(3)]
     exclude(study=study, participants=people[:1], reason="Came twice", by=make_user())
+    # a judge that says of each system what people say
+    file = JudgeFile.objects.create(study=study, file_name="labels.csv", sha256="0" * 64)
+    judge = Judge.objects.create(study=study, name="judge-a")
+    JudgeLabel.objects.bulk_create(
+        JudgeLabel(
+            file=file, judge=judge, criterion="informativeness", item_key=item.key, system=name,
+            value=score, reason=f"{name}: {score}",
+        )
+        for item in study.items.main() for name, score in SCORES.items()
+    )  # fmt: skip
     keep_report(study, systems=tuple(SCORES)[:2])
     run_job(start_export(study, Choice(file="ratings"), by=make_user()))
     run_job(start_packing(study, Contents(), by=make_user()))
@@ -81,6 +92,8 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
         "pseudonym": list(study.participants.values_list("pseudonym", flat=True)),
         "file": list(FILES),
         "item_id": [item.pk for item in study.items.main()[:1]],
+        "judge_id": [judge.pk for judge in study.judges.all()],
+        "file_id": [file.pk for file in study.judge_files.all()],
         "exclusion_id": [exclusion.pk for exclusion in study.exclusions.all()],
     }
     for view in collect_study_views():

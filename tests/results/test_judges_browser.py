@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from evalsite.command_line.main import run_command
 from evalsite.imports.models import JudgeLabel
+from evalsite.quality.models import AnalysisPlan
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
@@ -124,6 +125,9 @@ def test_the_page_is_accessible_and_fits(page: Page, live_server, researcher, tm
     ratings, labels = draw(tmp_path, known, ["new-1", "new-2"], noise=0.2, seed=1)
     call_command("import_ratings", str(study.pk), str(ratings), "--persons", "yes")
     call_command("import_judges", str(study.pk), str(labels))
+    # a plan that names the judge: its long headline, two rows in the card
+    row = {"criterion": "informativeness", "system": "v2", "relation": "better", "other": "v1"}
+    AnalysisPlan.objects.create(study=study, hypotheses=[row | {"judge": "judge-a"}])
     compute_report(study)
     empty = make_study(items=2, by=researcher, title="Empty")
     sign_in(page, live_server, researcher)
@@ -135,7 +139,12 @@ def test_the_page_is_accessible_and_fits(page: Page, live_server, researcher, tm
             page.goto(f"{address}?width=0.2" if name == "judges" else address)
             assert find_overflow(page, width) == [], (name, width)
     about = reverse("admin:judge-about", args=[study.pk, study.judges.get().pk])
-    for address in (reverse("admin:results-judges", args=[study.pk]), about):
+    summary = reverse("admin:study-results", args=[study.pk])
+    for address in (reverse("admin:results-judges", args=[study.pk]), about, summary):
         page.goto(live_server.url + address)
         assert find_faults_in_turn(page) == [], address
+    assert "with the labels of judge-a" in page.locator("h1").inner_text()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert find_overflow(page, width) == [], width
     page.set_viewport_size({"width": 1280, "height": 900})

@@ -2,16 +2,22 @@
 
 import csv
 import json
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Rating
-from evalsite.imports.models import Judge, JudgeLabel
+from evalsite.command_line.main import run_command
+from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, Upload
 from evalsite.instruments.scales import COMMENT
+from evalsite.operations.retention import erase_person
+from evalsite.participants.models import ParticipantIdentity
 from evalsite.quality.models import Exclusion
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Membership, Study
@@ -26,9 +32,13 @@ def address(name: str, study: Study, *parts: object) -> str:
     return reverse(f"admin:{name}", args=[study.pk, *parts])
 
 
-def add_judge(study: Study, folder: Path, *, further: int = 20) -> None:
+def add_judge(study: Study, folder: Path, *, further: int = 20, without: str = "") -> None:
     keys = [f"item-{number:03}" for number in range(1, 25)]
     ratings, _ = write_files(folder, keys, seed=1, noise=12)
+    if without:
+        lines = ratings.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if not line.startswith(f"{without},")]
+        ratings.write_text("".join(kept), encoding="utf-8", newline="")
     fresh = [f"fresh-{number}" for number in range(further)]
     _, labels = write_files(folder, [*keys, *fresh], seed=2, noise=12)
     call_command("import_ratings", str(study.pk), str(ratings), "--persons", "yes")
@@ -160,6 +170,60 @@ def test_hidden_results_stay_hidden_beside_a_judge(db: None, tmp_path: Path) -> 
         sent = client.get(address(name, study, *parts))
         assert sent.status_code == 302
         assert "#reveal" in sent.url or address("study-results", study) in sent.url
+
+
+def test_no_certificate_leaves_while_results_are_hidden(
+    db: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = launch(make_study(items=24, k=4, hides_results=True))
+    add_judge(study, tmp_path)
+    judge = study.judges.get()
+    judge.version, judge.prompt_sha256, judge.judged_on = "1", "a" * 64, date(2026, 11, 1)
+    judge.save()
+    out = tmp_path / "certificate.json"
+    words = ["judge", "certify", str(study.pk), "--judge", "judge-a", "--out", str(out)]
+    assert run_command(words) == 3
+    assert not out.exists()
+
+    Study.objects.update(hides_results=False)
+    assert run_command(words) == 0
+    assert out.exists()
+
+
+def test_erasing_a_person_leaves_labels_and_takes_them_out_of_every_figure(
+    judged: Study, tmp_path: Path
+) -> None:
+    def read(study: Study) -> dict[str, Any]:
+        [part] = compute_report(study).content["kept"]["criteria"][0]["judges"]
+        return dict(part)
+
+    def say_corrected(part: dict[str, Any]) -> list[Any]:
+        return [(pair["value"], pair["low"], pair["high"]) for pair in part["corrected"]["pairs"]]
+
+    # no row of a judge names or belongs to a person
+    models = {field.related_model for model in (Judge, JudgeLabel, JudgeFile)
+              for field in model._meta.get_fields() if field.related_model}  # fmt: skip
+    assert models <= {Study, Judge, JudgeLabel, JudgeFile, User, Upload}
+    labels = list(JudgeLabel.objects.order_by("pk").values())
+    before = read(judged)
+    people = {
+        identity.outside_id: identity.participant
+        for identity in ParticipantIdentity.objects.filter(study=judged)
+    }
+    erase_person(people["person 1"], by=None)
+    after = read(judged)
+
+    assert list(JudgeLabel.objects.order_by("pk").values()) == labels
+    assert (before["people"], after["people"]) == (4, 3)
+    assert say_corrected(after) != say_corrected(before)
+    # as if that person had never come
+    other = launch(make_study(items=24, k=4, title="Another"))
+    add_judge(other, tmp_path, without="person 1")
+    assert say_corrected(after) == [
+        tuple(map(pytest.approx, pair)) for pair in say_corrected(read(other))
+    ]
+    erase_person(people["person 2"], by=None)
+    assert read(judged)["corrected"]["reason"] == "few_people"
 
 
 def test_viewers_and_strangers_change_nothing(judged: Study) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.results.document.blocks import Chart, Document, Heading
+from evalsite.results.document.blocks import Chart, Document, Heading, key_of
 from evalsite.results.document.charts import draw_pdf
-from evalsite.results.document.latex import key_of, list_latex_files, render_latex
+from evalsite.results.document.latex import list_latex_files, render_latex
 from evalsite.results.report.files import write_paper
 from evalsite.results.report.sections import make_document
 from tests.results.report.test_document import SOURCES

@@ -13,8 +13,8 @@ from django.urls import reverse
 from evalsite.annotation.models import Rating
 from evalsite.instruments.scales.base import COMMENT
 from evalsite.results.document.blocks import Cell
+from evalsite.results.document.charts import write_paper
 from evalsite.results.document.latex import write_table
-from evalsite.results.document.summary_svg import write_paper
 from evalsite.results.document.text import write_markdown_table, write_table_csv
 from evalsite.results.models import Report
 from evalsite.results.report.computation import plan_undecided

@@ -23,10 +23,7 @@ from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.frozen_plans import plan_of, reveal_results
 from evalsite.quality.models import AnalysisPlan, Exclusion
-from evalsite.results.analysis_plan.stored import (
-    change_plan,
-    mark_plan,
-)
+from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.document.blocks import list_figures
 from evalsite.results.document.text import render_text
 from evalsite.results.documents.datasheet import make_datasheet

@@ -234,10 +234,9 @@ MAY_READ = {
     "evalsite/command_line/gate.py": "only asks whether a file is a zip",
     # these read lines that they wrote themselves, of a file that was read within limits
     "evalsite/imports/batches/items.py": "items that wait for their rows",
-    "evalsite/imports/steps.py": "values that a check kept",
+    "evalsite/imports/uploads.py": "values that a check kept; it also writes packs of files",
     # these only write zips
     "evalsite/exports/bundle/write.py": "writes bundles",
-    "evalsite/imports/uploads.py": "writes packs of files",
     "evalsite/results/report/files.py": "writes the sources of a report",
     "evalsite/exports/scripts/analysis.py": "runs beside a bundle, without Evalsite",
 }

@@ -51,6 +51,8 @@ def sample_of(column: InputColumn, number: int) -> str:
             return f"A: Have you been to place {number}?\nB: Not yet."
         case "turns":
             return ""
+        case "spans":
+            return "[]"
     return f"We liked place {number}."
 
 

@@ -1,14 +1,16 @@
 """A launched study with a frozen plan and answers that can't be mistaken for anything else."""
 
+from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.running.launch import launch_study
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Participant
 from evalsite.quality.models import AnalysisPlan, ExclusionRule
 from evalsite.studies.models import Study
-from tests.site.test_staff_pages import answer
+from tests.site.test_staff_pages import MOMENT, answer
 from tests.support.factories import make_annotator, make_study, make_user
 
 # what each system gets from everybody: nothing else on a page has these numbers
@@ -31,6 +33,37 @@ def make_planned_study(*, rules: Any = (), items: int = 3, **fields: Any) -> Stu
     run_job(launch_study(study=study, by=by))
     study.refresh_from_db()
     return study
+
+
+def add_people(study: Study, number: int, *, items: int) -> list[Participant]:
+    """So many people, of whom each has rated the first of the items; every other with one score."""
+    people = [make_annotator(study) for _ in range(number)]
+    rated = list(study.items.main().prefetch_related("outputs__system")[:items])  # type: ignore[attr-defined]
+    pairs = [(item, place, me) for item in rated for place, me in enumerate(people)]
+    slots = Slot.objects.bulk_create(
+        Slot(
+            study=study, item=item, no=1000 + place, pos=1000 + place, arrangement=place,
+            state=Slot.State.DONE, participant=me,
+        )
+        for item, place, me in pairs
+    )  # fmt: skip
+    times = {"started_at": MOMENT, "submitted_at": MOMENT + timedelta(seconds=30)}
+    answers = Annotation.objects.bulk_create(
+        Annotation(
+            study=study, item=item, participant=me, slot=slot, key=uuid4(), status="counted",
+            order_shown=[2, 0, 1], **times,
+        )
+        for (item, _place, me), slot in zip(pairs, slots, strict=True)
+    )  # fmt: skip
+    Rating.objects.bulk_create(
+        Rating(
+            study=study, annotation=answer, criterion="informativeness", output=output,
+            value=50 if place % 2 else SCORES[output.system.name],
+        )
+        for (item, place, _me), answer in zip(pairs, answers, strict=True)
+        for output in item.outputs.all()
+    )  # fmt: skip
+    return people
 
 
 def add_person(study: Study, score: int | None = None, **said: Any) -> Participant:

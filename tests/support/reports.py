@@ -105,13 +105,13 @@ def make_facts(**known: Any) -> Facts:
     """Facts about a study in which nothing is special."""
     return Facts(
         **{
-            "title": "Replies", "organisation": "Language Lab", "protocol": "Quality", "origin": "",
-            "departures": None, "language": "en", "version": "version 1", "criteria": (),
+            "title": "Replies", 
+            "departures": None, "version": "version 1", "criteria": (),
             "data": {},
             "settings": {"k": 3, "set_size": 10}, "texts": {}, "has_practice": False,
             "has_sheet": False, "offers_sheet": False, "own_examples": None, "exclusions": (),
             "sharing": {}, "changes": (), "import_notes": (), "plan": {}, "software": "Evalsite 1",
-            "methods": "7", "seed": 1, "draws": 2000, "sha256": "5" * 64, "made_at": MOMENT,
+            "methods": "7", "seed": 1, "sha256": "5" * 64, "made_at": MOMENT,
             **known,
         }
         | {"data": known.get("data", make_content()["data"])}

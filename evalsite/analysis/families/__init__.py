@@ -57,6 +57,7 @@ class Family:
     `is_scored`: answers are scores, so criteria can correlate and raters can be strict;
     `has_points`: on points at equal distances; `decides`: answers are yes or no, and can be
     compared with scores; `compares`: each is about two outputs. `is_log`: logarithms are analysed.
+    `has_marks`: the score adds up marked passages, whose places are compared as well.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Family:
     decides: bool = False
     compares: bool = False
     is_log: bool = False
+    has_marks: bool = False
     # figures of a rater, in a separate table on raters
     rater_columns: tuple[str, ...] = ()
     # there are statistics; a criterion for each option; a mean of several statements
@@ -76,14 +78,12 @@ class Family:
 
 def name_unit(criterion: Mapping[str, Any]) -> str:
     """Return the unit of a difference of scores; "" for numbers, which have none."""
+    if find_family(criterion).has_marks:
+        return "penalty points"
     return "" if criterion["kind"] == "number" else "points"
 
 
 # --- points: scores such as 1 to 7 or 0 to 100
-
-
-def _read_points(asked: float, widest: float) -> float | None:
-    return asked if 0 < asked <= widest else None
 
 
 POINTS = Family(
@@ -93,7 +93,7 @@ POINTS = Family(
     planner=Planner(
         simulation="likert",
         example="0.5",
-        read_difference=_read_points,
+        read_difference=lambda asked, widest: asked if 0 < asked <= widest else None,
         has_points=True,
         sources=(
             Source(
@@ -126,10 +126,6 @@ POINTS = Family(
 # --- magnitude: scores in proportion to the quality, often in relation to a standard
 
 
-def _read_magnitude(asked: float, widest: float) -> float | None:
-    return log(asked) if 1 < asked <= 10 else None
-
-
 MAGNITUDE = Family(
     name="magnitude",
     is_scored=True,
@@ -145,7 +141,7 @@ MAGNITUDE = Family(
     planner=Planner(
         simulation="magnitude",
         example="1.2",
-        read_difference=_read_magnitude,
+        read_difference=lambda asked, widest: log(asked) if 1 < asked <= 10 else None,
         width="factor",
         sources=(
             Source(
@@ -176,17 +172,13 @@ MAGNITUDE = Family(
 # --- decision: yes or no, stored as 1 and 0
 
 
-def _read_decision(asked: float, widest: float) -> float | None:
-    return asked / 100 if 0 < asked < 100 else None
-
-
 DECISION = Family(
     name="decision",
     decides=True,
     planner=Planner(
         simulation="decision",
         example="15",
-        read_difference=_read_decision,
+        read_difference=lambda asked, widest: asked / 100 if 0 < asked < 100 else None,
         width="share",
         shows_spread=False,
         sources=(
@@ -208,17 +200,15 @@ DECISION = Family(
 # --- preference: which of two outputs is better, or neither
 
 
-def _read_preference(asked: float, widest: float) -> float | None:
-    return log(asked / (100 - asked)) if 50 < asked < 100 else None
-
-
 PREFERENCE = Family(
     name="preference",
     compares=True,
     planner=Planner(
         simulation="pairs",
         example="60",
-        read_difference=_read_preference,
+        read_difference=lambda asked, widest: (
+            log(asked / (100 - asked)) if 50 < asked < 100 else None
+        ),
         width="share",
         parts=("item_system", "rater_system"),
         has_ties=True,
@@ -269,10 +259,21 @@ TURNS = Family(
 )
 
 
+# --- penalties: marked passages, whose weights add up; lower is better
+
+PENALTIES = Family(
+    name="penalties",
+    is_scored=True,
+    has_marks=True,
+)
+
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
-    for family in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS)
-}
+    for family in (
+        POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS, PENALTIES,
+    )
+}  # fmt: skip
 # the families of the kinds of questions whose answers can be analysed from a file alone
 KNOWN_KINDS: Mapping[str, Family] = {
     "likert": POINTS,
@@ -284,6 +285,7 @@ KNOWN_KINDS: Mapping[str, Family] = {
     "choice": CATEGORIES,
     "choices": CATEGORIES,
     "preference": PREFERENCE,
+    "spans": PENALTIES,
 }
 # values of `--protocol`
 NAMES: Mapping[str, Family] = {**KNOWN_KINDS, "pairwise": PREFERENCE}

@@ -13,13 +13,7 @@ from evalsite.analysis.compare import Comparison
 from evalsite.analysis.describe import Described
 from evalsite.analysis.effects import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.families import DECISION
-from evalsite.analysis.families.numbers import (
-    Design,
-    Others,
-    ScoredNumbers,
-    Truth,
-    draw_latent,
-)
+from evalsite.analysis.families.numbers import Design, Others, ScoredNumbers, Truth, draw_latent
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.plan import Better
 from evalsite.analysis.ratings import Floats, Table

@@ -361,6 +361,7 @@ class ScoredNumbers(Numbers):
     has_standardised_effect = True
     equal = 0.0
     names: Mapping[str, str] = {}
+    least = -inf  # possible value, on a scale without ends
 
     def prepare(
         self, table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan
@@ -391,7 +392,7 @@ class ScoredNumbers(Numbers):
         for name, figure in mean_figures(scores, mixed).items():
             figure = self._rename(figure)
             # a linear model doesn't know the ends of the scale
-            figure = keep_possible(figure, *ends) if ends else figure
+            figure = keep_possible(figure, *(ends or (self.least, inf)))
             system = next(system for system in systems if system["system"] == name)
             system["averages"].append(figure)
             distance = from_average.get(name)

@@ -19,7 +19,6 @@ from evalsite.analysis.agreement import (
 from evalsite.analysis.behaviour import compare_swapped
 from evalsite.analysis.compare import describe_finding, explain_weighing, order_pairs
 from evalsite.analysis.difference_tests import (
-    ExactDifference,
     describe_family,
     find_exact_outcomes,
     find_limit,
@@ -28,13 +27,7 @@ from evalsite.analysis.difference_tests import (
 )
 from evalsite.analysis.effects import share_variances
 from evalsite.analysis.families import PREFERENCE
-from evalsite.analysis.families.numbers import (
-    Design,
-    Numbers,
-    Prepared,
-    Truth,
-    average_outputs,
-)
+from evalsite.analysis.families.numbers import Design, Numbers, Prepared, Truth, average_outputs
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.intervals import detect_in, keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.mixed import Layout
@@ -280,18 +273,13 @@ def _judge_margins(tested: PairTests, plan: Plan) -> list[dict[str, Any]]:
         if pair is not None:
             is_first = pair.first == planned.system
             effect = pair.test if is_first else turn_figure(pair.test)
-            exact = _find_exact(pair, is_first=is_first)
+            sign = 1.0 if is_first else -1.0
+            counts = {sign: pair.wins, 0.0: pair.ties, -sign: pair.losses}
+            kinds = np.array([value for value, count in counts.items() if count])
+            n = pair.net.n
+            exact = find_exact_outcomes(kinds, raters=n.get("raters", 0), inputs=n["items"])
         tests.append(judge_margin(effect, planned, is_log=False, limit=limit, exact=exact))
     return tests
-
-
-def _find_exact(pair: PairResult, *, is_first: bool) -> ExactDifference | None:
-    """Return the exact net share of the system, if all answers are the same."""
-    sign = 1.0 if is_first else -1.0
-    counts = {sign: pair.wins, 0.0: pair.ties, -sign: pair.losses}
-    kinds = np.array([value for value, count in counts.items() if count])
-    n = pair.net.n
-    return find_exact_outcomes(kinds, raters=n.get("raters", 0), inputs=n["items"])
 
 
 def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None) -> dict[str, Any]:

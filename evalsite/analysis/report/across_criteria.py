@@ -34,6 +34,7 @@ from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
 from evalsite.analysis.intervals import DRAWS, SEED, Resampling, mean_with_t, spread
 from evalsite.analysis.plan import Better
 from evalsite.analysis.ratings import Floats, Ratings, Table, canonical_order, code
+from evalsite.analysis.report.spans import PLAIN
 
 # --- decisions to accept or ignore outputs: majorities, and how they agree with scores
 
@@ -649,6 +650,8 @@ def report_marked(
     `highlights`, `items`: the exported files of these names. Every rated output counts as seen,
     even if nothing was marked.
     """
+    if highlights is not None and "criterion" in highlights:
+        highlights = highlights[highlights.criterion.isin(PLAIN)]
     if highlights is None or items is None or not len(highlights) or not table.raters_known:
         return None
     spans: defaultdict[tuple[str, str], list[Span]] = defaultdict(list)

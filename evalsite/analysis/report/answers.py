@@ -59,6 +59,10 @@ def split_parts(table: Table, instrument: Instrument) -> tuple[Table, list[Mappi
         elif family.averages:
             criteria.append(criterion)
             parts.append(_average(answers))
+        elif family.has_marks:
+            criteria.append(criterion)
+            # beside the score, a row may say that there are no errors
+            parts.append(answers[answers.part == ""])
         elif family.is_analysed:
             criteria.append(criterion)
             parts.append(answers)
@@ -70,7 +74,7 @@ def _has_parts(criterion: Mapping[str, Any]) -> bool:
     """Return whether answers to the criterion aren't one plain number for each output."""
     family = find_family(criterion)
     is_plain = family.is_analysed and not family.splits and not family.averages
-    return not is_plain or criterion.get("per") == "item"
+    return not is_plain or family.has_marks or criterion.get("per") == "item"
 
 
 _AS_DECISION = {

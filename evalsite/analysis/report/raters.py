@@ -517,7 +517,11 @@ def find_copied(
     p = np.minimum(0.995, np.maximum(chance + (1 - chance) * kappa, with_others))
     may_be = outputs * (1 - chance) >= _LEAST_SURPRISE
     if len(first) <= _MANY_PAIRS and has_few_values:
-        may_be &= _count_shared_others(first, second, len(raters)) >= 2
+        # of each pair, how many further raters share enough outputs with both
+        shape = (len(raters), len(raters))
+        met = sparse.coo_array((np.ones(len(first)), (first, second)), shape=shape).tocsr()
+        met = met + met.T
+        may_be &= _look_up(met @ met, first, second).astype(int) >= 2
     result["can_be_seen"] = bool((may_be & (len(first) * p**outputs < _UNLIKELY)).any())
     is_copied = may_be & (unequal <= _MOST_UNEQUAL * outputs)
     is_copied &= len(first) * stats.binom.cdf(unequal, outputs, 1 - p) < _UNLIKELY
@@ -669,16 +673,8 @@ def _find_closest_others(
     )
 
 
-def _count_shared_others(first: Ints, second: Ints, raters: int) -> Ints:
-    """Return for each pair how many further raters share enough outputs with both."""
-    met = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(raters, raters)).tocsr()
-    met = met + met.T
-    return _look_up(met @ met, first, second).astype(int)
+# --- preferences of single raters
 
-
-# --- the part of a report
-
-# --- preferences of single raters -----------------------------------------------------
 LEAST_TRIPLES = 20  # of a rater; a share of fewer says little
 _LEAST_RATERS = 5
 Flagged = dict[str, tuple[Figure, Flag | None]]

@@ -200,7 +200,13 @@ def find_differences(twice: Twice) -> dict[str, Figure]:
         if twice.is_log:
             value, drawn = exp(value), np.exp(drawn)
         figure = Figure(
-            name=name, method=_name_method(twice), value=value, n=_count_ratings(twice, system)
+            name=name,
+            method=_name_method(twice),
+            value=value,
+            n={
+                f"ratings_{name}": counts[system]["ratings"]
+                for name, counts in zip(("first", "second"), twice.counts, strict=True)
+            },
         )
         differences[system] = _add_interval(figure, drawn, twice)
     return differences
@@ -247,13 +253,6 @@ def _correlate_rows(twice: Twice, kind: Kind) -> Floats:
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     is_flat = ~(spread > _TINY)
     return np.where(is_flat, np.nan, (first * second).sum(axis=1) / np.where(is_flat, 1, spread))
-
-
-def _count_ratings(twice: Twice, system: str) -> dict[str, int]:
-    return {
-        f"ratings_{name}": counts[system]["ratings"]
-        for name, counts in zip(("first", "second"), twice.counts, strict=True)
-    }
 
 
 def _name_method(twice: Twice) -> str:

@@ -1,17 +1,28 @@
 """Highlights: in the text that they mark, once, and of something that is asked."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Substr
 
-from evalsite.annotation.fsck.findings import Finder, checks_in, find_twice, name_rows, named
-from evalsite.annotation.models import Rating
-from evalsite.instruments.answer import HIGHLIGHTS
+from evalsite.annotation.fsck.findings import (
+    ANSWER,
+    Finder,
+    checks_in,
+    find_twice,
+    name_answer,
+    name_rows,
+    named,
+)
+from evalsite.annotation.models import ROW, Rating
+from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.scales import COMMENT, Scale
 from evalsite.studies.models import Study
 
 _COLUMNS = ("pk", "annotation_id", "annotation__item__key")
+_ANSWER = tuple(f"annotation__{column}" for column in ANSWER)
 
 
 def _highlights(study_id: Any) -> QuerySet[Rating]:
@@ -26,12 +37,23 @@ def _names_highlights(find: Callable[[Any], QuerySet[Rating]]) -> Finder:
     return name_rows(find, _COLUMNS, _name_highlight)
 
 
+def highlight_that_does_not_fit(study: Study) -> Iterable[str]:
+    """Find quotes that aren't at their place in an output of the item, or in an input of it."""
+    yield from _misfit_of_an_output(study)
+    marks = _highlights(study.pk).filter(part__contains="@").order_by("pk")
+    columns = (*_COLUMNS, "annotation__item__inputs", "part", "start", "end", "text")
+    for *names, inputs, part, start, end, text in marks.values_list(*columns).iterator():
+        if str(inputs.get(part.partition("@")[2], ""))[start:end] != text:
+            yield _name_highlight(*names)
+
+
 @_names_highlights
-def highlight_that_does_not_fit(study_id: Any) -> QuerySet[Any]:
-    """Find quotes that aren't at their place in an output of the item."""
+def _misfit_of_an_output(study_id: Any) -> QuerySet[Any]:
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
-    fitting = Q(text=passage, output__item=F("annotation__item"))
-    return _highlights(study_id).exclude(fitting)
+    # of no length: Substr would be the rest of the text in some databases
+    fitting = Q(text=passage, end__gt=F("start")) | Q(text="", end=F("start"))
+    fitting &= Q(output__item=F("annotation__item"))
+    return _highlights(study_id).exclude(fitting).exclude(part__contains="@")
 
 
 def highlight_given_twice(study: Study) -> Iterable[str]:
@@ -57,16 +79,44 @@ def _once_given_twice(study_id: Any) -> QuerySet[Any, Any]:
     return twice.values_list("annotation", "start", "n")
 
 
-@_names_highlights
-def highlight_of_a_criterion_that_is_not_asked(study_id: Any) -> QuerySet[Any]:
-    """Find highlights of a question; no scale has any."""
-    return _highlights(study_id).exclude(criterion=HIGHLIGHTS)
+def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
+    """Find highlights of a question that marks nothing."""
+    known = [HIGHLIGHTS, *_list_marking(study)]
+    return _name_all(_highlights(study.pk).exclude(criterion__in=known))
 
 
-@_names_highlights
-def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
-    """Find highlights with a category, a severity or a turn; no scale has any."""
-    return _highlights(study_id).exclude(part="", detail__isnull=True, turn=0)
+def highlight_of_a_category_that_nothing_offers(study: Study) -> Iterable[str]:
+    """Find highlights with a category, a severity or a turn that their question doesn't have."""
+    known = Q(criterion=HIGHLIGHTS, part="", detail__isnull=True, turn=0)
+    marking = _list_marking(study)
+    for key, scale in marking.items():
+        known |= Q(criterion=key) & scale.select_marks()
+    return _name_all(
+        _highlights(study.pk)
+        .filter(criterion__in=[HIGHLIGHTS, *marking])
+        .exclude(pk__in=_highlights(study.pk).filter(known).values("pk"))
+    )
+
+
+def answer_that_contradicts_its_marks(study: Study) -> Iterable[str]:
+    """Find answers whose score isn't that of their marks, or that mark something and nothing."""
+    for key, scale in _list_marking(study).items():
+        rows = Rating.objects.filter(annotation__study_id=study.pk, criterion=key)
+        rows = rows.exclude(part=COMMENT).order_by("annotation_id", "output_id", "pk")
+        stored = rows.values_list(*_ANSWER, *ROW).iterator()
+        for (name, _output), group in groupby(stored, key=lambda row: (row[:3], row[4])):
+            if not scale.are_consistent([AnswerRow(*row[3:]) for row in group]):
+                yield name_answer(*name)
+
+
+def _list_marking(study: Study) -> dict[str, Scale]:
+    criteria = study.config.criteria
+    return {each.key: each.scale for each in criteria if each.scale.marked_columns}
+
+
+def _name_all(marks: QuerySet[Rating]) -> Iterator[str]:
+    rows = marks.order_by("pk").values_list(*_COLUMNS).iterator()
+    return (_name_highlight(*row) for row in rows)
 
 
 CHECKS = checks_in(
@@ -80,4 +130,5 @@ CHECKS = checks_in(
         "Highlights have a category or a severity that nothing offers",
         highlight_of_a_category_that_nothing_offers,
     ),
+    ("Answers contradict their marked passages", answer_that_contradicts_its_marks),
 )

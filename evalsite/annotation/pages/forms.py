@@ -13,14 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.fields import (
-    NoteField,
-    SentField,
-    SentForm,
-    YesField,
-    drop_unstorable,
-    unify_breaks,
-)
+from evalsite.fields import NoteField, SentField, SentForm, YesField, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.questions import Question, ShownOutput
 from evalsite.instruments.scales import COMMENT

@@ -4,6 +4,7 @@ Nothing here carries a system, an item key or a file name, so no template can le
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,7 +32,7 @@ from evalsite.instruments.questions import (
     number_texts,
     read_ratings,
 )
-from evalsite.instruments.scales import COMMENT, NA, Scale
+from evalsite.instruments.scales import COMMENT, NA, OUTPUT, Scale
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Criterion, Example, Instrument
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
@@ -52,10 +53,15 @@ _DIALOGUES = ("dialogue", "conversation")
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a text, marked or not."""
+    """A stretch of a text, marked or not.
+
+    `numbers` are those of the marks that end with it; `level` is higher for what weighs more.
+    """
 
     text: str
     is_marked: bool = False
+    numbers: str = ""
+    level: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,11 +74,12 @@ class InputView:
     value: str
     segments: tuple[Segment, ...]
     language: str = ""  # of code
+    is_source: bool = False  # passages are marked in it
 
     @cached_property
     def html(self) -> SafeString | None:
         """What it looks like, of a kind that isn't plain text; marks are shown in that."""
-        if any(segment.is_marked for segment in self.segments):
+        if self.is_source or any(segment.is_marked for segment in self.segments):
             return None
         return render_rich(self.value, self.kind, self.language)
 
@@ -221,6 +228,8 @@ class OutputView:
     speaker: str = ""
     marks: MarksView | None = None
     html: SafeString | None = None  # of a kind that isn't plain text
+    # where a question marks passages: its text as it is stored
+    segments: tuple[Segment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -262,6 +271,10 @@ class ItemView:
     page_note: str = ""
     # the turns of the only output, where questions are about them
     turn_html: tuple[SafeString, ...] = ()
+
+    @property
+    def marks_passages(self) -> bool:
+        return any(question.scale.marked_columns for question in self.questions)
 
     @property
     def turns(self) -> tuple[TurnView, ...]:
@@ -384,7 +397,7 @@ def view_item(
             output_label=question.label if question.place else "",
             number=question.turn or question.place,
             turn=question.turn,
-            value=str(values.get(question.name, "")),
+            value=str(values.get(question.name, "" if is_disabled else question.scale.start_entry)),
             error=errors.get(question.name, ""),
             comment=str(values.get(question.comment_name, "")),
             comment_error=errors.get(question.comment_name, ""),
@@ -394,7 +407,7 @@ def view_item(
         for question in questions
     )
     shown = tuple(
-        view_input(column, inputs[column.name], marked.get(column.name, ()))
+        _draw_input(view_input(column, inputs[column.name], marked.get(column.name, ())), asked)
         for column in config.columns
         if inputs.get(column.name) and column.kind not in KINDS_OF_OUTPUTS and column.shown
         if config.layout.inputs != "none"
@@ -500,8 +513,57 @@ def _view_outputs(
         label = name_output(config, number, len(texts))
         speaker = turn.speaker or (next_speaker if is_turn else "")
         html = render_rich(text, config.item.outputs.kind, config.item.outputs.language)
-        views.append(OutputView(number, label, turn.text, asked, speaker, html=html))
+        view = OutputView(number, label, turn.text, asked, speaker, html=html)
+        views.append(_draw_output(view, text))
     return tuple(views)
+
+
+def _draw_input(view: InputView, questions: Sequence[QuestionView]) -> InputView:
+    """Return the input with what questions mark in it, if they do."""
+    marking = [question for question in questions if view.name in question.scale.marked_columns]
+    if not marking:
+        return view
+    marks = _list_marks(marking, view.name)
+    segments = tuple(draw_marks(view.value, marks)) if marks else view.segments
+    return replace(view, segments=segments, is_source=True)
+
+
+def _draw_output(view: OutputView, text: str) -> OutputView:
+    marking = [question for question in view.questions if OUTPUT in question.scale.marked_columns]
+    if not marking:
+        return view
+    return replace(view, segments=tuple(draw_marks(text, _list_marks(marking, OUTPUT))))
+
+
+def _list_marks(questions: Sequence[QuestionView], column: str) -> list[Any]:
+    marks = [mark for question in questions for mark in question.scale.list_marks(question.value)]
+    return [mark for mark in marks if mark.mark.column == column]
+
+
+def draw_marks(text: str, marks: Sequence[Any]) -> list[Segment]:
+    """Return the text in segments, of which several marks may be about the same."""
+    begins: defaultdict[int, list[Any]] = defaultdict(list)
+    ends: defaultdict[int, list[Any]] = defaultdict(list)
+    for mark in marks:
+        begins[mark.mark.start].append(mark)
+        ends[mark.mark.end].append(mark)
+    segments: list[Segment] = []
+    levels: list[int] = []
+    places = sorted({0, len(text), *begins, *ends})
+    for start, end in zip(places, [*places[1:], None], strict=True):
+        for mark in begins[start]:
+            if mark.is_missing:
+                segments.append(Segment("", True, str(mark.number), mark.level))
+            else:
+                levels.append(mark.level)
+        if end is None or start == end:
+            continue
+        closed = [mark for mark in ends[end] if not mark.is_missing]
+        numbers = ", ".join(str(mark.number) for mark in closed)
+        segments.append(Segment(text[start:end], bool(levels), numbers, max(levels, default=0)))
+        for mark in closed:
+            levels.remove(mark.level)
+    return segments or [Segment(text)]
 
 
 def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:

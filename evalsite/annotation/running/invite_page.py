@@ -81,7 +81,8 @@ def show_invite(request: HttpRequest, study: Study) -> HttpResponseBase:
     progress = list_progress(study)
     known = [row.expert for row in progress]
     context = _describe_form(study, form, known) | {"form": form, "has_errors": has_errors}
-    context |= _describe_people(request, study, progress) | _describe_rounds(request, study)
+    context |= _describe_people(request, study, progress, context["items"])
+    context |= _describe_rounds(request, study)
     status = INVALID if has_errors else 200
     return TemplateResponse(request, "studies/invite.html", context, status=status)
 
@@ -192,7 +193,7 @@ def _describe_more(form: InviteForm, study: Study) -> str:
 
 
 def _describe_people(
-    request: HttpRequest, study: Study, progress: list[Progress]
+    request: HttpRequest, study: Study, progress: list[Progress], items: int
 ) -> dict[str, Any]:
     sees_names = may_see_identities(request, study)
     is_owner = has_role(request, study, Membership.Role.OWNER)
@@ -200,7 +201,7 @@ def _describe_people(
         counts = [row.total for row in progress]
         out_of_reach = count_out_of_reach(study) if progress else 0
     else:
-        counts, left = count_planned(study, [row.expert for row in progress])
+        counts, left = count_planned(study, [row.expert for row in progress], items)
         out_of_reach = left if find_if_alone(study).exists() else 0
     rows: list[dict[str, Any]] = [
         {

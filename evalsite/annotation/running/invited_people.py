@@ -7,7 +7,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from evalsite.annotation.allocation.rounds import count_taken
 from evalsite.annotation.models import ASSIGNED, Slot
-from evalsite.annotation.running.shares import count_planned
+from evalsite.annotation.running.shares import count_planned, list_items
 from evalsite.lib.clock import now
 from evalsite.participants.models import Expert, Recruitment, Visit
 from evalsite.platforms import installed_platforms
@@ -24,7 +24,7 @@ def count_out_of_reach(study: Study) -> int:
         return 0
     if study.is_launched:
         return count_unassigned(study)
-    return count_planned(study, list(study.experts.order_by("pk")))[1]
+    return count_planned(study, list(study.experts.order_by("pk")), list_items(study).count())[1]
 
 
 def find_if_alone(study: Study) -> QuerySet[Study]:

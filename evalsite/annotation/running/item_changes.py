@@ -17,18 +17,9 @@ from django.db.models import Exists, OuterRef, Q
 
 from evalsite.annotation.allocation.claims import has_work
 from evalsite.annotation.allocation.controls import has_controls
-from evalsite.annotation.allocation.leases import (
-    answered_items,
-    find_end,
-    hold_again,
-    save_end,
-)
+from evalsite.annotation.allocation.leases import answered_items, find_end, hold_again, save_end
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Rating, Slot
-from evalsite.annotation.pages.held_items import (
-    find_reported_items,
-    judge_reports,
-    lock_reports,
-)
+from evalsite.annotation.pages.held_items import find_reported_items, judge_reports, lock_reports
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.annotation.pages.stopping import stop_if_emptied
 from evalsite.annotation.running.launch import insist_on_editor, insist_on_owner

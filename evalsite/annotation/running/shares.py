@@ -90,12 +90,11 @@ def plan_shares(study: Study, people: Sequence[Expert]) -> list[list[int]]:
     return shares
 
 
-def count_planned(study: Study, people: Sequence[Expert]) -> tuple[list[int], int]:
-    """Return how many items each of these people of a draft will have, and the answers they leave.
+def count_planned(study: Study, people: Sequence[Expert], items: int) -> tuple[list[int], int]:
+    """Return how many items of a draft each of these people will have, and the answers they leave.
 
     What is left is what all answers lack beyond what these people give.
     """
-    items = list_items(study).count()
     if all(is_for_everything(study, person, items) for person in people):
         return [items] * len(people), max(0, study.k - len(people)) * items
     shares = plan_shares(study, people)

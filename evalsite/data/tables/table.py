@@ -14,12 +14,7 @@ from typing import Any, NoReturn, Self
 
 from evalsite.lib.limited import BLANK_LINES, VALUES_IN_FILE
 from evalsite.lib.words import list_of
-from evalsite.limits import (
-    UPLOAD_MAX_CELL,
-    UPLOAD_MAX_COLUMNS,
-    UPLOAD_MAX_ROWS,
-    UPLOAD_MAX_TEXT,
-)
+from evalsite.limits import UPLOAD_MAX_CELL, UPLOAD_MAX_COLUMNS, UPLOAD_MAX_ROWS, UPLOAD_MAX_TEXT
 
 LONG_TEXT = 2000
 PLACES = 3

@@ -77,6 +77,8 @@ ANALYSIS_PLAN = "analysis-plan.json"
 # the line of each version of the plan, to compare with what was published
 PLAN_LINES = "plan.txt"
 DATAPACKAGE, CODEBOOK, CODEBOOK_PAGE = "datapackage.json", "codebook.csv", "codebook.html"
+# of studies in which errors are marked, in the form of WMT
+MQM_FILE = "data/mqm.tsv"
 PLAN, EXCLUSIONS = "design/plan.csv", "data/exclusions.csv"
 ITEM_ROWS, PEOPLE_ROWS = "records/items.jsonl", "records/participants.jsonl"
 ANNOTATION_ROWS, EXCLUSION_ROWS = "records/annotations.jsonl", "records/exclusions.jsonl"

@@ -33,6 +33,7 @@ _PURPOSES = {
     "ratings": "one row for each rating: the file to analyse",
     "annotations": "one row for each item that a participant answered",
     "highlights": "one row for each marked passage",
+    "mqm": "one row for each error, as WMT publishes them; without excluded answers",
     "participants": "one row for each person who came, under a pseudonym",
     "items": "one row for each output with its text; it can be uploaded as a batch",
     "metrics": "one row for each score that an automatic metric gave to an output",
@@ -222,8 +223,8 @@ def _list_files(
     has_lines: bool,
 ) -> Iterator[str]:
     for table in tables:
-        purpose = _PURPOSES.get(table, "see the codebook")
-        yield f"- `data/{table}.csv`: {purpose}"
+        purpose = _PURPOSES.get(table.partition(".")[0], "see the codebook")
+        yield f"- `data/{table}`: {purpose}"
     yield f"- `{CODEBOOK}`, `{CODEBOOK_PAGE}`: what each column of these files means"
     if contents.has_data and scripts:
         names = ", ".join(f"`{name}`" for name in scripts)

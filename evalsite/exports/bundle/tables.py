@@ -199,7 +199,8 @@ def _encode_rating(row: Plain, writer: "Writer") -> None:
 def _complete_rating(row: Plain, writer: "Writer") -> None:
     """Leave out what people wrote unless it is asked for; name outputs in reasons by position.
 
-    Numbers that were typed and passages that were marked aren't words of the people.
+    Numbers that were typed and passages that were marked aren't words of the people; a note on a
+    passage is.
     """
     text, detail = row["text"], row["detail"]
     scale = writer.scales.get(row["criterion"])
@@ -213,6 +214,8 @@ def _complete_rating(row: Plain, writer: "Writer") -> None:
             for pk, keys in detail["reasons"].items()
         }
         row["detail"] = {**detail, "reasons": reasons}
+    if detail and detail.get("note"):
+        row["detail"] = {**detail, "note": _write_words(detail["note"], writer)}
 
 
 def _decode_rating(values: Plain, row: Plain, reader: "Reader") -> None:

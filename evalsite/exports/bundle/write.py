@@ -40,6 +40,7 @@ from evalsite.exports.bundle.format import (
     ITEM_ROWS,
     JUDGE_ROWS,
     LEFT_OUT_COUNTS,
+    MQM_FILE,
     OWN_FILES,
     PLAN,
     PLAN_COLUMNS,
@@ -79,10 +80,11 @@ from evalsite.exports.bundle.serialize import (
 from evalsite.exports.bundle.tables import TABLES
 from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
-from evalsite.exports.columns import list_downloads_of, list_files_of, write_time
+from evalsite.exports.columns import MQM, list_downloads_of, list_files_of, write_time
+from evalsite.exports.rows import AnswerReader
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, shared
-from evalsite.exports.services import Choice, write_file
+from evalsite.exports.services import TABBED, Choice, write_file, write_tabbed
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.limited import VALUES_IN_FILE, read_cells, read_json
 from evalsite.lib.transactions import consistent_cut
@@ -96,6 +98,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o644 << 16
 _UNIX = 3
 _BLOCK = 256 * 1024
+_MUCH_OF_MQM = 256 * 1024
 # in the folder of a scratch database: how a copy differs, and the copy
 WISH, COPY = "wish.json", "copy.zip"
 
@@ -295,6 +298,13 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
                 write_data(study, name, contents, file)
+    if contents.has_data and study.config.marking:
+        with folder.create(MQM_FILE) as file:
+            _write_mqm(study, contents, file)
+        # it repeats the texts for each error: a long one would make the bundle look like a trap
+        size, others = folder.files[MQM_FILE][0], sum(size for size, _ in folder.files.values())
+        if size > max(_MUCH_OF_MQM, others - size):
+            del folder.files[MQM_FILE]
     for version in study.versions.all():
         # not a character more, so that the file has the SHA-256 of the version
         folder.write(name_version(version.number), dump(version.content))
@@ -349,6 +359,15 @@ def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> 
         write_file(study, choice, whole)
         whole.seek(0)
         _withhold(whole, file, withheld)
+
+
+def _write_mqm(study: Study, contents: Contents, file: IO[bytes]) -> None:
+    """Write the errors as WMT has them; notes only if free text is asked for."""
+    chosen = select_answers(study, contents)
+    choice = Choice(file=TABBED, only_shared=chosen.only_shared, is_masked=chosen.is_masked)
+    reader = AnswerReader(study, choice.selection)
+    for block, _count in write_tabbed(MQM, reader.read_mqm(has_words=contents.has_free_text)):
+        file.write(block)
 
 
 def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str]) -> None:
@@ -421,7 +440,8 @@ def _describe(
     folder.write_json(
         DATAPACKAGE, describe_package(plain, Credits.of_study(study), tables, folder.files, others)
     )
-    names = [Path(name).stem for name in tables if name.startswith("data/")]
+    names = [Path(name).name for name in tables if name.startswith("data/")]
+    names += [Path(MQM_FILE).name] if MQM_FILE in folder.files else []
     folder.write(
         README,
         write_readme(

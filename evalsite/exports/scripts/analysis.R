@@ -121,6 +121,7 @@ guess_family <- function(d) {
   else if (all(d$log_ratio != "")) "magnitude"
   else if (any(d$turn != "")) "turns"
   else if (all(d$scale == "decision")) "decision"
+  else if (all(d$scale == "spans")) "penalties"
   else "points"
 }
 
@@ -143,8 +144,13 @@ list_criteria <- function(d) {
 # The question as one criterion, or one for each of its options: 1 where it was taken.
 split_options <- function(d, about) {
   if (about$family == "text" || !nrow(d)) return(list())
+  # beside the penalty, a row may say that there are no errors
+  if (about$family == "penalties") d <- d[d$part == "", ]
   lowest <- as.numeric(d$scale_min)
-  ends <- if (anyNA(lowest)) NULL else c(min(lowest), max(as.numeric(d$scale_max)))
+  ends <- if (anyNA(lowest)) NULL else {
+    highest <- as.numeric(d$scale_max)
+    c(min(lowest), if (anyNA(highest)) Inf else max(highest))
+  }
   if (about$family == "shares") ends <- c(0, 1)
   question <- list(key = about$key, family = about$family, choice = "", ends = ends,
                    better = find_better(d, about),
@@ -847,7 +853,7 @@ finish_pair <- function(result, pair) {
     if (is_log) ends <- exp(ends)
     ends <- cut_ends(ends, find_bounds(criterion))
     row$t <- sign * pair$t
-    if (isTRUE(pair$is_by_model) && criterion$family %in% c("points", "turns")) {
+    if (isTRUE(pair$is_by_model) && criterion$family %in% c("points", "turns", "penalties")) {
       total <- sqrt(sum(result$variances))
       row$d <- row$estimate / total
       row[c("d_low", "d_high")] <- ends / total
@@ -872,7 +878,7 @@ is_margin <- function(criterion, planned) {
   margin <- planned$margin
   if (criterion$family == "magnitude") return(margin > 1 && margin <= 2)
   most <- if (criterion$family %in% c("decision", "preference")) .5
-          else if (length(criterion$ends)) diff(criterion$ends) / 2 else sd(criterion$rows$value)
+          else if (length(criterion$ends) && is.finite(criterion$ends[2])) diff(criterion$ends) / 2 else sd(criterion$rows$value)
   margin > 0 && (margin < most || most == 0)
 }
 

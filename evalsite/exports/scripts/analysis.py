@@ -214,7 +214,8 @@ def guess_family(rows: pd.DataFrame) -> str:
         return "magnitude"
     if (rows["turn"] != "").any():
         return "turns"
-    return "decision" if (rows["scale"] == "decision").all() else "points"
+    scale = rows["scale"].iloc[0] if rows["scale"].nunique() == 1 else ""
+    return {"decision": "decision", "spans": "penalties"}.get(scale, "points")
 
 
 def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
@@ -222,8 +223,13 @@ def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
     family, options = about["family"], about.get("options") or []
     if family == "text" or rows.empty:
         return
+    if family == "penalties":
+        # beside the penalty, a row may say that there are no errors
+        rows = rows[rows["part"] == ""]
     lowest, highest = (pd.to_numeric(rows[name]) for name in ("scale_min", "scale_max"))
-    ends = None if lowest.isna().any() else (float(lowest.min()), float(highest.max()))
+    ends = None if lowest.isna().any() else (
+        float(lowest.min()), float(highest.fillna(np.inf).max())
+    )  # fmt: skip
     question = Criterion(
         key=about["key"],
         family=family,
@@ -1161,7 +1167,7 @@ def is_margin(criterion: Criterion, planned: Row) -> bool:
         return 1 < margin <= 2
     if criterion.family in SHARES:
         return 0 < margin < 0.5
-    if criterion.ends:
+    if criterion.ends and criterion.ends[1] < np.inf:
         return 0 < margin < (criterion.ends[1] - criterion.ends[0]) / 2
     return 0 < margin < (criterion.rows["value"].std() or np.inf)
 

@@ -34,13 +34,7 @@ from evalsite.data.tables.texts import (
     write_messages,
     write_value,
 )
-from evalsite.imports.batches.items import (
-    CheckedItem,
-    DraftItem,
-    DraftOutput,
-    Items,
-    is_made_group,
-)
+from evalsite.imports.batches.items import CheckedItem, DraftItem, DraftOutput, Items, is_made_group
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision, Target, fold_system, join_names
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name

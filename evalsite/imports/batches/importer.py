@@ -59,7 +59,7 @@ from evalsite.imports.core import (
     make_open_instrument,
 )
 from evalsite.imports.models import MetricFile, MetricScore, Upload
-from evalsite.imports.steps import register
+from evalsite.imports.uploads import register
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now

@@ -248,6 +248,8 @@ class ItemMaker:
         named = [(one, f"gold_{one.key}") for one in config.criteria]
         self._gold_fields = [(one, name) for one, name in named if name in fields]
         self._by_turn = [one.turns for one in config.criteria if one.turns is not None]
+        scales = [one.scale for one in config.criteria]
+        self._marking = [scale for scale in scales if scale.marked_columns]
         self._taken = taken
         self._drafts = drafts
         # metadata that differs between rows of which one was taken
@@ -457,7 +459,10 @@ class ItemMaker:
         return self._group
 
     def _check_turns(self, outputs: list[DraftOutput]) -> None:
-        """Each question about turns has some in this conversation, as far as cells name them."""
+        """Each question about turns has some in this conversation, as far as cells name them.
+
+        Passages that cells mark are in their texts.
+        """
         told: set[str] = set()
         for turns in self._by_turn:
             for output in outputs:
@@ -465,6 +470,11 @@ class ItemMaker:
                 if message and message not in told:
                     self._fault("turns_invalid" if column else "no_turns", message, output, column)
                     told.add(message)
+        for scale in self._marking:
+            for output in outputs:
+                column, message = scale.find_item_fault(output.shared, output.text)
+                if message:
+                    self._fault("spans_invalid", message, output, column)
 
     def _read_gold(self, outputs: list[DraftOutput]) -> dict[str, str]:
         first, kind = outputs[0], outputs[0].shared.get("kind")

@@ -16,12 +16,15 @@ from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import Report, Source, Tell, aim_at_instrument
 from evalsite.imports.models import Upload
-from evalsite.imports.steps import check_for, import_upload, is_imported, read_report
 from evalsite.imports.uploads import (
+    check_for,
     forget_bytes,
+    import_upload,
     insist_on_bytes,
     insist_on_checked_bytes,
+    is_imported,
     is_large,
+    read_report,
 )
 from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.models import Job

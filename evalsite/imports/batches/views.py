@@ -37,7 +37,7 @@ from evalsite.imports.batches.records import (
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
-from evalsite.imports.steps import (
+from evalsite.imports.uploads import (
     find_jobs,
     find_uploads,
     is_under_way,

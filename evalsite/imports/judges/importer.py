@@ -23,7 +23,7 @@ from evalsite.imports.metrics.importer import read_score
 from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, PLATFORM
-from evalsite.imports.steps import register
+from evalsite.imports.uploads import register
 from evalsite.imports.whole_files import WholeFileImporter, WholeFileReader
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.rating_columns import FIELDS, fold

@@ -25,7 +25,7 @@ from evalsite.imports.core import (
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, find_output
-from evalsite.imports.steps import register
+from evalsite.imports.uploads import register
 from evalsite.imports.whole_files import WholeFileImporter, WholeFileReader
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.studies.models import Item, Study

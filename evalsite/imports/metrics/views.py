@@ -18,8 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.imports.core import Report
 from evalsite.imports.metrics.importer import LONGEST_METRIC, METRICS
 from evalsite.imports.models import MetricFile, MetricScore, Upload
-from evalsite.imports.steps import begin_check, begin_import, read_report
-from evalsite.imports.uploads import keep_upload
+from evalsite.imports.uploads import begin_check, begin_import, keep_upload, read_report
 from evalsite.imports.views import KINDS, UploadKind
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import write_rows

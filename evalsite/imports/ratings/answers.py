@@ -23,13 +23,9 @@ from evalsite.imports.ratings.items import (
     read_first,
     read_order,
 )
+from evalsite.imports.ratings.marks import MarkReader
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.questions import (
-    NumberedText,
-    list_questions,
-    match_rows,
-    number_texts,
-)
+from evalsite.instruments.questions import NumberedText, list_questions, match_rows, number_texts
 from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
@@ -51,8 +47,8 @@ _TWO_PLACES = (
 
 # its criterion, and the number of its output from 0 (None: of all)
 Key = tuple[str, int | None]
-# the same, and the part of the answer: a statement, an option or a comment
-PartKey = tuple[str, int | None, str]
+# the same, and the part of the answer: a statement, an option or a comment; of a mark its ends
+PartKey = tuple[str, int | None, str, tuple[int | None, int | None]]
 
 
 class CheckedRating(NamedTuple):
@@ -137,6 +133,7 @@ class AnswerBuilder:
         self._answers: dict[tuple[str, int], CheckedAnswer] = {}
         self.values = ValueReader(has_commas=has_commas)
         self._finder = ItemFinder(study)
+        self._marks = MarkReader(study)
         self._waiting: list[list[RatingRow]] = []
         # whose answers to what lack a row because of a fault
         self._cut: set[tuple[str, str]] = set()
@@ -158,6 +155,9 @@ class AnswerBuilder:
         """No row waits for its item to be found."""
         waiting, self._waiting = self._waiting, []
         self._finder.load(rating.item for ratings in waiting for rating in ratings)
+        if self._marks.is_needed:
+            items = (self._finder.find(rating) for ratings in waiting for rating in ratings)
+            self._marks.load({item.pk for item in items if item is not None})
         for ratings in waiting:
             kept = self._copy_answers(ratings) if self.leaves_out else {}
             # the ratings of a wide row share its item
@@ -258,11 +258,14 @@ class AnswerBuilder:
         number = find_output(item, row.system) if criterion.per_output else None
         output = None if number is None else item.outputs[number][0]
         about = AnswerRow(item.pk, output, criterion.key)
+        if criterion.scale.marked_columns and row.part_key != COMMENT:
+            marks = self._marks.read(row, item, about)
+            return number, [CheckedRating(read, *place) for read in marks]
         return number, [CheckedRating(read, *place) for read in self.values.read(row, about)]
 
     def _check_value(self, row: RatingRow) -> Iterator[Fault]:
         """Report a faulty value even where its criterion is unknown."""
-        if row.criterion.scale.compares:
+        if row.criterion.scale.compares or row.criterion.scale.marked_columns:
             return
         try:
             self.values.read(row, AnswerRow(0, None, row.criterion.key))
@@ -272,7 +275,8 @@ class AnswerBuilder:
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
     ) -> Iterator[Fault]:
-        key = row.criterion.key, number, rating.row.part
+        passage = (rating.row.start, rating.row.end)
+        key = row.criterion.key, number, rating.row.part, passage
         if first := answer.ratings.get(key):
             what = row.criterion.key
             if number is not None:
@@ -346,7 +350,7 @@ class AnswerBuilder:
 
     def _finish_one(self, answer: CheckedAnswer) -> None:
         missing = self._list_asked(len(answer.item.outputs)) - {
-            (key, number) for key, number, _part in answer.ratings
+            (key, number) for key, number, _part, _ends in answer.ratings
         }
         try:
             answer.order_shown = _order_by_place(answer)

@@ -29,13 +29,14 @@ from evalsite.imports.models import Upload
 from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, read_bare_file
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.importer import RATINGS
-from evalsite.imports.steps import check_for, replace_nul
 from evalsite.imports.uploads import (
+    check_for,
     drop_upload,
     forget_bytes,
     insist_on_bytes,
     insist_on_checked_bytes,
     is_large,
+    replace_nul,
 )
 from evalsite.instruments.schema import FORMAT
 from evalsite.jobs.models import Job

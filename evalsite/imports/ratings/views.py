@@ -19,7 +19,7 @@ from evalsite.imports.models import Upload
 from evalsite.imports.ratings.columns import ask
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
-from evalsite.imports.steps import (
+from evalsite.imports.uploads import (
     find_jobs,
     find_uploads,
     list_undoings,

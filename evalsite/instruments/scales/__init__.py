@@ -7,6 +7,7 @@ from pydantic import Field
 from evalsite.instruments.parts import refuse
 from evalsite.instruments.scales.base import COMMENT as COMMENT
 from evalsite.instruments.scales.base import NA as NA
+from evalsite.instruments.scales.base import OUTPUT as OUTPUT
 from evalsite.instruments.scales.base import Per as Per
 from evalsite.instruments.scales.base import Scale as Scale
 from evalsite.instruments.scales.base import find_twice as find_twice

@@ -12,16 +12,7 @@ In data, an answer is a number, a text or a list of these, as each kind has it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    Self,
-    get_args,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, get_args
 
 from django import forms
 from django.db.models import BigIntegerField, F, Q, Value
@@ -38,6 +29,8 @@ from evalsite.instruments.parts import Key, Part, refuse
 NA = "na"
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
+# the text that is judged, where inputs go by their names
+OUTPUT = "output"
 Per = Literal["output", "item", "turn"]
 
 
@@ -214,6 +207,14 @@ class Scale(Part):
         """List key and label of the options that an analysis looks at one by one."""
         return ()
 
+    def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
+        """Describe categories, severities and weights of marks, as an analysis reads them."""
+        return {}
+
+    def describe_mark(self, row: AnswerRow) -> dict[str, Any]:
+        """Describe the mark that a row holds: its input, category, severity, note and weight."""
+        return {}
+
     def list_reasons(self) -> list[dict[str, str]]:
         """List key and label of the reasons that can be ticked."""
         return []
@@ -238,6 +239,14 @@ class Scale(Part):
         number &= Q() if self.keeps_typed else Q(text="")
         return number | _IS_NA if self.na_words else number
 
+    def select_marks(self) -> Q:
+        """Return the condition on stored marks, in whichever text they are."""
+        return Q(pk__in=[])
+
+    def are_consistent(self, rows: Sequence[AnswerRow]) -> bool:
+        """Tell whether the rows of one answer don't contradict each other, marks among them."""
+        return True
+
     @property
     def columns(self) -> frozenset[str]:
         """Name the columns of files that answers need beside the number."""
@@ -259,6 +268,10 @@ class Scale(Part):
     def marked_columns(self) -> tuple[str, ...]:
         """Name the inputs in which passages are marked, and “output” if they are in that."""
         return ()
+
+    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        """Return the column of an item at fault and what is wrong; both "" if nothing is."""
+        return "", ""
 
     @property
     def start_entry(self) -> str:

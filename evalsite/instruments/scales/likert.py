@@ -140,8 +140,8 @@ class Likert(NumberScale):
     def row_classes(self) -> str:
         """Name the style of points side by side; "": one below the other.
 
-        Five points with long words would not fit, or only where there is room; seven with long
-        labels would be columns of single words.
+        Four or five points with long words would not fit, or only where there is room; seven with
+        long labels would be columns of single words.
         """
         count = len(self.points)
         longest = max(len(word) for point in self.points for word in point.label.split() or [""])
@@ -158,7 +158,8 @@ class Likert(NumberScale):
             return f"row n{count}"
         if count > 4:
             return "row any"
-        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row named"
+        is_wide = any(len(point.label) > _SHORT_LABEL for point in self.points)
+        return "" if is_wide or (count == 4 and longest >= _LONG_WORD) else "row named"
 
     @property
     def is_listed(self) -> bool:

@@ -18,6 +18,7 @@ from evalsite.instruments.answer import LARGEST_NUMBER, AnswerRow, round_value
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Key, Part, WeightValue, Words, refuse
 from evalsite.instruments.scales.base import (
+    OUTPUT,
     Judged,
     OptionKey,
     Per,
@@ -27,17 +28,8 @@ from evalsite.instruments.scales.base import (
 )
 from evalsite.instruments.scales.points import quote as quote_words
 from evalsite.lib.limited import read_json
-from evalsite.lib.passages import (
-    Span,
-    as_shown,
-    find_passage,
-    find_places,
-    is_split,
-    make_even,
-)
+from evalsite.lib.passages import Span, as_shown, find_passage, find_places, is_split, make_even
 
-# the text that is judged, where others are inputs by their names
-OUTPUT = "output"
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"
 # the part of a row that says that something is missing, where there are no categories
@@ -183,8 +175,7 @@ class Spans(Scale):
     """
 
     kind: Literal["spans"] = Field(title="Marked passages")
-    family: ClassVar[str] = "points"
-    has_page: ClassVar[bool] = False
+    family: ClassVar[str] = "penalties"
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"has"})
     directed: ClassVar[bool] = False
@@ -199,6 +190,12 @@ class Spans(Scale):
     severities: Annotated[list[Severity], Field(max_length=7)] = Field(
         [],
         title="Severities",
+        examples=[
+            [
+                {"key": "minor", "label": "Minor", "weight": 1},
+                {"key": "major", "label": "Major", "weight": 5},
+            ]
+        ],
         json_schema_extra={"noun": "severity"},
     )
     categories: Annotated[list[Category], Field(max_length=200)] = Field(
@@ -212,7 +209,10 @@ class Spans(Scale):
     )
     most: int | None = Field(None, ge=1, le=MOST, title="Most passages")
     none: Words | None = Field(
-        None, title="Words for “no errors”", description="Empty: it isn’t offered."
+        None,
+        title="Words for “no errors”",
+        description="Empty: it isn’t offered.",
+        examples=["No errors"],
     )
     omission: Omission | None = Field(None, title="Something missing")
     prefill: Key | None = Field(
@@ -233,6 +233,7 @@ class Spans(Scale):
     score: Literal["sum", "none"] = Field(
         "none",
         title="Score",
+        examples=["sum"],
         json_schema_extra={"words": {"sum": "the weights, added up", "none": "none"}},
     )
 
@@ -296,6 +297,21 @@ class Spans(Scale):
         columns = {name for category in kinds for name in self.list_columns(category)}
         return tuple(sorted(columns, key=lambda name: (name != OUTPUT, name)))
 
+    @property
+    def defines_severities(self) -> bool:
+        return any(part.definition for part in self.severities)
+
+    @property
+    def levels(self) -> list[tuple[str, int]]:
+        """List how heavy each severity is among all: 0 is the lightest."""
+        weights = sorted({part.weight for part in self.severities})
+        return [(part.key, weights.index(part.weight)) for part in self.severities]
+
+    @property
+    def has_kinds(self) -> bool:
+        """Tell whether a page has to say what is what: labels of severities are at each mark."""
+        return bool(self.categories) or self.defines_severities
+
     def find_category(self, key: str) -> Category | None:
         return next((category for category in self.categories if category.key == key), None)
 
@@ -341,6 +357,40 @@ class Spans(Scale):
     def columns(self) -> frozenset[str]:
         return frozenset({"part"} if self.none else ())
 
+    def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
+        names = {part.key: part.label for part in self.categories}
+        names |= {part.key: part.label for part in self.severities}
+        weights = [
+            {
+                "label": " ".join(names[key] for key in (part.severity, part.category) if key),
+                "weight": part.weight,
+            }
+            for part in self.weights
+        ]
+        return {
+            "options": [
+                {"key": part.key, "label": part.label, "group": part.group}
+                for part in self.categories
+            ],
+            "severities": [
+                {"key": part.key, "label": part.label, "weight": part.weight}
+                for part in self.severities
+            ],
+            "weights": weights,
+        }
+
+    def describe_mark(self, row: AnswerRow) -> dict[str, Any]:
+        category, column = self.read_part(row.part)
+        detail = row.detail or {}
+        severity = detail.get("severity", "")
+        return {
+            "input": "" if column == OUTPUT else column,
+            "category": category,
+            "severity": severity,
+            "note": detail.get("note", ""),
+            "weight": self.weigh(category, severity) if self.score == "sum" else None,
+        }
+
     # --- one item, one output
 
     def for_item(self, inputs: Mapping[str, Any]) -> Self:
@@ -359,6 +409,33 @@ class Spans(Scale):
     def start_entry(self) -> str:
         entries = parse_suggested(self._suggested)
         return write_json(entries) if entries else ""
+
+    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        column = self.prefill or ""
+        entries = parse_suggested(inputs.get(column))
+        if entries is None:
+            return column, (
+                "This isn’t a list of passages. Write JSON such as "
+                '[{"quote": "the passage", "severity": "minor"}].'
+            )
+        scale = self.for_item(inputs).for_output(text)
+        kinds: dict[str, Sequence[Category | Severity]] = {
+            "category": self.categories,
+            "severity": self.severities,
+        }
+        for entry in entries:
+            try:
+                scale.locate(entry)
+            except ValidationError as error:
+                return column, " ".join(error.messages) + "."
+            for name, parts in kinds.items():
+                keys = [part.key for part in parts]
+                if entry.get(name) and entry[name] not in keys:
+                    words = f"“{entry[name]}” is no {name} of this question. It has: "
+                    return column, f"{words}{', '.join(keys) or 'none'}."
+        if len(entries) > self.highest:
+            return column, f"There are {len(entries)} passages. A person can mark {self.highest}."
+        return "", ""
 
     # --- page
 
@@ -391,7 +468,7 @@ class Spans(Scale):
             except ValidationError:
                 rows.append(posted)
         shown = [self._view_mark(number, mark) for number, mark in enumerate(sort_marks(marks), 1)]
-        free = min(_BLANK_ROWS, max(self.highest - len(marks) - len(rows), 0))
+        free = max(min(_BLANK_ROWS, self.highest - len(marks) - len(rows)), 1)
         return MarksView(
             shown, [*rows, *({} for _number in range(free))],
             write_json(self._write_marks(marks)) if marks else "", NONE in entries,
@@ -399,7 +476,6 @@ class Spans(Scale):
 
     def _view_mark(self, number: int, mark: Mark) -> MarkView:
         category = self.find_category(mark.category)
-        weights = sorted({part.weight for part in self.severities})
         severity = next((part for part in self.severities if part.key == mark.severity), None)
         is_missing = mark.start == mark.end
         words = mark.quote
@@ -408,7 +484,7 @@ class Spans(Scale):
         return MarkView(
             number, mark, words, is_missing,
             category.label if category else "", severity.label if severity else "",
-            weights.index(severity.weight) if severity else 0,
+            dict(self.levels).get(mark.severity, 0),
         )  # fmt: skip
 
     def list_marks(self, entry: str) -> list[MarkView]:
@@ -474,8 +550,10 @@ class Spans(Scale):
         if is_missing and self.omission and self.omission.category:
             category = self.omission.category
         is_placed = "start" in entry or "end" in entry
-        usual = OUTPUT if is_placed else self.list_columns(self.find_category(category))[0]
-        column = str(entry.get("in") or usual)
+        columns = [OUTPUT] if is_placed else self.list_columns(self.find_category(category))
+        column = str(entry.get("in") or columns[0])
+        if not is_placed and len(columns) == 1:
+            column = columns[0]
         if self._is_whole(category):
             column = OUTPUT
         text = (self._texts or {}).get(column)
@@ -609,6 +687,29 @@ class Spans(Scale):
         nothing = Q(part=NONE, value=1) if self.none else Q(pk__in=[])
         score = Q(part="", value__gte=0) if self.score == "sum" else Q(pk__in=[])
         return (nothing | score) & Q(text="", detail__isnull=True)
+
+    def select_marks(self) -> Q:
+        kinds: list[Category | None] = [*self.categories] or [None]
+        allowed = Q(pk__in=[])
+        for category in kinds:
+            key = category.key if category else ""
+            keys = [key] if key or not self.omission else [key, OMISSION]
+            parts = [
+                each if column == OUTPUT else f"{each}@{column}"
+                for column in self.list_columns(category)
+                for each in keys
+            ]
+            severities = [part.key for part in self.list_severities(category)]
+            is_severe = Q(detail__severity__in=severities) if severities else Q()
+            allowed |= Q(part__in=parts) & is_severe
+        return allowed & Q(turn=0)
+
+    def are_consistent(self, rows: Sequence[AnswerRow]) -> bool:
+        marks = [row for row in rows if row.start is not None]
+        scores = [row.value for row in rows if row.start is None and row.part == ""]
+        nothing = [row for row in rows if row.start is None and row.part == NONE]
+        score = round_value(sum(map(self.weigh_row, marks)))
+        return bool(marks) != bool(nothing) and scores == ([score] if self.score == "sum" else [])
 
     # --- conditions
 
@@ -822,18 +923,20 @@ class Spans(Scale):
         seed = round(abs(worth) * 1_000)
         places = sorted({(seed + step * 7) % len(words) for step in range(count)})
         ends = _find_words(text.shown)
-        entries = []
+        marks = []
         for step, place in enumerate(places):
             category = categories[(seed + step) % len(categories)] if categories else None
             severities = self.list_severities(category)
             severity = severities[(seed + step) % len(severities)].key if severities else ""
-            start, end = ends[place]
-            says = {
-                "quote": text.shown[start:end], "category": category.key if category else "",
-                "severity": severity, "note": "-" if self.note == "required" else "",
-            }  # fmt: skip
-            entries.append({"start": start, "end": end} | says)
-        return write_json(entries)
+            start, end = (text.places[at] for at in ends[place])
+            marks.append(
+                Mark(
+                    OUTPUT, start, end, text.stored[start:end],
+                    category.key if category else "", severity,
+                    "-" if self.note == "required" else "",
+                )
+            )  # fmt: skip
+        return write_json(self._write_marks(marks))
 
 
 class _Text:
@@ -932,12 +1035,10 @@ def _clean(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def parse_suggested(cell: Any) -> list[Any]:
-    """Return the marks in a cell of a column; what isn't a list of marks is none."""
-    if isinstance(cell, str):
-        return [entry for entry in parse_entry(cell) or [] if entry != NONE]
-    is_list = isinstance(cell, list) and all(isinstance(entry, dict) for entry in cell)
-    return [_clean(entry) for entry in cell] if is_list else []
+def parse_suggested(cell: Any) -> list[Any] | None:
+    """Return the marks in a cell of a column; None if it's no list of marks."""
+    entries = parse_entry(cell if isinstance(cell, str) else json.dumps(cell or []))
+    return None if entries is None or NONE in entries else entries
 
 
 def write_json(entries: Sequence[Any]) -> str:

@@ -162,8 +162,8 @@ class PlanForm(SettingsForm):
     )
     judge = _make_judge(
         "Judge whose labels correct the result",
-        "A model that rates, by its name in the file of its labels. Empty: people alone decide. "
-        "People’s own result is shown beside it.",
+        "A model that rates, by its name in the file of its labels. People’s own result stays "
+        "beside the corrected one. Empty: people alone decide.",
         100,
         "known-judges",
     )

@@ -75,7 +75,7 @@ def list_furthest(study: Study, key: str, *, is_everyone: bool) -> list[dict[str
             "text": rating.text,
             "pseudonym": rating.annotation.participant.pseudonym,
             "item": rating.annotation.item_id,
-            "title": _name_item(rating.annotation.item),
+            "title": str(rating.annotation.item.extra.get("source_id", rating.annotation.item.key)),
             "system": rating.output.system.name if rating.output and rating.output.system else "",
         }
         for rating in texts.select_related(
@@ -89,10 +89,6 @@ def list_furthest(study: Study, key: str, *, is_everyone: bool) -> list[dict[str
     # one of an item, if there are others
     firsts = list({row["item"]: row for row in reversed(chosen)}.values())[::-1]
     return (firsts if len(firsts) >= _SHOWN else chosen)[:_SHOWN]
-
-
-def _name_item(item: Item) -> str:
-    return str(item.extra.get("source_id", item.key))
 
 
 def _measure_spread(study: Study, key: str, items: set[int]) -> dict[int, float]:

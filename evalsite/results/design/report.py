@@ -13,17 +13,7 @@ from operator import itemgetter
 from statistics import median
 from typing import Any
 
-from django.db.models import (
-    Case,
-    Count,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db.models import Case, Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -251,14 +241,10 @@ def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
 # --- places in a group ---------------------------------------------------------------------------
 
 
-def _group_counts(study: Study) -> QuerySet[Any]:
-    items = Item.objects.main().filter(study=study).order_by()
-    return items.values("group").annotate(size=Count("pk"))
-
-
 def _with_group_size(rows: QuerySet[Any], study: Study, sizes: Sequence[int]) -> QuerySet[Any]:
     """Return those of groups of these sizes, each with the size of its group."""
-    counts = _group_counts(study)
+    items = Item.objects.main().filter(study=study).order_by()
+    counts = items.values("group").annotate(size=Count("pk"))
     of_size = [
         When(item__group__in=counts.filter(size=size).values("group"), then=Value(size))
         for size in sizes

@@ -69,7 +69,9 @@ def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _describe_few(study: Study, edge: Edge, *, can_edit: bool) -> dict[str, Any]:
     """Return the design before there are results: counted now, or what the launch will plan."""
     facts = describe_design(study)
-    if not Slot.objects.filter(study=study).exists():
+    # with answers there are places: also in a draft, of which they were imported
+    is_empty = study.launched_at is None and not edge.done
+    if is_empty and not Slot.objects.filter(study=study).exists():
         return {
             "is_draft": True,
             "has_items": edge.items > 0,

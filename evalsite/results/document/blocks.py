@@ -4,6 +4,7 @@ Every number in a document is a figure, or stands in a text together with the fi
 written from, so that they can be computed again and compared.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -253,3 +254,9 @@ def start_sentence(text: str) -> str:
     is_word = len(first) >= _SHORTEST_WORD and first.isalpha() and first.islower()
     is_word = is_word or first == "no"
     return text[:1].upper() + text[1:] if is_word else text
+
+
+def key_of(name: str) -> str:
+    """Return the name as part of a label or of a file's name, in letters and digits that LaTeX
+    accepts unchanged."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()

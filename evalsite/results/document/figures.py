@@ -5,14 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evalsite.analysis.figure import (
-    LEVEL,
-    METHODS_VERSION,
-    Figure,
-    Reason,
-    Unit,
-    write_coefficient,
-)
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, Unit, write_coefficient
 
 DASH = "–"
 NO_GROUP: Mapping[str, str] = MappingProxyType({})
@@ -187,6 +180,12 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "highlighted_share": ("share", "Share of words marked"),
     "token_f1": ("coefficient", "Words marked by both, F1"),
     "span_f1": ("coefficient", "Passages marked alike, F1"),
+    "character_f1": ("coefficient", "Characters marked by both, F1"),
+    "character_f1_with_empty": ("coefficient", "Characters marked by both, F1, empty ones too"),
+    "character_f1_pooled": ("coefficient", "Characters marked by both, F1, pooled"),
+    "errors": ("count", "Errors"),
+    "errors_per_output": ("statistic", "Errors per output"),
+    "without_errors": ("share", "Outputs without errors"),
     "token_f1_with_empty": ("coefficient", "Words marked by both, F1, empty ones too"),
     "token_alpha": ("coefficient", "Krippendorff’s α over words"),
     "share_ignored": ("share", "Share ignored"),
@@ -501,6 +500,12 @@ METHODS = {
     "f1_of_tokens": "F1 of marked tokens, mean over pairs of raters",
     "f1_of_passages": "F1 of passages marked exactly alike, mean over pairs of raters",
     "f1_of_tokens_with_empty": "F1 of marked tokens, 1 where neither marked any",
+    "f1_of_characters": "F1 of marked characters, mean over pairs of raters",
+    "f1_of_characters_with_empty": "F1 of marked characters, 1 where neither marked any",
+    "f1_of_characters_pooled": "F1 of marked characters, sums over pairs of raters",
+    "share_without_errors": "share of outputs without an error, of all answers",
+    "mean_number_of_errors": "mean number of errors, over all answers",
+    "count_of_errors": "number of errors",
     "alpha_nominal": "Krippendorff’s alpha, nominal",
     "alpha": "Krippendorff’s alpha",
     "variance_components": "variance components by REML",
@@ -652,11 +657,6 @@ NO_INTERVAL = {
     "needs_two_raters": "needs two raters or more",
     "needs_two_clusters": "needs two clusters of inputs or more",
     "needs_two_inputs_and_raters": "needs two inputs and two raters or more",
-}
-# the test of a p value, where the method doesn’t say it
-TESTS = {
-    "sign_flips": "sign flips",
-    "exact_binomial": "exact binomial, of answers as independent",
 }
 
 

@@ -38,9 +38,9 @@ from evalsite.results.document.charts import (
     list_key,
     list_shades,
     name_row,
+    write_paper,
 )
 from evalsite.results.document.figures import hold_together, write_interval, write_value
-from evalsite.results.document.summary_svg import write_paper
 
 STYLE = Path(__file__).with_name("style.css")
 # the level of headings of further analyses, each of which is a fold on pages

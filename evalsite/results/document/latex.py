@@ -23,6 +23,7 @@ from evalsite.results.document.blocks import (
     Sentence,
     Table,
     join_neighbours,
+    key_of,
     write_entry,
 )
 from evalsite.results.document.figures import write_interval, write_value
@@ -89,7 +90,6 @@ _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
 _IN_BRACKETS = re.compile(r"\([^()]{1,12}\)")
-_UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in characters: longer heads and cells are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
 _BETWEEN_COLUMNS = 2.6
@@ -152,11 +152,6 @@ def _keep(sign: str) -> str:
     if kind in ("Cc", "Zl", "Zp"):
         return " "
     return "" if kind in ("Cf", "Cs", "Co", "Cn") else sign
-
-
-def key_of(name: str) -> str:
-    """Return the name as part of a label, in letters and digits that LaTeX accepts unchanged."""
-    return _UNSAFE_IN_KEYS.sub("-", name).strip("-").lower()
 
 
 def write_comment(lines: Iterable[str]) -> str:
@@ -497,11 +492,7 @@ def _write_token(token: Token) -> str:
         return rf"\texttt{{{escape(token.content)}}}"
     if token.type == "link_close":
         return ""
-    return _keep_ends(token.content)
-
-
-def _keep_ends(text: str) -> str:
-    """Return the text escaped, with a space where it begins or ends with one."""
+    text = token.content
     if not text.strip():
         return " " if text else ""
     before, after = (" " if end.isspace() else "" for end in (text[0], text[-1]))

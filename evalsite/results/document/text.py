@@ -79,13 +79,11 @@ def _write_block(block: Block) -> str:
 def write_markdown_table(table: Table) -> str:
     head = [column.label for column in table.columns]
     sides = ["--:" if column.is_number else "---" for column in table.columns]
-    rows = [[_write_cell(entry) for entry in row] for row in (*table.rows, *table.foot)]
+    rows = [
+        [quote_markdown(write_entry(entry)) for entry in row] for row in (*table.rows, *table.foot)
+    ]
     lines = [[quote_markdown(label) for label in head], sides, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _write_cell(entry: Entry) -> str:
-    return quote_markdown(write_entry(entry))
 
 
 def quote_markdown(text: str) -> str:

@@ -1,18 +1,22 @@
 """The appendix of a paper: how ratings were collected, and what people read and were asked."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Subquery
+from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, Value, When
 
+from evalsite.annotation.models import Annotation
 from evalsite.exports.bundle.readme import write_scales
 from evalsite.lib.words import count_of
+from evalsite.participants.models import Origin, Participant, Refusal
+from evalsite.quality.top_up import excluded_answers
 from evalsite.results.document.blocks import Block, Document, Heading, Quote, Sentence, isolate
 from evalsite.results.documents.study_context import (
     Context,
     collect_context,
     count_open,
-    count_people,
     describe_checks,
     describe_limit,
     describe_practice,
@@ -27,7 +31,7 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
 
 _ORDERS = {"random": "random for each participant", "uploaded": "as uploaded"}
-# why people were turned away, as people_flow counts them
+# why people were turned away, as `count_people` counts them
 _TURNED_AWAY = {
     "not_eligible": "not eligible by their answers",
     "quota": "because a quota was full",
@@ -156,6 +160,50 @@ def _describe_consent(context: Context) -> str:
     return "no consent text is recorded"
 
 
+@dataclass(frozen=True, kw_only=True)
+class PeopleFlow:
+    """People who came to a study by where they ended; pilots and imported raters are left out."""
+
+    ends: dict[str, int]
+    simulated: int
+
+    @property
+    def arrived(self) -> int:
+        return sum(self.ends.values())
+
+    @property
+    def answered(self) -> int:
+        return sum(self.ends.get(end, 0) for end in ("excluded", "analysed"))
+
+
+def count_people(study: Study) -> PeopleFlow:
+    """Count the people of a study by where they ended."""
+    mine = Annotation.objects.counted().agreed().filter(
+        participant=OuterRef("pk"), item__kind=Item.Kind.MAIN
+    )  # fmt: skip
+    kept = mine.exclude(pk__in=excluded_answers(study).order_by().values("pk"))
+    end = Case(
+        When(Exists(kept), then=Value("analysed")),
+        When(Exists(mine), then=Value("excluded")),
+        # whoever withdraws may leave their answers
+        When(withdrawn_at__isnull=False, then=Value("withdrew")),
+        When(refused_for=Refusal.QUOTA, then=Value("quota")),
+        When(refused_for=Refusal.EARLIER, then=Value("earlier")),
+        When(is_eligible=False, then=Value("not_eligible")),
+        When(is_checked=False, then=Value("failed_check")),
+        When(is_qualified=False, then=Value("not_qualified")),
+        When(consented_to="", then=Value("not_agreed")),
+        default=Value("no_answers"),
+    )
+    people = Participant.objects.filter(~Q(origin=Origin.IMPORTED), study=study, is_pilot=False)
+    counts = people.order_by().annotate(end=end).values_list("end", "origin")
+    flow, simulated = Counter[str](), 0
+    for reached, origin, number in counts.annotate(n=Count("pk")):
+        flow[reached] += number
+        simulated += number if origin == Origin.SIMULATED else 0
+    return PeopleFlow(ends=dict(flow), simulated=simulated)
+
+
 def _list_flow(context: Context) -> Iterator[Block]:
     """Yield how many people came, left and are analysed, once anybody came."""
     flow = count_people(context.study)
@@ -199,7 +247,7 @@ def _list_checklist(context: Context) -> Iterator[Sentence]:
         "in this appendix: “What participants read”, “What participants were asked” and “A rating "
         "page”",
     )
-    platforms = [each.platform for each in context.rounds]
+    platforms = [each.adapter.label for each in context.recruitments]
     recruited = f"recruitment: {list_named(platforms)}" if platforms else (
         "no recruitment is recorded"
     )  # fmt: skip

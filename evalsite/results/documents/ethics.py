@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.lib.words import count_of, list_of
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence, isolate
 from evalsite.results.documents.study_context import (
@@ -138,7 +139,7 @@ def _list_risks(context: Context) -> Iterator[Sentence]:
     )  # fmt: skip
     yield state("What people can do about a text", skip + act)
     yield state("Deception", "none, except that people aren’t told which system wrote a text")
-    yield state("Strain", f"a break is suggested after every {context.break_every:,} items")
+    yield state("Strain", f"a break is suggested after every {BREAK_EVERY:,} items")
 
 
 def _list_data(context: Context) -> Iterator[Sentence]:

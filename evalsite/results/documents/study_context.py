@@ -1,22 +1,16 @@
 """What the documents of a study are made from; everything is known before any result."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, Exists, OuterRef, Q, Value, When
-
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.instruments.schema import EntryQuestion, Instrument
 from evalsite.lib.counts import count_together
 from evalsite.lib.words import count_of, list_of
-from evalsite.participants.models import Origin, Participant, Recruitment, Refusal
-from evalsite.quality.exclusions import count_reasons
+from evalsite.participants.models import Participant, Recruitment
+from evalsite.quality.models import Exclusion
 from evalsite.quality.pay import is_paid
-from evalsite.quality.top_up import excluded_answers
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import describe_rules
 from evalsite.results.document.blocks import Block, Heading, Quote, Sentence, isolate
@@ -99,66 +93,7 @@ def write_amount(settings: Settings, key: str) -> str:
     return format_money(Decimal(settings[key]), settings["currency"])
 
 
-# --- how many people came, were turned away and why, left, were excluded, and are analysed
-
-_ANSWERED = ("excluded", "analysed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeopleFlow:
-    """People who came to a study by where they ended; pilots and imported raters are left out."""
-
-    ends: dict[str, int]
-    simulated: int
-
-    @property
-    def arrived(self) -> int:
-        return sum(self.ends.values())
-
-    @property
-    def answered(self) -> int:
-        return sum(self.ends.get(end, 0) for end in _ANSWERED)
-
-
-def count_people(study: Study) -> PeopleFlow:
-    """Count the people of a study by where they ended."""
-    mine = Annotation.objects.counted().agreed().filter(
-        participant=OuterRef("pk"), item__kind=Item.Kind.MAIN
-    )  # fmt: skip
-    kept = mine.exclude(pk__in=excluded_answers(study).order_by().values("pk"))
-    end = Case(
-        When(Exists(kept), then=Value("analysed")),
-        When(Exists(mine), then=Value("excluded")),
-        # whoever withdraws may leave their answers
-        When(withdrawn_at__isnull=False, then=Value("withdrew")),
-        When(refused_for=Refusal.QUOTA, then=Value("quota")),
-        When(refused_for=Refusal.EARLIER, then=Value("earlier")),
-        When(is_eligible=False, then=Value("not_eligible")),
-        When(is_checked=False, then=Value("failed_check")),
-        When(is_qualified=False, then=Value("not_qualified")),
-        When(consented_to="", then=Value("not_agreed")),
-        default=Value("no_answers"),
-    )
-    people = Participant.objects.filter(~Q(origin=Origin.IMPORTED), study=study, is_pilot=False)
-    counts = people.order_by().annotate(end=end).values_list("end", "origin")
-    flow, simulated = Counter[str](), 0
-    for reached, origin, number in counts.annotate(n=Count("pk")):
-        flow[reached] += number
-        simulated += number if origin == Origin.SIMULATED else 0
-    return PeopleFlow(ends=dict(flow), simulated=simulated)
-
-
 # --- the context
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round:
-    """How people are recruited in one round, and what they get."""
-
-    platform: str
-    places: int | None
-    pay: str
-    minutes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,11 +109,10 @@ class Context:
     systems: int
     work: Estimate | None
     minutes: int
-    break_every: int
     eligibility_rule: str
     questions: Sequence[tuple[str, Sequence[str]]]
     background: Sequence[tuple[str, Sequence[str]]]
-    rounds: Sequence[Round]
+    recruitments: Sequence[Recruitment]
     identity_days: int
     has_ids: bool
     invited: int  # by name
@@ -190,7 +124,7 @@ class Context:
 
     @property
     def is_paid(self) -> bool:
-        return self.study.pay_per_set is not None or any(each.pay for each in self.rounds)
+        return self.study.pay_per_set is not None
 
     @property
     def has_practice(self) -> bool:
@@ -205,18 +139,18 @@ class Context:
 
     def describe_rounds(self) -> str:
         return "; ".join(
-            f"{each.platform}: {count_of(each.places, 'place')}" if each.places else each.platform
-            for each in self.rounds
+            each.adapter.label + (f": {count_of(each.places, 'place')}" if each.places else "")
+            for each in self.recruitments
         )
 
     def describe_pay(self) -> str:
-        if not self.rounds:
+        if not self.recruitments:
             return describe_pay(self.settings)
-        return "; ".join(
-            f"{each.platform}: {each.pay} for about {count_of(each.minutes, 'minute')}"
-            for each in self.rounds
-            if each.pay
-        )
+        if self.study.pay_per_set is None:
+            return ""
+        pay = format_money(self.study.pay_per_set, self.study.currency)
+        about = f"{pay} for about {count_of(self.minutes, 'minute')}"
+        return "; ".join(f"{each.adapter.label}: {about}" for each in self.recruitments)
 
 
 def collect_context(study: Study) -> Context:
@@ -245,18 +179,17 @@ def collect_context(study: Study) -> Context:
         systems=counts["systems"],
         work=estimate_work(study, items, count_groups(study, mains)) if items else None,
         minutes=minutes_per_set(study),
-        break_every=BREAK_EVERY,
         eligibility_rule=isolate(eligibility.rule) if eligibility else "",
         questions=list(map(_describe_question, eligibility.questions if eligibility else ())),
         background=list(map(_describe_question, list_background(study))),
-        rounds=[_describe_round(study, recruitment) for recruitment in recruitments],
+        recruitments=recruitments,
         identity_days=get_identity_days(content),
         has_ids=any(recruitment.adapter.person for recruitment in recruitments),
         invited=counts["invited"],
         people=counts["people"],
         withdrawn=counts["withdrawn"],
         rule=describe_rules(describe_plan(study)),
-        exclusions=count_reasons(study),
+        exclusions=Exclusion.objects.active().filter(study=study).count_reasons(),
         refusals=_list_refusals(study, recruitments, has_checks=counts["checks"] > 0)
         if is_paid(study)
         else None,
@@ -279,16 +212,6 @@ def _list_refusals(
 def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
     """Return a question about people and its choices."""
     return question.label, [choice.label for choice in question.choices]
-
-
-def _describe_round(study: Study, recruitment: Any) -> Round:
-    pay = study.pay_per_set
-    return Round(
-        platform=recruitment.adapter.label,
-        places=recruitment.places,
-        pay="" if pay is None else format_money(pay, study.currency),
-        minutes=minutes_per_set(study),
-    )
 
 
 # --- blocks that documents share ----------------------------------------------------------------

@@ -22,12 +22,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.lib.counts import count_together
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusion_rules import describe_rule, join_outcomes, list_rules, run_rules
-from evalsite.quality.exclusions import (
-    excludable_answers,
-    exclude,
-    foresee_exclusion,
-    take_back,
-)
+from evalsite.quality.exclusions import excludable_answers, exclude, foresee_exclusion, take_back
 from evalsite.quality.frozen_plans import (
     PLANNED,
     find_first,
@@ -39,13 +34,7 @@ from evalsite.quality.frozen_plans import (
     list_versions,
     plan_of,
 )
-from evalsite.quality.models import (
-    MOST_LETTERS,
-    AnalysisPlan,
-    Exclusion,
-    ExclusionRule,
-    PlanEvent,
-)
+from evalsite.quality.models import MOST_LETTERS, AnalysisPlan, Exclusion, ExclusionRule, PlanEvent
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import measure_people
 from evalsite.quality.top_up import excluded_answers

@@ -13,7 +13,7 @@ from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.held_items import reason_in_words
 from evalsite.annotation.pages.ignored_items import reason_of
-from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.questions import name_output
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
@@ -118,7 +118,7 @@ def _describe(
     criterion: Criterion | None,
 ) -> dict[str, Any]:
     """Return what one person answered; `asked`: the rows of the question, to compare them."""
-    plain = [row for row in rows if row.start is None]
+    plain = [row for row in rows if row.criterion != HIGHLIGHTS]
     asked = [
         row for row in plain if criterion and row.criterion == criterion.key and row.part != COMMENT
     ]
@@ -146,7 +146,7 @@ def _describe(
         "marks": [
             (names.on_page.get(row.output or 0, ""), row.text)
             for row in rows
-            if row.start is not None
+            if row.criterion == HIGHLIGHTS
         ],
         "written": [*written, ("", annotation.note)] if annotation.note else written,
         "seconds": _count_seconds(annotation),
@@ -233,6 +233,8 @@ def _read_value(criterion: Criterion, answer: dict[str, Any], rows: Sequence[Ans
         sides = list(answer["names"].on_page)
         sign = 0 if row.output not in sides else 1 if row.output == sides[0] else -1
         return sign * (row.value or 0.0)
+    if family.has_marks:
+        return sum(part.value or 0.0 for part in rows if part.part == "" and part.start is None)
     if not family.is_scored or scale.has_parts or row.value is None:
         return tuple((part.part, part.value) for part in rows)
     return log(max(row.value, 1)) if family.is_log else row.value

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import exp
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from django.db.models import Count, F, FloatField, IntegerField, Max, Min, QuerySet, Sum, Value
@@ -10,7 +12,7 @@ from django.db.models.functions import Greatest, Ln
 
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.instruments.answer import round_value
+from evalsite.instruments.answer import AnswerRow, round_value
 from evalsite.instruments.scales import COMMENT, Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.models import Exclusion
@@ -22,8 +24,11 @@ WIDE_RATIO = 4
 # kinds of answers on more points than these have no points to count
 _MOST_POINTS = 11
 
-# points or steps between answers; how many times one is another; the share without the most chosen
-Unit = Literal["points", "steps", "times", "share"]
+# points or steps between answers; how many times one is another; the share without the most chosen;
+# 1 minus the mean F1 of characters that two people marked
+Unit = Literal["points", "steps", "times", "share", "places"]
+# of two people's marks: from here on they are at other places
+_LEAST_F1 = 0.2
 
 
 class Limit(NamedTuple):
@@ -72,6 +77,8 @@ def find_limit(scale: Scale) -> Limit:
         most = 2 * int(scale.maximum)
         return Limit("steps", _find_least(most + 1), most)
     family = get_family(scale.family)
+    if scale.marked_columns:
+        return Limit("places", 1 - _LEAST_F1, 1)
     if not family.is_scored or scale.has_parts:
         return Limit("share", 0.5, 1)
     if family.is_log:
@@ -93,11 +100,11 @@ def _find_least(points: int) -> int:
 
 
 def read_counted(study: Study, *, is_everyone: bool = False) -> QuerySet[Rating]:
-    """Return the rows of answers that count; without what is excluded, unless everyone is in."""
+    """Return the rows of answers that count, marks too; without what is excluded, unless everyone
+    is in."""
     ratings = Rating.objects.filter(
-        study=study, annotation__study=study, annotation__status=Annotation.Status.COUNTED,
-        start__isnull=True,
-    ).exclude(part=COMMENT)  # fmt: skip
+        study=study, annotation__study=study, annotation__status=Annotation.Status.COUNTED
+    ).exclude(part=COMMENT)
     return leave_out_excluded(ratings, study, "annotation__") if not is_everyone else ratings
 
 
@@ -132,7 +139,9 @@ def measure_records(
     spreads = [Spread(record) for record in records]
     by_item = {pk: spread for spread in spreads for pk in spread.record.items}
     limit = find_limit(criterion.scale)
-    rows = ratings.filter(criterion=criterion.key, value__isnull=False).order_by()
+    rows = ratings.filter(criterion=criterion.key).order_by()
+    if limit.unit != "places":
+        rows = rows.filter(value__isnull=False)
     system = F("output__system") if systems else Value(None, output_field=IntegerField())
     with_system: QuerySet[Any, Any] = rows.annotate(system=system)
     for item, answers, apart, is_wide in _measure(criterion, limit, with_system, by_item):
@@ -159,6 +168,8 @@ def _measure(
 ) -> _Measured:
     if criterion.scale.compares:
         return _measure_comparisons(rows, limit, by_item)
+    if limit.unit == "places":
+        return _measure_marks(rows, by_item, criterion.scale)
     if limit.unit == "share":
         return _measure_choices(rows, by_item, is_number=get_family(criterion.scale.family).decides)
     return _measure_numbers(rows, limit, by_item)
@@ -225,6 +236,46 @@ def _measure_choices(
     for (item, *_rest), numbers in counts.items():
         total = sum(numbers)
         yield item, total, 1 - max(numbers) / total, total > 1 and 2 * max(numbers) <= total
+
+
+# --- marks --------------------------------------------------------------------------------------
+
+Passages = set[tuple[str, int, int]]
+
+
+def _measure_marks(rows: QuerySet[Any, Any], by_item: dict[int, Spread], scale: Scale) -> _Measured:
+    """Measure 1 minus the mean F1 of characters over pairs of which one marked an error."""
+    names = ("annotation__item", "output", "annotation", "system", "part", "value", "detail",
+             "start", "end")  # fmt: skip
+    seen: dict[tuple[int, int], dict[int, Passages]] = {}
+    for cells in rows.values_list(*names).iterator(10_000):
+        item, output, annotation, system, part, value, detail, start, end = cells
+        passages = seen.setdefault((item, output), {}).setdefault(annotation, set())
+        if start is not None:
+            known = scale.describe_mark(AnswerRow(item, None, "", part=part, detail=detail))
+            if known["weight"] != 0:
+                passages.add((known["input"], start, end))
+        elif not part:
+            _add(by_item.get(item), system, 1, value)
+    for (item, _output), people in seen.items():
+        values = [
+            _find_f1(first, second)
+            for first, second in combinations(people.values(), 2)
+            if first or second
+        ]
+        apart = 1 - fmean(values) if values else 0.0
+        yield item, len(people), apart, apart > 1 - _LEAST_F1
+
+
+def _find_f1(first: Passages, second: Passages) -> float:
+    left, right = (
+        {(place, at) for place, start, end in passages for at in range(start, end)}
+        for passages in (first, second)
+    )
+    if not left and not right:
+        # only omissions: at the same places, or not
+        return float(first == second)
+    return 2 * len(left & right) / (len(left) + len(right))
 
 
 def _compare_counts(spread: Spread, systems: Sequence[int]) -> float | None:

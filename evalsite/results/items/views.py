@@ -207,6 +207,8 @@ def _write_apart(apart: float | None, limit: Limit | None) -> str:
         return "–"
     if limit.unit == "share":
         return f"{apart:.0%}"
+    if limit.unit == "places":
+        return f"{apart:.2f}"
     return f"{apart:.1f}×" if limit.unit == "times" else f"{apart:g}"
 
 

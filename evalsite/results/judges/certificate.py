@@ -5,18 +5,21 @@ items finds clearly less agreement with people.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
 import evalsite
-from evalsite.imports.models import Judge
-from evalsite.lib.limited import read_json
+from evalsite.exports.columns import JUDGE_LABELS
+from evalsite.exports.rows import read_judge_labels
+from evalsite.imports.models import Judge, JudgeFile
+from evalsite.lib.limited import read_cells, read_json
 from evalsite.results.models import Report
 from evalsite.results.report.computation import describe_instrument
 from evalsite.studies.models import Item, Study
@@ -27,6 +30,8 @@ HOLDS_FOR = timedelta(days=180)  # hosted models change without a new name
 LEAST_ITEMS = 30
 LEAST_PEOPLE = 3
 _LONGEST = 1_000_000
+_LABEL = ("item", "criterion", "system", "value", "system_1", "system_2", "preferred", "order",
+          "run")  # fmt: skip
 _FINDINGS = (
     "agreement", "stands_in", "bias", "orders", "runs", "corrected", "labels", "rated", "further",
     "people",
@@ -80,7 +85,12 @@ def make_certificate(
             "made_on": report.made_at.date().isoformat(),
             "bundle_sha256": bundle,
             "ratings_sha256": report.sha256,
-            "labels_sha256": hash_labels(judge),
+            "labels_sha256": hash_labels(_list_labels(judge)),
+            "label_files_sha256": sorted(
+                JudgeFile.objects.filter(labels__judge=judge)
+                .distinct()
+                .values_list("sha256", flat=True)
+            ),
             "instrument_sha256": hash_instrument(study),
             "prompt_sha256": judge.prompt_sha256,
             "judge": judge.name,
@@ -121,11 +131,25 @@ def hash_instrument(study: Study) -> str:
     return hash_content(study.config.model_dump(mode="json"))
 
 
-def hash_labels(judge: Judge) -> str:
-    """Return the SHA-256 of a judge's labels, in whatever order they came."""
-    fields = ("criterion", "item_key", "system", "other_system", "order", "run", "value", "option")
-    rows = judge.labels.order_by().values_list(*fields)
-    return hash_content(sorted(json.dumps(row) for row in rows.iterator()))
+def hash_labels(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the SHA-256 of a judge's labels as judge_labels.csv has them, in whatever order they
+    come, without its reasons."""
+    cells = ([_read_cell(row, name) for name in _LABEL] for row in rows)
+    return hash_content(sorted(map(json.dumps, cells)))
+
+
+def _read_cell(row: Mapping[str, Any], name: str) -> str:
+    """Return a cell; a number as it is written with all of its digits."""
+    text = str(row.get(name, ""))
+    try:
+        return repr(float(text)) if name == "value" else text
+    except ValueError:
+        return text
+
+
+def _list_labels(judge: Judge) -> Iterator[dict[str, Any]]:
+    for label, _ in read_judge_labels(judge.study, judge=judge):
+        yield {column.name: column.get_cell(label) for column in JUDGE_LABELS}
 
 
 def write_certificate(content: Mapping[str, Any]) -> bytes:
@@ -160,6 +184,23 @@ def read_certificate(path: Path) -> dict[str, Any]:
     if content.get("sha256") != _seal(content):
         raise FaultyCertificate(f"{path} was changed after it was made: its fingerprint differs.")
     return content
+
+
+def is_made_from(certificate: Mapping[str, Any], path: Path) -> bool:
+    """Return whether these are the labels that the certificate was made from: a file as it was
+    added to the study, if there was only that one, or the study's judge_labels.csv.
+
+    ValueError: the file isn't text.
+    """
+    identity, data = certificate["identity"], path.read_bytes()
+    if identity["label_files_sha256"] == [sha256(data).hexdigest()]:
+        return True
+    cells = read_cells(StringIO(data.decode("utf-8-sig"), newline=""), strict=False)
+    names: list[str] = next(cells, [])
+    rows = (dict(zip(names, row, strict=False)) for row in cells)
+    judge = identity["judge"], identity["prompt_version"]
+    mine = (row for row in rows if (row.get("judge"), row.get("prompt_version", "")) == judge)
+    return hash_labels(mine) == identity["labels_sha256"]
 
 
 _USED = {

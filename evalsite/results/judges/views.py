@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.views import describe_metrics
 from evalsite.imports.models import Judge, JudgeFile, Upload
-from evalsite.imports.steps import find_jobs, find_uploads, list_waiting, split_spent
+from evalsite.imports.uploads import find_jobs, find_uploads, list_waiting, split_spent
 from evalsite.instruments.scales import COMMENT
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.csv_download import send_csv
@@ -33,16 +33,14 @@ from evalsite.results.navigation import count_evidence
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.newest import Newest, open_results
-from evalsite.results.report.sections.judges import (
-    Judge as JudgeOfReport,
-)
+from evalsite.results.report.sections.judges import Judge as JudgeOfReport
 from evalsite.results.report.sections.judges import (
     find_favour,
     list_judges,
+    list_metrics,
     make_judge,
     read_agreement,
 )
-from evalsite.results.report.sections.metrics import list_metrics
 from evalsite.results.report.source import Criterion
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_edit, study_page

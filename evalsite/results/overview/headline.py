@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from evalsite.results.overview.forecast import Forecast
 from evalsite.results.overview.invited import Invited, find_awaited
+from evalsite.results.overview.pace import Forecast
 from evalsite.results.progress import Progress
 from evalsite.studies.models import Study
 
@@ -60,10 +60,6 @@ def _of_state(study: Study, progress: Progress, moment: datetime) -> Headline | 
         return Headline(key="paused", count=left)
     if not study.is_launched:
         return Headline(key="launching")
-    return _of_dates(study, moment)
-
-
-def _of_dates(study: Study, moment: datetime) -> Headline | None:
     if study.is_before_opening and study.opens_at is not None:
         return Headline(key="opens", moment=describe_day(study.opens_at, moment))
     if study.is_past_its_end and study.closes_at is not None:

@@ -33,9 +33,13 @@ _AGAIN_AFTER = timedelta(days=7)
 def send_notices() -> str:
     """Post today's messages; nobody gets two in a day, or the same for a week."""
     moment = now()
-    teams = _list_teams()
+    teams: dict[Any, dict[UUID, bool]] = defaultdict(dict)
+    for member in Membership.objects.exclude(role=Membership.Role.VIEWER):
+        sees = member.role == Membership.Role.OWNER or member.has_identities
+        teams[member.user_id][member.study_id] = sees
     rows = describe_running({study for studies in teams.values() for study in studies})
-    reviews = _count_reviews(rows)
+    asked = Approval.objects.filter(study__in=list(rows), state=Approval.State.REVIEW)
+    reviews = dict(asked.order_by().values_list("study").annotate(count=Count("pk")))
     sent = 0
     for user in User.objects.filter(pk__in=teams, is_active=True, is_staff=True).exclude(email=""):
         choice, _ = MailChoice.objects.get_or_create(user=user)
@@ -50,20 +54,6 @@ def send_notices() -> str:
         ]
         sent += _notify(user, choice, studies)
     return f"{sent} messages" if sent else ""
-
-
-def _list_teams() -> dict[Any, dict[UUID, bool]]:
-    """Return by user the studies that they run, and whether they see identities there."""
-    teams: dict[Any, dict[UUID, bool]] = defaultdict(dict)
-    for member in Membership.objects.exclude(role=Membership.Role.VIEWER):
-        sees = member.role == Membership.Role.OWNER or member.has_identities
-        teams[member.user_id][member.study_id] = sees
-    return teams
-
-
-def _count_reviews(rows: dict[UUID, StudyRow]) -> dict[UUID, int]:
-    asked = Approval.objects.filter(study__in=list(rows), state=Approval.State.REVIEW)
-    return dict(asked.order_by().values_list("study").annotate(count=Count("pk")))
 
 
 @transaction.atomic

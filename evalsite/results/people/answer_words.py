@@ -49,7 +49,7 @@ def describe_ratings(
     `pages`: of each annotation its item, and the positions of the outputs in the order shown. Where
     systems are hidden, outputs are called what the page called them.
     """
-    rated = Rating.objects.without_marks().filter(annotation__in=list(pages)).group_rows()
+    rated = Rating.objects.without_highlights().filter(annotation__in=list(pages)).group_rows()
     outputs: dict[int, list[Any]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
     shown = Output.objects.filter(item__in=items).select_related("system")
@@ -112,7 +112,7 @@ def describe_answer(
         label = f"{label} (turn {turn})" if turn else label
         name = "" if output_id is None else names.on_page[output_id]
         answered = [row for row in asked if row.part != COMMENT]
-        if answered and answered[0].value is None and answered[0].text:
+        if answered and is_text(answered[0]):
             written.append((_join_names(label, name), answered[0].text))
         elif answered:
             words = describe_rows(criterion, answered, names)
@@ -128,6 +128,11 @@ def describe_answer(
         about = "" if criterion is not None and criterion.scale.compares else name
         written += [(_join_names(f"Comment on {label}", about), text) for text in comments]
     return Answer([(name, ", ".join(words)) for name, words in lines.items()], written)
+
+
+def is_text(row: AnswerRow) -> bool:
+    """Tell whether a row is words that a person wrote, and no passage of a text."""
+    return row.value is None and bool(row.text) and row.start is None
 
 
 def _group(

@@ -16,9 +16,7 @@ from evalsite.quality.frozen_plans import plan_of
 from evalsite.quality.models import Exclusion
 from evalsite.quality.person_measures import Measures
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
-from evalsite.results.analysis_plan.stored import (
-    own_thresholds,
-)
+from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 
@@ -133,7 +131,11 @@ def describe_people(
     earners = find_earners(study, every)
     reserved = _count_reserved(study, ids, limits)
     rounds = read_rounds(study) if with_codes else Rounds(codes={})
-    excluded = _excluded(study, ids)
+    exclusions = Exclusion.objects.active().filter(study=study, participant__in=ids)
+    excluded = {
+        exclusion.participant_id or 0: exclusion
+        for exclusion in exclusions.select_related("decided_by")
+    }
     return [
         Person(
             participant=person,
@@ -169,14 +171,6 @@ def with_answers(people: QuerySet[Participant]) -> QuerySet[Any]:
     )
     counts = answers.order_by().values("participant").annotate(given=Count("pk")).values("given")
     return with_last_round(people).annotate(given=Coalesce(Subquery(counts), 0))
-
-
-def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
-    exclusions = Exclusion.objects.active().filter(study=study, participant__in=ids)
-    return {
-        exclusion.participant_id or 0: exclusion
-        for exclusion in exclusions.select_related("decided_by")
-    }
 
 
 def state_of(participant: Participant, sets: list[ItemSet]) -> str:

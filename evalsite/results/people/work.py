@@ -18,9 +18,7 @@ from evalsite.quality.models import AnalysisPlan, Approval, Exclusion, PeopleFig
 from evalsite.quality.pay import list_payable, list_reviews
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import Measures
-from evalsite.results.analysis_plan.stored import (
-    own_thresholds,
-)
+from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.results.people.work_flags import (
     PersonFlag,
     find_usual_seconds,

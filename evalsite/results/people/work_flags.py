@@ -1,6 +1,7 @@
 """Signs that a person works carelessly: reasons to look, never verdicts.
 
-They are read from plain measures while a study runs; reports add finer ones (`analysis.flags`).
+They are read from plain measures while a study runs; reports add finer ones (see
+`analysis.report.raters`).
 """
 
 from collections.abc import Mapping

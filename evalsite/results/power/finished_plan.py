@@ -10,12 +10,7 @@ from evalsite.analysis.families import Planner, find_planned, list_planners
 from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
 from evalsite.results.document.figures import hold_together
-from evalsite.results.power.design_search import (
-    FEW_RATERS,
-    TARGET,
-    count_times_wider,
-    find_source,
-)
+from evalsite.results.power.design_search import FEW_RATERS, TARGET, count_times_wider, find_source
 from evalsite.results.power.words import PLANNERS, SOURCES
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, format_money

@@ -11,11 +11,7 @@ from evalsite.analysis.plan import Plan
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.frozen_plans import plan_of
 from evalsite.results.models import Report
-from evalsite.results.power.design_search import (
-    FEW_RATERS,
-    count_most_items,
-    list_models,
-)
+from evalsite.results.power.design_search import FEW_RATERS, count_most_items, list_models
 from evalsite.results.power.words import PLANNERS, SOURCES, UNPLANNED
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study

@@ -13,7 +13,12 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
 from evalsite.results.items.spread import find_ratings
-from evalsite.results.people.answer_words import Names, bind_criteria, describe_rows
+from evalsite.results.people.answer_words import (
+    Names,
+    bind_criteria,
+    describe_rows,
+    is_text,
+)
 from evalsite.studies.models import Item, Output, Study
 
 # answers that are numbers, whose labels the report explains
@@ -64,7 +69,7 @@ def list_items(study: Study, *, primary: str, has_comments: bool) -> list[ReadIt
 
 def _read_answers(study: Study) -> dict[int, list[tuple[Annotation, list[AnswerRow]]]]:
     counted = find_ratings(study).values("annotation")
-    rows = Rating.objects.without_marks().filter(annotation__in=counted).group_rows()
+    rows = Rating.objects.without_highlights().filter(annotation__in=counted).group_rows()
     answers: dict[int, list[tuple[Annotation, list[AnswerRow]]]] = defaultdict(list)
     for annotation in Annotation.objects.filter(pk__in=list(rows)).order_by("pk"):
         answers[annotation.item_id].append((annotation, rows[annotation.pk]))
@@ -142,7 +147,7 @@ def _add_answer(
         label = f"{label} (turn {turn})" if turn else label
         answered = [row for row in asked if row.part != COMMENT]
         target.comments += [row.text for row in asked if row.part == COMMENT]
-        if answered and answered[0].value is None and answered[0].text:
+        if answered and is_text(answered[0]):
             target.comments.append(answered[0].text)
         elif answered:
             words = _describe(criterion, answered, names)

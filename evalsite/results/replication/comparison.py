@@ -144,13 +144,9 @@ def run_comparison(job: Job) -> dict[str, Any]:
     original = studies.filter(pk=job.params["original"]).first()
     if original is None:
         raise ValidationError("The other study has been deleted. Choose another one.")
-    _forget_old(study)
-    return compare_studies(study, original, progress=partial(report_progress, job))
-
-
-def _forget_old(study: Study) -> None:
     old = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE)[_KEPT:]
     Job.objects.filter(pk__in=[job.pk for job in old]).delete()
+    return compare_studies(study, original, progress=partial(report_progress, job))
 
 
 def compare_studies(study: Study, original: Study, *, progress: Any = None) -> dict[str, Any]:

@@ -24,7 +24,27 @@ from evalsite.results.report.sections.words import Notes, say_p
 
 # --- what a reader has to know of both: a sentence for each code
 
-NOTES = Notes()
+NOTES = Notes(
+    {
+        "other_scale": "{label}: the studies have different scales, so scores and agreement can’t "
+        "be compared; the order of systems and what was found can.",
+        "other_standard": "{label}: standards differ. All scores are put in relation to a standard "
+        "of {standard:g}.",
+        "versions": "It has {number} versions of its texts and settings; what follows compares the "
+        "newest ones.",
+        "other_instructions": "The instructions of the two studies differ.",
+        "other_language": "The two studies are in different languages.",
+        "nothing_repeated": "No two systems are compared in both studies, so no finding can be "
+        "upheld.",
+        "repeated_agreement": "Outputs in common have the same item and system in both. α of all "
+        "ratings takes every rater of both studies as one more rater; α of both scores takes each "
+        "study as one rater that gives the mean of its ratings.",
+        "repeated_findings": "A finding is a difference whose corrected p is below .05 in the "
+        "report of the first study. It is upheld where the report of the repeat finds the same "
+        "system higher, by its own corrected p. A smaller repeat upholds fewer, whatever is true.",
+        "seed": "Seed {seed}, methods version {methods}.",
+    }
+)
 SIDES = {"first": "First study", "second": "Repeat"}
 
 
@@ -92,39 +112,6 @@ def other_criteria(criteria: Sequence[str]) -> str:
 
 
 @NOTES.add
-def other_scale(label: str) -> str:
-    return (
-        f"{label}: the studies have different scales, so scores and agreement can’t be compared; "
-        "the order of systems and what was found can."
-    )
-
-
-@NOTES.add
-def other_standard(label: str, standard: float) -> str:
-    return (
-        f"{label}: standards differ. All scores are put in relation to a standard of {standard:g}."
-    )
-
-
-@NOTES.add
-def versions(number: int) -> str:
-    return (
-        f"It has {number} versions of its texts and settings; what follows compares the newest "
-        "ones."
-    )
-
-
-@NOTES.add
-def other_instructions() -> str:
-    return "The instructions of the two studies differ."
-
-
-@NOTES.add
-def other_language() -> str:
-    return "The two studies are in different languages."
-
-
-@NOTES.add
 def other_wording(labels: Sequence[str]) -> str:
     return f"Questions, definitions or scales differ between the two: {', '.join(labels)}."
 
@@ -164,11 +151,6 @@ def _write_setting(value: Any) -> str:
     if value is None:
         return "no limit"
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
-
-
-@NOTES.add
-def nothing_repeated() -> str:
-    return "No two systems are compared in both studies, so no finding can be upheld."
 
 
 @NOTES.add
@@ -250,29 +232,6 @@ def repeated_correlations(is_log: bool) -> str:
         f"Correlations are of the systems’ scores{logs}; of fewer than 10 systems they have an "
         "interval and no p."
     )
-
-
-@NOTES.add
-def repeated_agreement() -> str:
-    return (
-        "Outputs in common have the same item and system in both. α of all ratings takes every "
-        "rater of both studies as one more rater; α of both scores takes each study as one rater "
-        "that gives the mean of its ratings."
-    )
-
-
-@NOTES.add
-def repeated_findings() -> str:
-    return (
-        "A finding is a difference whose corrected p is below .05 in the report of the first "
-        "study. It is upheld where the report of the repeat finds the same system higher, by its "
-        "own corrected p. A smaller repeat upholds fewer, whatever is true."
-    )
-
-
-@NOTES.add
-def seed(seed: int, methods: str) -> str:
-    return f"Seed {seed}, methods version {methods}."
 
 
 # --- blocks

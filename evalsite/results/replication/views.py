@@ -75,7 +75,10 @@ class OriginalForm(forms.Form):
 def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the study that this one repeats, and the newest comparison of the two."""
     original = original_of(study)
-    is_visible = original is not None and _may_see(request, original)
+    is_visible = (
+        original is not None
+        and Study.objects.visible_to(request.user).filter(pk=original.pk).exists()
+    )
     if original is not None and is_visible and is_hidden(original):
         return redirect(f"{reverse('admin:study-results', args=[original.pk])}#reveal")
     context: dict[str, Any] = {
@@ -90,10 +93,6 @@ def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
         context |= _describe(request, study, original)
     response = TemplateResponse(request, "results/repeat.html", context)
     return keep_watching(response, context.get("job"))
-
-
-def _may_see(request: HttpRequest, study: Study) -> bool:
-    return Study.objects.visible_to(request.user).filter(pk=study.pk).exists()
 
 
 def _make_form(request: HttpRequest, study: Study, original: Study | None) -> OriginalForm | None:
@@ -155,16 +154,14 @@ def choose_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
         choose_original(study=study, original=original, by=request.user)
         # the page says which of them has no answers yet
         if original is not None and not find_unanswered(study, original):
-            _compare(request, study, original)
+            job = start_comparison(study=study, original=original, by=request.user)
+            if job.state == Job.State.DONE:
+                messages.info(
+                    request, "Nothing has changed in either study since they were compared."
+                )
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect("admin:study-repeat", study.pk)
-
-
-def _compare(request: HttpRequest, study: Study, original: Study) -> None:
-    job = start_comparison(study=study, original=original, by=request.user)
-    if job.state == Job.State.DONE:
-        messages.info(request, "Nothing has changed in either study since they were compared.")
 
 
 def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:

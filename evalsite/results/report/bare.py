@@ -15,16 +15,16 @@ from evalsite.results.document.text import render_text
 from evalsite.results.replication.tables import make_comparison
 from evalsite.results.report.sections.findings import find_headline, make_findings
 from evalsite.results.report.sections.further import make_further
+from evalsite.results.report.sections.judges import make_further_metrics, make_judges, make_metrics
 from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import make_methods
-from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
 from evalsite.results.report.sections.questions import make_questions
 from evalsite.results.report.sections.words import NOTES, WHY_PEOPLE, name_judge, say_p
 from evalsite.results.report.source import Facts, Source
 
 _SECTIONS = [
-    make_findings, make_questions, make_metrics, make_limits, make_methods, make_further,
-    make_further_metrics,
+    make_findings, make_questions, make_judges, make_metrics, make_limits, make_methods,
+    make_further, make_further_metrics,
 ]  # fmt: skip
 # what a file of ratings can't tell
 _OF_STUDIES = ("no_plan", "fine")
@@ -71,7 +71,6 @@ def _make_source(report: Mapping[str, Any]) -> Source:
         software=f"Evalsite {evalsite.__version__}",
         methods=report["methods_version"],
         seed=report["seed"],
-        draws=report["draws"],
         made_at=datetime.now(UTC),
         data=kept["data"],
     )

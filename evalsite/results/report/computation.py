@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 
 import evalsite
 from evalsite.analysis.families import find_family
@@ -25,7 +25,6 @@ from evalsite.annotation.running.live_changes import FITTED
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.services import Choice, write_file
 from evalsite.imports.models import JudgeFile, JudgeLabel, MetricFile
-from evalsite.instruments.scales import Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import DAILY, scheduled
@@ -38,7 +37,6 @@ from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.lib.transactions import consistent_cut
 from evalsite.participants.models import Participant, ParticipantMark
-from evalsite.quality.exclusions import count_reasons, time_reasons
 from evalsite.quality.frozen_plans import count_answers, is_hidden, list_hidden
 from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
 from evalsite.quality.top_up import TOP_UP_ACTION
@@ -134,14 +132,10 @@ def find_raters_met(study: Study) -> RatersMet | None:
     original = AnalysisPlan.objects.filter(study=study, repeats__isnull=False).values("repeats")
     earlier = ParticipantMark.objects.filter(study__in=original)
     marks = ParticipantMark.objects.filter(study=study.pk, digest__in=earlier.values("digest"))
-    raters = _list_raters(study)
+    answers = Annotation.objects.counted().filter(study=study)
+    raters = Participant.objects.filter(pk__in=answers.values("participant"))
     number = raters.filter(pk__in=marks.values("participant")).count()
     return RatersMet(number=number, raters=raters.count()) if number else None
-
-
-def _list_raters(study: Study) -> QuerySet[Participant]:
-    answers = Annotation.objects.counted().filter(study=study)
-    return Participant.objects.filter(pk__in=answers.values("participant"))
 
 
 # --- the computation
@@ -285,13 +279,14 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
         # read again: the caller's copy is of an earlier moment
         study = Study.objects.select_related("version").get(pk=study.pk)
         edge = count_edge(study)
+        active = Exclusion.objects.active().filter(study=study)
         return Snapshot(
             study=study,
             taken_at=now(),
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
-            exclusions=count_reasons(study),
-            excluded=time_reasons(study),
+            exclusions=active.count_reasons(),
+            excluded=active.time_reasons(),
             changes=describe_in_force(study),
             sharing=_count_sharing(study),
             done=edge.done,
@@ -304,7 +299,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
 
 
 def _write_files(study: Study, folder: Path) -> dict[str, Path]:
-    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
+    names = [*_FILES, *(["highlights"] if study.config.has_marks else [])]
     if study.metric_files.exists():
         names.append("metrics")
     if study.judge_files.exists():
@@ -342,7 +337,9 @@ def report_on(snapshot: Snapshot, *, progress: Any = None) -> Report:
             raise
         # a command and a job computed it at once, and the other was first
         return _make_newest(Report.objects.get(study=study, fingerprint=fingerprint))
-    _forget_old(study)
+    for old in Report.objects.filter(study=study)[_KEPT:]:
+        old.delete()
+        _delete_files(old)
     return report
 
 
@@ -571,6 +568,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
     scale = criterion.scale
     # means of turns lie between the points
     answers = () if criterion.per_turn else scale.list_answers()
+    options = [{"key": key, "label": label} for key, label in scale.list_options()]
     return {
         "key": criterion.key,
         "label": criterion.label,
@@ -582,22 +580,12 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "minimum": scale.minimum,
         "maximum": scale.maximum,
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
-        **({"options": _list_options(scale)} if scale.list_options() else {}),
+        **({"options": options} if options else {}),
         **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
+        **scale.describe_marks(),
         **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }
-
-
-def _list_options(scale: Scale) -> list[dict[str, str]]:
-    return [{"key": key, "label": label} for key, label in scale.list_options()]
-
-
-def _forget_old(study: Study) -> None:
-    """Keep only the newest reports; delete the others with their drawings."""
-    for old in Report.objects.filter(study=study)[_KEPT:]:
-        old.delete()
-        _delete_files(old)
 
 
 @scheduled("Delete earlier reports and their drawings", every=DAILY, is_deleting=True)
@@ -664,8 +652,17 @@ def _hide_question(stored: Mapping[str, Any]) -> Stored:
     precision = criterion.precision
     return hidden | {
         "agreement": [figure for figure in stored["agreement"] if not figure.get("group")],
+        **_hide_spans(stored.get("spans")),
         "precision": {"half": precision.value, "unit": precision.unit} if precision else None,
     }
+
+
+def _hide_spans(spans: Mapping[str, Any] | None) -> Stored:
+    """Return how far people mark the same places."""
+    if not spans:
+        return {}
+    empty = {name: _empty(part, name, {"agreement", "labels"}) for name, part in spans.items()}
+    return {"spans": empty}
 
 
 def _empty(part: Any, name: str, shown: set[str]) -> Any:

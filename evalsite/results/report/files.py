@@ -13,13 +13,11 @@ from django.db.models import Value
 import evalsite
 from evalsite.analysis.families import get_family
 from evalsite.instruments.schema import BasedOn, Criterion, Instrument
-from evalsite.quality.exclusions import count_reasons
-from evalsite.results.document.blocks import Chart, Document, Sentence
+from evalsite.results.document.blocks import Chart, Document, Sentence, key_of
 from evalsite.results.document.charts import draw_pdf
 from evalsite.results.document.html import render_page
 from evalsite.results.document.latex import (
     ENGINES,
-    key_of,
     list_latex_files,
     write_comment,
     write_whole_file,
@@ -60,12 +58,8 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
     keys = {criterion["key"] for criterion in kept["criteria"]}
     return Facts(
         title=texts["title"],
-        organisation=texts["organisation"],
-        protocol=asked.title,
-        origin=asked.source.cite,
         own_examples=len(study.questions[EXAMPLES]) if EXAMPLES in study.questions else None,
         departures=find_departures(asked),
-        language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
             describe_asked(criterion)
@@ -88,7 +82,6 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=kept["methods_version"],
         seed=kept["seed"],
-        draws=kept["draws"],
         sha256=report.sha256,
         made_at=report.made_at,
     )  # fmt: skip
@@ -146,10 +139,8 @@ def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
 
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
-    """Return those of the report's moment; for an older report, the present ones."""
-    counted = report.content.get("exclusions")
-    reasons = count_reasons(study) if counted is None else counted
-    return tuple((str(reason), int(number)) for reason, number in reasons)
+    counted = report.content["exclusions"]
+    return tuple((str(reason), int(number)) for reason, number in counted)
 
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:

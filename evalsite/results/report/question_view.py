@@ -31,6 +31,7 @@ from evalsite.results.report.newest import open_results
 from evalsite.results.report.sections.further import list_figures
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.questions import tabulate_pairs, tabulate_systems
+from evalsite.results.report.sections.spans import tabulate_spans
 from evalsite.results.report.source import Source
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page, study_url
@@ -139,6 +140,8 @@ def list_tables(source: Source, key: str) -> list[Table]:
             name = f"{criterion.key}-agreement"
             caption = f"{criterion.label}: agreement"
             tables.append(list_figures(name, caption, figures, criterion=criterion.key))
+        if spans := criterion.stored.get("spans"):
+            tables += tabulate_spans(criterion.key, criterion.label, spans, criterion.names)
     return tables
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from math import exp, inf, log
 from typing import TYPE_CHECKING, Any
 
-from evalsite.analysis.families import Family, find_family
+from evalsite.analysis.families import Family, find_family, name_unit
 from evalsite.analysis.figure import Figure, Unit
 from evalsite.analysis.plan import CLEAR, SIGN, Better
 from evalsite.lib.rating_columns import name_option
@@ -43,16 +43,11 @@ class Facts:
     software: str
     methods: str
     seed: int
-    draws: int
     made_at: datetime
     data: Mapping[str, Any]  # of the report: counts, systems, moments
     title: str = ""
-    organisation: str = ""
-    protocol: str = ""
-    origin: str = ""
     own_examples: int | None = None  # examples in place of the instrument's; None: its own
     departures: "BasedOn | None" = None  # how pages differ from those of the chosen instrument
-    language: str = ""
     version: str = ""
     criteria: tuple[Asked, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -166,8 +161,7 @@ class Criterion:
         """Return what a difference is counted in: "points"; "" of numbers, which have no unit."""
         if self.difference_unit == "difference in shares":
             return "percentage points"
-        is_plain = self.stored["kind"] == "number" or self.family.is_log
-        return "" if is_plain else "points"
+        return "" if self.family.is_log else name_unit(self.stored)
 
     # --- systems
 

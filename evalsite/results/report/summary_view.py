@@ -19,9 +19,9 @@ from evalsite.participants.names import name_people
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.comments.written import list_furthest
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence
+from evalsite.results.document.charts import draw_decision, write_paper
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
-from evalsite.results.document.summary_svg import draw_decision, write_paper
 from evalsite.results.document.text import write_markdown_table, write_table_csv
 from evalsite.results.hidden_page import show_hidden
 from evalsite.results.navigation import find_question_url

@@ -3,7 +3,7 @@
 from typing import Any
 
 from evalsite.results.document.blocks import Document, write_entry
-from evalsite.results.report.sections.comments import make_comments, tabulate_reasons
+from evalsite.results.report.sections.questions import make_comments, tabulate_reasons
 from evalsite.results.report.source import Criterion
 from tests.support.reports import make_content, make_figure, make_points, make_source
 

@@ -54,7 +54,8 @@ class Command(BaseCommand):
         note_reveal(study, "the command line", "the command analyse")
         report = compute_report(study)
         if options["latex"]:
-            self._write_folder(list_files(study, report), output)
+            for name, content in list_files(study, report).items():
+                self._write_file(output / name, content)
         else:
             self._write_out(output, _write(study, report, options))
 
@@ -63,10 +64,6 @@ class Command(BaseCommand):
             self.stdout.write(text, ending="")
         else:
             self._write_file(path, text.encode())
-
-    def _write_folder(self, files: dict[str, bytes], folder: Path) -> None:
-        for name, content in files.items():
-            self._write_file(folder / name, content)
 
     def _write_file(self, path: Path, content: bytes) -> None:
         try:

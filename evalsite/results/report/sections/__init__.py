@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from evalsite.results.document.blocks import Block, Document
-from evalsite.results.report.sections.comments import make_comments
 from evalsite.results.report.sections.findings import make_findings, make_headline
 from evalsite.results.report.sections.further import make_further
-from evalsite.results.report.sections.judges import make_judges
+from evalsite.results.report.sections.judges import make_further_metrics, make_judges, make_metrics
 from evalsite.results.report.sections.limits import make_limits
 from evalsite.results.report.sections.methods import (
     make_methods,
@@ -14,8 +13,7 @@ from evalsite.results.report.sections.methods import (
     make_repeat,
     make_study,
 )
-from evalsite.results.report.sections.metrics import make_further_metrics, make_metrics
-from evalsite.results.report.sections.questions import make_questions
+from evalsite.results.report.sections.questions import make_comments, make_questions
 from evalsite.results.report.source import Source
 
 Section = Callable[[Source], Iterator[Block]]

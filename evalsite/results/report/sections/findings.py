@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from evalsite.analysis.figure import Figure
 from evalsite.lib.words import count_of, list_of
@@ -33,20 +34,13 @@ from evalsite.results.report.sections.words import (
     name_judge,
     name_label,
     say_ahead,
-    say_is,
+    say_leads,
     say_p,
     say_tested,
     write_amount,
     write_ci,
 )
-from evalsite.results.report.source import (
-    Criterion,
-    Decision,
-    Pair,
-    Source,
-    Stored,
-    list_decisions,
-)
+from evalsite.results.report.source import Criterion, Decision, Pair, Source, Stored, list_decisions
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 FEW_ANSWERS = 10
@@ -169,7 +163,7 @@ def say_leader(criterion: Criterion) -> str:
     if leader := find_leader(criterion):
         words = {1: isolate(next(name for name in names if name != leader)), 2: "both others"}
         behind = words.get(len(names) - 1, f"all {len(names) - 1} others")
-        return f"{isolate(leader)} is {say_ahead(criterion)} {behind}"
+        return f"{isolate(leader)} {say_leads(criterion, [leader])} {behind}"
     if not criterion.clear_pairs:
         sides = f" between {list_names(names)}" if len(names) == 2 else ""
         return f"no clear difference{sides}"
@@ -178,7 +172,7 @@ def say_leader(criterion: Criterion) -> str:
         behind = "the others" if len(tiers) == 2 else "the rest"
         if len(tiers) == 2 and len(tiers[1]) == 1:
             behind = isolate(tiers[1][0])
-        return f"{list_names(tiers[0])} {say_is(tiers[0])} {say_ahead(criterion)} {behind}"
+        return f"{list_names(tiers[0])} {say_leads(criterion, tiers[0])} {behind}"
     number, pairs = len(criterion.clear_pairs), len(criterion.pairs)
     return f"{number} of {pairs} pairs differ clearly"
 
@@ -249,6 +243,8 @@ def ask_decision(decision: Decision) -> str:
             return f"Do {system} and {rivals} differ by less than {margin} on {label}?"
         case "differs":
             return f"Does {system} differ from {rivals} on {label}?"
+    if criterion.family.has_marks:
+        return f"Does {system} have fewer penalty points than {rivals} on {label}?"
     return f"Is {system} {say_ahead(criterion)} {rivals} on {label}?"
 
 
@@ -304,16 +300,16 @@ def _head_decision(decision: Decision) -> str:
             outcome, "No: {} and {} differ by more than {}"
         )
         return words.format(system, rivals, margin)
-    ahead = say_ahead(decision.criterion)
     if outcome == "yes":
         number = len(decision.against)
         behind = rivals if number == 1 else "both others" if number == 2 else f"all {number} others"
         if decision.relation == "differs":
             return start_sentence(f"{system} differs from {behind} on {label}")
-        return start_sentence(f"{system} is {ahead} {behind} on {label}")
+        leads = say_leads(decision.criterion, [decision.system])
+        return start_sentence(f"{system} {leads} {behind} on {label}")
     if outcome == "no":
         return start_sentence(
-            f"{rivals} {say_is(decision.against)} {ahead} {system} on {label}: "
+            f"{rivals} {say_leads(decision.criterion, decision.against)} {system} on {label}: "
             "the plan expected the opposite"
         )
     behind = rivals if len(decision.against) == 1 else "the others"
@@ -384,17 +380,18 @@ def write_finding(criterion: Criterion, *, link: str = "") -> Sentence:
     role = " (secondary)" if criterion.role == "secondary" else ""
     return Sentence(
         code,
-        text + say_alone(criterion),
+        name_alone(criterion, text),
         figures=tuple(pair.difference for pair in criterion.pairs[:MOST_NAMED]),
         question=f"{criterion.label}{role}",
         link=link,
     )
 
 
-def say_alone(criterion: Criterion) -> str:
-    """Say that a finding is people's own, where a judge's labels correct what the plan asked."""
-    is_judged = any(decision.is_judged for decision in list_decisions(criterion))
-    return " This is the result of people alone." if is_judged else ""
+def name_alone(criterion: Criterion, text: str) -> str:
+    """Say whose finding it is where a judge's labels correct what the plan asked."""
+    if not any(decision.is_judged for decision in list_decisions(criterion)):
+        return text
+    return f"People alone: {f'no {text[3:]}' if text.startswith('No ') else text}"
 
 
 def describe_finding(criterion: Criterion) -> tuple[str, str]:
@@ -445,6 +442,9 @@ def describe_pair(pair: Pair) -> str:
             f"{isolate(pair.first)} is rated {amount} as high as {isolate(pair.second)} "
             f"({say_tested(pair)})"
         )
+    if criterion.family.has_marks:
+        size = write_number(abs(figure.value), figure.unit)
+        return f"{first} has {size} fewer penalty points than {second} ({tested})"
     verb, _, than = ahead.partition(" ")
     return f"{first} is {verb} {amount} {than} {second} ({tested})"
 
@@ -466,11 +466,10 @@ def find_tiers(criterion: Criterion) -> list[list[str]]:
 
 
 def _describe_tiers(criterion: Criterion, tiers: Sequence[Sequence[str]]) -> Iterator[str]:
-    ahead = say_ahead(criterion)
     shown = tiers[:MOST_NAMED]
-    text = f"{list_names(shown[0])} {say_is(shown[0])} {ahead} {list_names(shown[1])}"
-    for tier in shown[2:]:
-        text += f", which {say_is(tier)} {ahead} {list_names(tier)}"
+    text = f"{list_names(shown[0])} {say_leads(criterion, shown[0])} {list_names(shown[1])}"
+    for before, tier in pairwise(shown[1:]):
+        text += f", which {say_leads(criterion, before)} {list_names(tier)}"
     yield f"{text}."
     for tier in shown:
         if len(tier) > 1 and not _has_clear_within(criterion, tier):
@@ -482,7 +481,8 @@ def _describe_tiers(criterion: Criterion, tiers: Sequence[Sequence[str]]) -> Ite
     ]
     for pair in within[:MOST_NAMED]:
         first, second = find_higher(pair)
-        yield f"{isolate(first)} is {ahead} {isolate(second)}, though they share a tier."
+        leads = say_leads(criterion, [first])
+        yield f"{isolate(first)} {leads} {isolate(second)}, though they share a tier."
 
 
 def _has_clear_within(criterion: Criterion, tier: Sequence[str]) -> bool:
@@ -497,7 +497,7 @@ def _describe_leads(criterion: Criterion) -> Iterator[str]:
         first, second = find_higher(pair)
         behind.setdefault(first, []).append(second)
     for name, beaten in list(behind.items())[:MOST_NAMED]:
-        yield f"{isolate(name)} is {say_ahead(criterion)} {list_names(beaten)}."
+        yield f"{isolate(name)} {say_leads(criterion, [name])} {list_names(beaten)}."
     rest = len(criterion.pairs) - len(clear)
     if rest:
         yield f"{count_of(rest, 'other pair')}: no clear difference."

@@ -44,6 +44,7 @@ from evalsite.results.report.sections.questions import (
     tabulate_pairs,
     tabulate_systems,
 )
+from evalsite.results.report.sections.spans import list_all_categories, list_places, say_spans
 from evalsite.results.report.sections.words import MOST_NAMED
 from evalsite.results.report.source import Criterion, Pair, Source, Stored
 
@@ -682,6 +683,7 @@ _OF_QUESTION: list[tuple[str, Teller, list[Maker]]] = [
     ("Other tests", _say_tests, [_list_own_errors, _list_checks, _list_sizes, _list_tests]),
     ("What is left out", _say_both, [_list_both]),
     ("Agreement in full", _say_agreement, [_list_agreement]),
+    ("Errors in full", say_spans, [list_all_categories, list_places]),
 ]  # fmt: skip
 
 

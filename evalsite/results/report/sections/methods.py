@@ -22,6 +22,7 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.figures import make_figure, write_method
+from evalsite.results.report.sections.spans import describe_scoring
 from evalsite.results.report.source import Criterion, Facts, Source
 
 # --- the study in a few lines, planned beside collected
@@ -171,6 +172,7 @@ def make_methods(source: Source) -> Iterator[Block]:
     yield from _describe_judges(source.criteria)
     if sentence := _describe_agreement(source.criteria):
         yield sentence
+    yield from describe_scoring(source)
     yield from _describe_missing(source.criteria)
     if sentence := _describe_plan(source):
         yield sentence

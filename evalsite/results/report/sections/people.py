@@ -18,12 +18,7 @@ from evalsite.results.document.blocks import (
     isolate,
     start_sentence,
 )
-from evalsite.results.document.figures import (
-    make_figure,
-    read_figure,
-    write_figure,
-    write_value,
-)
+from evalsite.results.document.figures import make_figure, read_figure, write_figure, write_value
 from evalsite.results.report.sections.further import (
     list_further,
     list_together,
@@ -31,6 +26,7 @@ from evalsite.results.report.sections.further import (
     read_own,
 )
 from evalsite.results.report.sections.questions import count_averaged, list_agreement
+from evalsite.results.report.sections.spans import find_f1
 from evalsite.results.report.sections.words import FLAGS
 from evalsite.results.report.source import Criterion, Source, Stored
 
@@ -258,7 +254,7 @@ FEW_QUESTIONS = 3
 MOST_IN_MATRIX = 12
 _AGREEMENT_COLUMNS = {
     "alpha": "Krippendorff’s α", "ac": "Gwet’s AC", "icc_one": "ICC(1,1): one answer",
-    "reliability": "Reliability of a mean",
+    "reliability": "Reliability of a mean", "character_f1": "The same characters marked, F1",
 }  # fmt: skip
 # from which κ on a field of the matrix is marked as middling or strong; below the first: apart
 _APART, _MIDDLING, _STRONG = 0.1, 0.4, 0.54
@@ -315,6 +311,8 @@ def tabulate_agreements(source: Source, link: Callable[[str], str]) -> Table | N
 def _name_figures(criterion: Criterion) -> Iterator[tuple[str, Entry]]:
     for _, figure in list_agreement(criterion):
         yield figure.name, figure
+    if f1 := find_f1(criterion):
+        yield f1.name, f1
 
 
 # --- further analyses ---------------------------------------------------------------------------

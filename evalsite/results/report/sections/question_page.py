@@ -24,7 +24,6 @@ from evalsite.results.document.blocks import (
 )
 from evalsite.results.document.charts import name_part
 from evalsite.results.document.figures import write_number, write_p, write_value
-from evalsite.results.report.sections.comments import tabulate_reasons
 from evalsite.results.report.sections.findings import (
     describe_finding,
     head_decision,
@@ -35,12 +34,8 @@ from evalsite.results.report.sections.findings import (
     write_half,
     write_letter,
 )
-from evalsite.results.report.sections.further import (
-    list_all_pairs,
-    list_beside,
-    list_further,
-)
-from evalsite.results.report.sections.metrics import list_metrics
+from evalsite.results.report.sections.further import list_all_pairs, list_beside, list_further
+from evalsite.results.report.sections.judges import list_metrics
 from evalsite.results.report.sections.questions import (
     count_averaged,
     draw_question,
@@ -49,10 +44,17 @@ from evalsite.results.report.sections.questions import (
     list_agreement,
     list_shown_pairs,
     name_finding,
+    tabulate_reasons,
     tabulate_systems,
     write_distribution,
     write_findings,
     write_joint,
+)
+from evalsite.results.report.sections.spans import (
+    describe_places,
+    find_unscored,
+    show_unscored,
+    tabulate_spans,
 )
 from evalsite.results.report.sections.words import MOST_NAMED
 from evalsite.results.report.source import Criterion, Decision, Pair, Source, Stored, list_decisions
@@ -80,6 +82,8 @@ def make_question_page(source: Source, key: str) -> Document | None:
     """
     if criterion := source.find_criterion(key):
         return Document(head_question(criterion), list(_show_question(source, criterion)))
+    if stored := find_unscored(source, key):
+        return Document(start_sentence(str(stored["label"])), list(show_unscored(stored)))
     if options := source.list_options(key):
         return Document(_head_choice(source, options), list(_show_choice(source, options)))
     return None
@@ -124,12 +128,17 @@ def _show_question(source: Source, criterion: Criterion) -> Iterator[Block]:
             yield joint
         yield from (finding for finding in findings if finding.code == "uncorrected_only")
         yield from list_all_pairs(criterion)
+    if spans := criterion.stored.get("spans"):
+        yield Heading("Errors", 2, "errors")
+        yield from tabulate_spans(criterion.key, criterion.label, spans, criterion.names, "page")
     if reasons := tabulate_reasons(criterion):
         yield Heading("Reasons", 2, "reasons")
         yield replace(reasons, marks="both", place="page")
     if agreement := lay_out_agreement(criterion):
         yield Heading("Agreement", 2, "agreement")
         yield agreement
+    if spans:
+        yield describe_places(criterion.key, spans)
     further = list_further(source, criterion)
     if metrics := list(list_metrics(criterion)):
         number = len(criterion.stored["metrics"])

@@ -21,14 +21,15 @@ from evalsite.results.document.figures import (
     explain_none,
     explain_reason,
     make_figure,
+    read_figure,
     write_figure,
     write_interval,
     write_number,
     write_p,
     write_value,
 )
-from evalsite.results.report.sections.comments import tabulate_reasons
-from evalsite.results.report.sections.findings import describe_finding, place_mean, say_alone
+from evalsite.results.report.sections.findings import describe_finding, name_alone, place_mean
+from evalsite.results.report.sections.spans import describe_spans, list_unscored
 from evalsite.results.report.sections.words import (
     MOST_NAMED,
     find_higher,
@@ -36,7 +37,119 @@ from evalsite.results.report.sections.words import (
     say_p,
     write_amount,
 )
-from evalsite.results.report.source import Criterion, Pair, Source
+from evalsite.results.report.source import Criterion, Pair, Source, Stored
+
+# --- reasons and comments
+
+# figures of whole items by their codes: where they are stored, and what is counted
+_ON_ITEMS = {"notes": "notes", "skips": "skipped", "problem_reports": "reported"}
+_NOUNS = {"notes": "note", "skips": "skip", "problem_reports": "problem report"}
+
+
+def make_comments(source: Source) -> Iterator[Block]:
+    """Yield how many comments there are on each question and on each system's outputs."""
+    counts = source.kept.get("comments")
+    sentences = [*_count_comments(source, counts), *_count_notes(counts)] if counts else []
+    if sentences:
+        yield Heading("What people wrote", 2, "comments")
+        yield from sentences
+
+
+def _count_comments(source: Source, counts: Stored) -> Iterator[Sentence]:
+    people, questions = counts["people"], counts["questions"]
+    if not questions:
+        return
+    figures = [make_figure("people_commenting", people)]
+    noun = ("person", "people") if source.kept["data"]["raters_known"] else ("rater", "raters")
+    parts = []
+    for key, number in questions.items():
+        criterion = source.find_criterion(key)
+        figures.append(make_figure("comments", number, {"criterion": key}))
+        parts.append(f"{number:,} on {isolate(criterion.label if criterion else key)}")
+    total = sum(questions.values())
+    text = f"{count_of(total, 'comment')} on questions by {count_of(people, *noun)}"
+    yield Sentence("comments", f"{text}: {_list_parts(parts)}.", figures=tuple(figures))
+    if systems := counts["systems"]:
+        parts = [f"{number:,} are on {isolate(name)}" for name, number in systems.items()]
+        yield Sentence(
+            "comments_by_system",
+            f"Of the comments on one output, {_list_parts(parts)}.",
+            figures=tuple(
+                make_figure("comments", number, {"system": name})
+                for name, number in systems.items()
+            ),
+        )
+
+
+def _count_notes(counts: Stored) -> Iterator[Sentence]:
+    """Yield how many notes on items, skips and reports of problems there are."""
+    numbers = {code: counts.get(name, 0) for code, name in _ON_ITEMS.items()}
+    numbers = {code: number for code, number in numbers.items() if number}
+    if numbers:
+        parts = [count_of(number, _NOUNS[code]) for code, number in numbers.items()]
+        figures = tuple(make_figure(code, number) for code, number in numbers.items())
+        yield Sentence("notes", f"Items have {list_of(parts)}.", figures=figures)
+
+
+def _list_parts(parts: list[str]) -> str:
+    shown, more = parts[:MOST_NAMED], len(parts) - MOST_NAMED
+    return list_of([*shown, f"{more:,} more"] if more > 0 else shown)
+
+
+def tabulate_reasons(criterion: Criterion) -> Table | None:
+    """Return how often each reason is named where a system is preferred."""
+    stored = criterion.stored.get("reasons")
+    if not stored or not stored["shares"]:
+        return None
+    labels: dict[str, str] = stored["labels"]
+    cells: dict[tuple[str, str], Cell] = {}
+    answers: dict[str, int] = {}
+    for share in stored["shares"]:
+        of = dict(share["group"])
+        figure = read_figure(share, "reason", {"criterion": criterion.key, **of})
+        answers[of["system"]] = figure.n["answers"]
+        cells[of["reason"], of["system"]] = Cell(_write_share(figure), (figure,))
+    columns = [Column("Reason", is_number=False)]
+    columns += [
+        Column(f"{isolate(system)} preferred ({count_of(number, 'answer')})")
+        for system, number in answers.items()
+    ]
+    rows: list[list[Entry]] = [
+        [isolate(label), *(cells[key, system] for system in answers)]
+        for key, label in labels.items()
+        if any(cells[key, system].figures[0].value for system in answers)
+    ]
+    if not rows:
+        return None
+    caption = (
+        f"{criterion.label}: of the answers that prefer a system, those that name a reason for it "
+        "or for both outputs (95% CI)"
+    )
+    return Table(f"{criterion.key}-reasons", caption, columns, rows)
+
+
+def name_reasons(criterion: Criterion) -> Iterator[tuple[str, str, Figure]]:
+    """Yield, for each system that was preferred, the reason that was named most."""
+    stored = criterion.stored.get("reasons") or {"shares": (), "labels": {}}
+    best: dict[str, tuple[str, Figure]] = {}
+    for share in stored["shares"]:
+        of = dict(share["group"])
+        figure = read_figure(share, "reason", {"criterion": criterion.key, **of})
+        known = best.get(of["system"])
+        if figure.value and (known is None or figure.value > (known[1].value or 0.0)):
+            best[of["system"]] = stored["labels"].get(of["reason"], of["reason"]), figure
+    for system, (label, figure) in best.items():
+        yield system, label, figure
+
+
+def _write_share(figure: Figure) -> str:
+    """Write a share; of few answers, which have no interval, the count."""
+    if figure.low is None:
+        return f"{figure.n['named']:,} of {figure.n['answers']:,}"
+    return write_figure(figure)
+
+
+# --- a question
 
 # with more questions the tables of systems go to the further analyses
 _MOST_WITH_SYSTEMS = 3
@@ -48,6 +161,7 @@ _AGREEMENT = ("ac2", "ac1")
 def make_questions(source: Source) -> Iterator[Block]:
     for criterion in source.criteria:
         yield from make_question(source, criterion)
+    yield from list_unscored(source)
 
 
 def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
@@ -62,6 +176,7 @@ def make_question(source: Source, criterion: Criterion) -> Iterator[Block]:
     if joint := write_joint(criterion):
         yield joint
     yield from _write_agreement(criterion)
+    yield from describe_spans(criterion)
     if reasons := tabulate_reasons(criterion):
         yield reasons
 
@@ -74,7 +189,7 @@ def write_findings(criterion: Criterion) -> Iterator[Sentence]:
     if criterion.family.compares and len(criterion.systems) == 2 and criterion.pairs:
         yield _write_preference(criterion.pairs[0])
     figures = tuple(pair.difference for pair in criterion.clear_pairs)
-    yield Sentence(code, text + say_alone(criterion), figures=figures)
+    yield Sentence(code, name_alone(criterion, text), figures=figures)
     if not criterion.is_tested or len(criterion.systems) == 2:
         return
     unclear = [pair for pair in criterion.pairs if not pair.is_clear]

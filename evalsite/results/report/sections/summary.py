@@ -10,7 +10,6 @@ from evalsite.analysis.figure import Figure
 from evalsite.lib.words import count_of
 from evalsite.results.document.blocks import Block, Code, DecisionChart, Sentence, isolate
 from evalsite.results.document.figures import make_figure, write_number
-from evalsite.results.report.sections.comments import name_reasons
 from evalsite.results.report.sections.findings import (
     find_own_pair,
     find_pair,
@@ -19,7 +18,8 @@ from evalsite.results.report.sections.findings import (
     write_decision,
     write_finding,
 )
-from evalsite.results.report.sections.words import name_label, say_p
+from evalsite.results.report.sections.questions import name_reasons
+from evalsite.results.report.sections.words import name_judge, name_label, say_p
 from evalsite.results.report.source import Criterion, Decision, Source, list_decisions
 
 # results that were computed so soon after closing belong to it
@@ -101,17 +101,19 @@ def _list_drawn(decision: Decision) -> list[tuple[Figure, str]]:
     people's own."""
     sign = " : " if decision.criterion.difference_unit == "ratio" else " − "
     over = decision.relation == "better" and decision.criterion.better == "higher"
+    test = decision.judge if decision.is_judged else None
+    beside = f", with {name_judge(test)}" if test else ""
     drawn: list[tuple[Figure | None, str]] = []
     if decision.margin is not None:
         label = f"{isolate(decision.system)}{sign}{isolate(decision.against[0])}"
-        drawn.append((decision.planned_difference, label))
+        drawn.append((decision.planned_difference, label + beside))
         drawn.append((decision.people_difference, f"{label}, people alone"))
     finders = [find_pair, find_own_pair] if decision.is_judged else [find_pair]
     for find in finders if decision.margin is None else ():
         for other in decision.against:
             label = f"over {isolate(other)}" if over else ""
             label = label or f"{isolate(decision.system)}{sign}{isolate(other)}"
-            label += ", people alone" if find is find_own_pair else ""
+            label += ", people alone" if find is find_own_pair else beside
             pair = find(decision, other)
             figure = orient_difference(pair, decision.system) if pair else None
             drawn.append((figure, label))

@@ -44,6 +44,13 @@ def say_is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
 
 
+def say_leads(criterion: Criterion, names: Sequence[str]) -> str:
+    """Return what these systems do that are ahead: "is rated higher than"."""
+    if criterion.family.has_marks:
+        return f"{'have' if len(names) > 1 else 'has'} fewer penalty points than"
+    return f"{say_is(names)} {say_ahead(criterion)}"
+
+
 def say_ahead(criterion: Criterion) -> str:
     """Return what a system is that is ahead: "rated higher than"."""
     if criterion.family.compares:
@@ -112,9 +119,10 @@ def join_sentences(sentences: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Notes:
-    """Sentences of notes: a function for each code, whose arguments are the facts of the note."""
+    """Sentences of notes: for each code a text with the facts of the note in braces, or a function
+    whose arguments are these facts."""
 
-    by_code: dict[str, Callable[..., str]] = field(default_factory=dict)
+    by_code: dict[str, str | Callable[..., str]] = field(default_factory=dict)
 
     def add(self, write: Callable[..., str]) -> Callable[..., str]:
         """Register the sentence of the code that the function is named after."""
@@ -122,7 +130,8 @@ class Notes:
         return write
 
     def write(self, note: Mapping[str, Any]) -> str:
-        return self.by_code[note["code"]](**_isolate_names(note["facts"]))
+        sentence, facts = self.by_code[note["code"]], _isolate_names(note["facts"])
+        return sentence.format(**facts) if isinstance(sentence, str) else sentence(**facts)
 
 
 def _isolate_names(facts: Any) -> Any:
@@ -138,7 +147,43 @@ def _isolate_names(facts: Any) -> Any:
 
 # --- notes: what else the analysis warns of, for the further analyses
 
-NOTES = Notes()
+NOTES = Notes(
+    {
+        "raters_unknown": "The raters of this file are not single persons. Figures that need "
+        "raters are left out, and results hold for these raters only, over inputs.",
+        "unlinked": "The raters fall into groups that share no input, so a stricter group can’t be "
+        "told apart from one with harder inputs.",
+        "few_items": "Fewer than 10 inputs: intervals and p values are rough.",
+        "nested_raters": "Each rater rated one system only, so differences between raters and "
+        "between systems can’t be told apart well.",
+        "one_item": "With only one input, a system’s own effect can’t be separated from that "
+        "input’s.",
+        "no_shared_input": "No input has ratings of two systems, so nothing is paired: systems are "
+        "compared across different inputs. If outputs do share inputs, add a column group.",
+        "no_baseline": "The baseline has no ratings here, so every pair of systems is compared.",
+        "no_direction": "Nothing says whether high or low numbers are better, so there are no "
+        "ranks.",
+        "many_pairs": "More than 1,000 pairs of systems: their effect sizes are left out. With a "
+        "baseline there are fewer pairs, and fewer tests to correct for.",
+        "bootstrap_instead_of_model": "The mixed model could not be used for some pairs. A "
+        "bootstrap over inputs and raters replaces it there, or sign flips where all differences "
+        "are equal.",
+        "possible_slips": "Some scores are so far from the others that they may be slips, such as "
+        "700 for 70. They count as entered, and can move means and comparisons: before you believe "
+        "a difference, look at the winsorised means and the order on a page, among the further "
+        "analyses.",
+        "separated": "A system wins, or loses, every comparison: its strength has no finite value.",
+        "disconnected": "Some systems are never compared, not even through others.",
+        "model_misfit": "Davidson’s model does not fit: one strength for each system and one share "
+        "of ties don’t give the observed counts. Rely on the pairs, and compare expected with "
+        "observed.",
+        "through_others": "Some systems were never compared directly, only through others. How "
+        "they rank against each other rests on the model alone.",
+        "unknown_kind": "Questions of the kind {kind} are analysed as {analysed_as}, going by "
+        "their columns. Use --protocol if they are something else.",
+        "read_as_decisions": "Read as decisions: 1 is yes, 0 is no.",
+    }
+)
 _MOST_NAMED = 10  # names in a sentence
 _MOST_TOLD = 3  # pairs with their figures
 _IN_PERCENT = {"risk_difference", "net_win_share"}
@@ -188,22 +233,6 @@ def imported(ratings: int, total: int) -> str:
 
 
 @NOTES.add
-def raters_unknown() -> str:
-    return (
-        "The raters of this file are not single persons. Figures that need raters are left out, "
-        "and results hold for these raters only, over inputs."
-    )
-
-
-@NOTES.add
-def unlinked() -> str:
-    return (
-        "The raters fall into groups that share no input, so a stricter group can’t be told apart "
-        "from one with harder inputs."
-    )
-
-
-@NOTES.add
 def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if raters < 2:
         return "One rater can’t show how others would rate."
@@ -224,11 +253,6 @@ def few_clusters(clusters: int, noun: str = "clusters") -> str:
     if clusters == 1:
         return "All inputs come from one cluster, so results describe this cluster and not others."
     return f"With only {clusters} {noun}, results describe these {noun} and not others."
-
-
-@NOTES.add
-def few_items() -> str:
-    return "Fewer than 10 inputs: intervals and p values are rough."
 
 
 @NOTES.add
@@ -324,37 +348,6 @@ def _write_day(moment: str) -> str:
 
 
 @NOTES.add
-def nested_raters() -> str:
-    return (
-        "Each rater rated one system only, so differences between raters and between systems "
-        "can’t be told apart well."
-    )
-
-
-@NOTES.add
-def one_item() -> str:
-    return "With only one input, a system’s own effect can’t be separated from that input’s."
-
-
-@NOTES.add
-def no_shared_input() -> str:
-    return (
-        "No input has ratings of two systems, so nothing is paired: systems are compared across "
-        "different inputs. If outputs do share inputs, add a column group."
-    )
-
-
-@NOTES.add
-def no_baseline() -> str:
-    return "The baseline has no ratings here, so every pair of systems is compared."
-
-
-@NOTES.add
-def no_direction() -> str:
-    return "Nothing says whether high or low numbers are better, so there are no ranks."
-
-
-@NOTES.add
 def thin_systems(systems: Sequence[str]) -> str:
     return (
         f"Ratings of a single input, or by a single rater: {_list_some(systems)}. A system’s own "
@@ -380,22 +373,6 @@ def undetermined(pairs: Sequence[Sequence[str]]) -> str:
 
 
 @NOTES.add
-def many_pairs() -> str:
-    return (
-        "More than 1,000 pairs of systems: their effect sizes are left out. With a baseline there "
-        "are fewer pairs, and fewer tests to correct for."
-    )
-
-
-@NOTES.add
-def bootstrap_instead_of_model() -> str:
-    return (
-        "The mixed model could not be used for some pairs. A bootstrap over inputs and raters "
-        "replaces it there, or sign flips where all differences are equal."
-    )
-
-
-@NOTES.add
 def models_disagree(pairs: Sequence[Mapping[str, Any]]) -> str:
     phrases = [
         f"{pair['system_1']} and {pair['system_2']}, {say_p(pair['p_ranks'])} and "
@@ -405,41 +382,6 @@ def models_disagree(pairs: Sequence[Mapping[str, Any]]) -> str:
     return (
         "A rank test (Wilcoxon) and a test of means (sign flips) over the same inputs disagree at "
         f"the 5% level, before correction: {_list_few(phrases)}. Look at the distributions."
-    )
-
-
-@NOTES.add
-def possible_slips() -> str:
-    return (
-        "Some scores are so far from the others that they may be slips, such as 700 for 70. They "
-        "count as entered, and can move means and comparisons: before you believe a difference, "
-        "look at the winsorised means and the order on a page, among the further analyses."
-    )
-
-
-@NOTES.add
-def separated() -> str:
-    return "A system wins, or loses, every comparison: its strength has no finite value."
-
-
-@NOTES.add
-def disconnected() -> str:
-    return "Some systems are never compared, not even through others."
-
-
-@NOTES.add
-def model_misfit() -> str:
-    return (
-        "Davidson’s model does not fit: one strength for each system and one share of ties don’t "
-        "give the observed counts. Rely on the pairs, and compare expected with observed."
-    )
-
-
-@NOTES.add
-def through_others() -> str:
-    return (
-        "Some systems were never compared directly, only through others. How they rank against "
-        "each other rests on the model alone."
     )
 
 
@@ -498,14 +440,6 @@ def clusters_not_named(items: int, clusters: int, column: str) -> str:
 
 
 @NOTES.add
-def unknown_kind(kind: str, analysed_as: str) -> str:
-    return (
-        f"Questions of the kind {kind} are analysed as {analysed_as}, going by their columns. Use "
-        "--protocol if they are something else."
-    )
-
-
-@NOTES.add
 def read_as_points(low: float, high: float, step: float, is_range_found: bool) -> str:
     steps = f" in steps of {step:g}" if step != 1 else ""
     hint = " (the range found); give --scale if it is wider" if is_range_found else ""
@@ -523,11 +457,6 @@ def read_as_numbers(low: float | None, high: float | None) -> str:
     if low is None:
         return "Read as numbers without bounds; give --scale if the scale has ends."
     return f"Read as numbers from {low:g} to {high:g}."
-
-
-@NOTES.add
-def read_as_decisions() -> str:
-    return "Read as decisions: 1 is yes, 0 is no."
 
 
 @NOTES.add
@@ -566,7 +495,19 @@ def only_first_ratings(first: int, left_out: int) -> str:
 
 # --- flags: what a person did, as a reason to look
 
-FLAGS = Notes()
+FLAGS = Notes(
+    {
+        "disagreement": "Orders outputs unlike the other raters.",
+        "reserved_points": "Uses points often that are meant for difficult cases.",
+        "identical_criteria": "Gives all criteria of an output one value.",
+        "gold": "Answers too few control items right.",
+        "inconsistent": "Rates the same output differently the second time.",
+        "always_ties": "Says “equal” in all {answers:,} answers; the others say so in "
+        "{share_of_others:.0%} of theirs.",
+        "never_ties": "Never says “equal” in {answers:,} answers; the others say so in "
+        "{share_of_others:.0%} of theirs.",
+    }
+)
 
 
 @FLAGS.add
@@ -587,18 +528,8 @@ def speeder(share: float | None, is_under_floor: bool) -> str:
 
 
 @FLAGS.add
-def disagreement() -> str:
-    return "Orders outputs unlike the other raters."
-
-
-@FLAGS.add
 def offset(is_higher: bool) -> str:
     return f"Rates {'higher' if is_higher else 'lower'} than the other raters."
-
-
-@FLAGS.add
-def reserved_points() -> str:
-    return "Uses points often that are meant for difficult cases."
 
 
 @FLAGS.add
@@ -609,37 +540,6 @@ def drift_trial(is_rising: bool) -> str:
 @FLAGS.add
 def drift_place(is_rising: bool) -> str:
     return f"Ratings {'rise' if is_rising else 'fall'} over a set."
-
-
-@FLAGS.add
-def identical_criteria() -> str:
-    return "Gives all criteria of an output one value."
-
-
-@FLAGS.add
-def gold() -> str:
-    return "Answers too few control items right."
-
-
-@FLAGS.add
-def inconsistent() -> str:
-    return "Rates the same output differently the second time."
-
-
-@FLAGS.add
-def always_ties(answers: int, share_of_others: float) -> str:
-    return (
-        f"Says “equal” in all {answers:,} answers; the others say so in {share_of_others:.0%} of "
-        "theirs."
-    )
-
-
-@FLAGS.add
-def never_ties(answers: int, share_of_others: float) -> str:
-    return (
-        f"Never says “equal” in {answers:,} answers; the others say so in {share_of_others:.0%} of "
-        "theirs."
-    )
 
 
 @FLAGS.add
