@@ -11,6 +11,7 @@ a bare CSV with participant, item, criterion and value or preferred, and, where 
 system, group, cluster, standard, seconds, place, trial, kind, status, excluded, person.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -564,7 +565,7 @@ def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
          "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
          "preferred", "shown_first", "submitted_at", "part", "text",
-         "not_applicable", "both", "turn", "label", "better")  # fmt: skip
+         "not_applicable", "both", "turn", "label", "better", "systems_shown")  # fmt: skip
 NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
@@ -646,6 +647,11 @@ class Table:
         out["rated_twice"] = int(double.sum())
         silent = self.keep_silent(with_excluded=with_excluded)
         return replace(self, rows=rows[~double], left_out=out, silent=silent)
+
+
+def read_systems(cell: str) -> list[str]:
+    """Return the names in a cell that lists systems."""
+    return [str(name) for name in json.loads(cell) if name]
 
 
 def read_table(
