@@ -213,14 +213,14 @@ class _Ends:
         self._reduced = np.zeros((len(levels), 2), dtype=np.int64) - 1
         for number, row in enumerate(levels):
             best, worst = int(np.flatnonzero(row == 0)[0]), int(np.flatnonzero(row == _WORST)[0])
-            others = np.flatnonzero(row == _OPEN).tolist()
-            if len(others) + 2 > _MOST_SUMMED:
-                rest = tuple(sorted((*others, worst)))
+            middle = np.flatnonzero(row == _OPEN).tolist()
+            if len(middle) + 2 > _MOST_SUMMED:
+                rest = tuple(sorted((*middle, worst)))
                 self._reduced[number] = worst, turned.setdefault(rest, len(turned))
                 cells.append((len(of), sets.setdefault(tuple(sorted((best, *rest))), len(sets))))
                 of.append(number)
                 continue
-            for order in permutations(others):
+            for order in permutations(middle):
                 whole = (best, *order, worst)
                 for at in range(len(whole) - 1):
                     left = tuple(sorted(whole[at:]))

@@ -11,7 +11,6 @@ a bare CSV with participant, item, criterion and value or preferred, and, where 
 system, group, cluster, standard, seconds, place, trial, kind, status, excluded, person.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evalsite.analysis.figure import Cautions, Reason, make_note
+from evalsite.lib.limited import read_json
 from evalsite.lib.rating_columns import (
     DECISION_WORDS,
     DIRECTIONS,
@@ -651,7 +651,7 @@ class Table:
 
 def read_systems(cell: str) -> list[str]:
     """Return the names in a cell that lists systems."""
-    return [str(name) for name in json.loads(cell) if name]
+    return [str(name) for name in read_json(cell) if name]
 
 
 def read_table(

@@ -186,8 +186,8 @@ class BestWorst(Scale):
     # --- gold: "best: alpha; worst: beta", one end or both, by system or number
 
     def parse_gold(self, text: str, outputs: Sequence[str]) -> Ends:
-        found = _GOLD.fullmatch(text.strip())
-        named = found.groups() if found else (None, None)
+        match = _GOLD.fullmatch(text.strip())
+        named = match.groups() if match else (None, None)
         if not any(named):
             raise ValidationError(
                 f"{quote(text)} names no best or worst output. Write it like “best: "
@@ -288,8 +288,8 @@ class BestWorst(Scale):
         return tuple(Ends(**ends) for ends in data)
 
     def gold_to_data(self, text: str) -> Any:
-        found = _GOLD.fullmatch(text.strip())
-        ends = zip(ENDS, found.groups() if found else (), strict=False)
+        match = _GOLD.fullmatch(text.strip())
+        ends = zip(ENDS, match.groups() if match else (), strict=False)
         return {end: int(number) for end, number in ends if number}
 
     def gold_from_data(self, data: Any) -> str:

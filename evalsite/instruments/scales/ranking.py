@@ -231,8 +231,8 @@ class Ranking(Scale):
                 f"{quote(wrong[0])} is no place. Use whole numbers from 1 to {len(outputs)}."
             )
         places = tuple(known[part] for part in parts)
-        given = [place for place in places if place is not None]
-        if len(given) < 2 or (not self.ties and len({*given}) < len(given)):
+        placed = [place for place in places if place is not None]
+        if len(placed) < 2 or (not self.ties and len({*placed}) < len(placed)):
             raise ValidationError(
                 f"{quote(text)} puts nothing in order. Give two outputs or more a place"
                 f"{'' if self.ties else ', each its own'}."

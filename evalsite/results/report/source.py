@@ -268,8 +268,8 @@ class Criterion:
 
     def placed(self, system: Stored) -> list[Figure]:
         """Return what orders show of the system beside its strength; nothing of other answers."""
-        others = system["others"] if self.family.orders else ()
-        return [read_figure(stored, stored["name"], self.group(system)) for stored in others]
+        figures = system["others"] if self.family.orders else ()
+        return [read_figure(stored, stored["name"], self.group(system)) for stored in figures]
 
     def group(self, system: Stored) -> dict[str, str]:
         return {"criterion": self.key, "system": str(system["system"])}
