@@ -823,10 +823,12 @@ class AnswerReader:
         for answers in self.read_pages(with_outputs=True):
             counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
-            for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
+            ratings = Rating.objects.filter(annotation__in=[answer.id for answer in checked])
+            rows = ratings.group_rows() if checked else {}
+            for answer in checked:
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id,
-                    [row.stored for row in ratings],
+                    rows.get(answer.id, []),
                     [*answer.outputs.values()],
                     answer.standard,
                 )

@@ -8,8 +8,8 @@ from evalsite.analysis.spans import (
     count_errors,
     describe_errors,
     score_spans,
-    weigh_mqm,
 )
+from evalsite.lib.mqm_weights import weigh_mqm
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 

@@ -259,8 +259,7 @@ class ItemMaker:
         named = [(one, f"gold_{one.key}") for one in config.criteria]
         self._gold_fields = [(one, name) for one, name in named if name in fields]
         self._by_turn = [one.turns for one in config.criteria if one.turns is not None]
-        scales = [one.scale for one in config.criteria]
-        self._marking = [scale for scale in scales if scale.marked_columns]
+        self._marking = [criterion.scale for criterion in config.marking]
         self._taken = taken
         self._drafts = drafts
         # metadata that differs between rows of which one was taken

@@ -1,5 +1,6 @@
 """What columns of ratings contain in a study, and each row of the file as the ratings in it."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,10 @@ from typing import Any
 
 from evalsite.data.tables.table import Fault, Row
 from evalsite.fields import LONGEST_TEXT
+from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import Field, check_cells
+from evalsite.instruments.checks import RESERVED_COLUMNS, RESERVED_KEYS
+from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import (
     FIELDS,
@@ -339,3 +343,16 @@ def _check_length(text: str, most: int, noun: str) -> str:
 def shorten(text: Any, most: int = 60) -> str:
     whole = str(text)
     return whole if len(whole) <= most else f"{whole[:most]}…"
+
+
+def make_key(name: str, taken: set[str]) -> str:
+    """Return a key for what a file calls so, unlike those that are taken."""
+    start = re.sub("[^a-z0-9]+", "_", shorten_id(name).casefold()).strip("_")[:30].strip("_")
+    start = start if start[:1].isalpha() else f"q_{start}".strip("_")
+    reserved = RESERVED_KEYS | RESERVED_COLUMNS | {"turn"} | {f"{key}_{COMMENT}" for key in taken}
+    start = f"{start}_answer" if start in reserved else start
+    number, key = 1, start
+    while key in taken:
+        number += 1
+        key = f"{start}_{number}"
+    return key

@@ -419,17 +419,16 @@ class Spans(Scale):
                 '[{"quote": "the passage", "severity": "minor"}].'
             )
         scale = self.for_item(inputs).for_output(text)
-        kinds: dict[str, Sequence[Category | Severity]] = {
-            "category": self.categories,
-            "severity": self.severities,
+        kinds = {
+            "category": [part.key for part in self.categories],
+            "severity": [part.key for part in self.severities],
         }
         for entry in entries:
             try:
                 scale.locate(entry)
             except ValidationError as error:
                 return column, " ".join(error.messages) + "."
-            for name, parts in kinds.items():
-                keys = [part.key for part in parts]
+            for name, keys in kinds.items():
                 if entry.get(name) and entry[name] not in keys:
                     words = f"“{entry[name]}” is no {name} of this question. It has: "
                     return column, f"{words}{', '.join(keys) or 'none'}."
@@ -832,7 +831,7 @@ class Spans(Scale):
         return write_json([None if value is None else _write_data(value) for value in values])
 
     def gold_to_data(self, text: str) -> Any:
-        parts = json.loads(text)
+        parts = read_json(text)
         return [parts] if not parts or isinstance(parts[0], dict) else parts
 
     def gold_from_data(self, data: Any) -> str:

@@ -55,10 +55,11 @@ def _warn_of_simulation(source: Source) -> Warnings:
     data = source.kept["data"]
     simulated, total = data["origins"]["simulated"], data["ratings"]
     if simulated:
+        number = f"{simulated:,} of" if simulated < total else "All"
         yield _warn(
             "simulated",
-            f"{simulated:,} of {count_of(total, 'rating')} are simulated. They show nothing about "
-            "real systems.",
+            f"{number} {count_of(total, 'rating')} are simulated. They show nothing about real "
+            "systems.",
         )
 
 
