@@ -689,8 +689,6 @@ MQM = (
 )  # fmt: skip
 
 
-# --- all files
-
 # --- ratings.csv --------------------------------------------------------------------------
 
 _NO_PREFERENCE = "the rating is no preference"
