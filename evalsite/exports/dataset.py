@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
+from django.db.models import Count, Q
 from pydantic import BaseModel, ConfigDict
 
 from evalsite.annotation.models import Annotation
@@ -27,7 +28,7 @@ from evalsite.exports.rows import (
     find_tags,
     is_written,
 )
-from evalsite.exports.selection import Selection
+from evalsite.exports.selection import Selection, shared
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.conversations import list_calls, read_turns
 from evalsite.lib.transactions import consistent_cut
@@ -397,12 +398,15 @@ def select_shared(study: Study) -> Selection:
 
 def count_shared(study: Study) -> tuple[int, int, int, int]:
     """Count people and answers in a dataset, then those that aren't shared."""
-    selection = select_shared(study)
-    counts = []
-    for chosen in (selection, replace(selection, only_shared=False)):
-        answers = chosen.find_annotations(study).order_by()
-        counts += [answers.values("participant").distinct().count(), answers.count()]
-    return counts[0], counts[1], counts[2] - counts[0], counts[3] - counts[1]
+    answers = replace(select_shared(study), only_shared=False).find_annotations(study).order_by()
+    is_shared = shared("participant__") if study.asks_to_share else Q(pk__isnull=False)
+    counts = answers.aggregate(
+        people=Count("participant", distinct=True, filter=is_shared),
+        answers=Count("pk", filter=is_shared),
+        others=Count("participant", distinct=True, filter=~is_shared),
+        other_answers=Count("pk", filter=~is_shared),
+    )
+    return counts["people"], counts["answers"], counts["others"], counts["other_answers"]
 
 
 def explain_empty(study: Study) -> str:
