@@ -27,10 +27,12 @@ MAIN = ".actions .main:visible, .dock .main"
 BATCHES = {
     "adequacy_fluency": "adequacy_fluency.csv",
     "arena_preference": "arena_preference.jsonl",
+    "best_worst_four": "best_worst_four.jsonl",
     "conversation_turns": "conversation_turns.jsonl",
     "da_sqm": "esa.csv",
     "esa": "esa.csv",
     "mqm": "esa.csv",
+    "ranking": "ranking.jsonl",
     "summeval": "summeval.jsonl",
 }
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2

@@ -69,7 +69,7 @@ def ask(study: Study) -> Asked:
         labels={criterion.key: criterion.label for criterion in config.criteria},
         compared=frozenset(one.key for one in config.criteria if one.scale.compares),
         per_output=frozenset(
-            one.key for one in config.criteria if one.per_output and not is_single
+            one.key for one in config.criteria if one.is_of_outputs and not is_single
         ),
         systems=tuple(study.systems.order_by("name").values_list("name", flat=True)),
     )
