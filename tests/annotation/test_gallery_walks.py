@@ -29,8 +29,10 @@ BATCHES = {
     "arena_preference": "arena_preference.jsonl",
     "conversation_turns": "conversation_turns.jsonl",
     "da_sqm": "esa.csv",
+    "direct_assessment": "esa.csv",
     "esa": "esa.csv",
     "mqm": "esa.csv",
+    "sqm": "esa.csv",
     "summeval": "summeval.jsonl",
 }
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
