@@ -23,6 +23,7 @@ from evalsite.exports.services import Written
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows
+from evalsite.lib.limited import read_json
 from evalsite.lib.transactions import consistent_cut
 from evalsite.lib.words import count_of, list_of
 from evalsite.participants.models import Origin
@@ -63,10 +64,10 @@ class Scored:
         """Return a kept id as the tool has it: a number, or a text, which may look like one."""
         text = self.kept.get(name, "")
         try:
-            value = json.loads(text)
+            value = read_json(text)
         except ValueError:
             return text
-        return value if isinstance(value, int | str) else text
+        return value if type(value) in (int, str) else text
 
 
 @dataclass(frozen=True, kw_only=True)

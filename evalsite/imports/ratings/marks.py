@@ -48,13 +48,13 @@ def turn_errors(table: Table, study: Study) -> Table:
         for segment in segments:
             known = _find_output(segment, texts)
             entries: list[Any] = [
-                {
-                    **_place_passage(segment, passage, known),
-                    "in": source if passage.place == SOURCE else OUTPUT,
-                    "category": categories.get(_fold(passage.category), passage.category),
-                    "severity": severities.get(_fold(passage.severity), passage.severity),
-                    "note": passage.note,
-                }
+                describe_passage(
+                    passage,
+                    source,
+                    categories.get(_fold(passage.category), passage.category),
+                    severities.get(_fold(passage.severity), passage.severity),
+                )
+                | _find_passage(segment, passage, known)
                 for passage in segment.passages
             ]
             cells = [segment.rater, known.item if known else segment.item, segment.system,
@@ -120,15 +120,31 @@ def _even(text: str) -> str:
     return " ".join(text.split())
 
 
-def _place_passage(segment: Segment, passage: Passage, known: KnownOutput | None) -> dict[str, Any]:
+def describe_passage(passage: Passage, source: str, category: str, severity: str) -> dict[str, Any]:
+    """Return an error as a page posts it, without its place. `source`: the input that is marked."""
+    return {
+        "in": source if passage.place == SOURCE else OUTPUT,
+        "category": category,
+        "severity": severity,
+        "note": passage.note,
+    }
+
+
+def place_passage(passage: Passage) -> dict[str, Any]:
+    """Return where a passage is in a text that is the file's."""
+    missing = {"missing": True} if passage.start == passage.end else {}
+    return {"start": passage.start, "end": passage.end, "quote": passage.quote, **missing}
+
+
+def _find_passage(segment: Segment, passage: Passage, known: KnownOutput | None) -> dict[str, Any]:
     """Return where a passage is; if the study has other breaks, by its words, and which of those
     that are alike it is."""
     is_source = passage.place == SOURCE
     text = segment.source if is_source else segment.target
     stored = known and (known.source if is_source else known.target)
-    missing = {"missing": True} if passage.start == passage.end else {}
     if text == stored:
-        return {"start": passage.start, "end": passage.end, "quote": passage.quote, **missing}
+        return place_passage(passage)
+    missing = {"missing": True} if passage.start == passage.end else {}
     words, before = _even(passage.quote), _even(text[: passage.end])
     return {"quote": words, "nth": str(before.count(words) if words else ""), **missing}
 

@@ -831,7 +831,7 @@ class Spans(Scale):
         return write_json([None if value is None else _write_data(value) for value in values])
 
     def gold_to_data(self, text: str) -> Any:
-        parts = json.loads(text)
+        parts = read_json(text)
         return [parts] if not parts or isinstance(parts[0], dict) else parts
 
     def gold_from_data(self, data: Any) -> str:

@@ -142,14 +142,14 @@ def _waiting_for(people: list[Invited]) -> list[Task]:
 
 def _panels(study: Study, progress: Progress, activity: Activity) -> list[Task]:
     """Compare how many people may still come from panels with how many there is work for."""
-    leased = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
-    held = leased.values("study").annotate(n=Count("pk")).values("n")
+    leases = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
+    leased = leases.values("study").annotate(n=Count("pk")).values("n")
     every = count_taken(study.recruitments.order_by("number"), study)
-    rounds = list(every.annotate(held=Coalesce(Subquery(held), 0)))
+    rounds = list(every.annotate(leased=Coalesce(Subquery(leased), 0)))
     open_rounds = [row for row in rounds if row.is_on and not row.adapter.has_personal_links]
     if not open_rounds or any(not row.number or row.places is None for row in open_rounds):
         return []  # as many as there is work for may come
-    free = max(0, progress.target - progress.done - open_rounds[0].held)
+    free = max(0, progress.target - progress.done - open_rounds[0].leased)
     coming = sum(max(0, row.places - row.taken) for row in open_rounds)
     needed = ceil(free / activity.set_items)
     # with further sets a person may do the work of several
