@@ -47,6 +47,7 @@ from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
+from evalsite.lib.words import list_of
 from evalsite.participants.models import Origin
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.report.computation import newest_report
@@ -193,7 +194,7 @@ def _list_ways(study: Study) -> dict[str, Any]:
     known = {} if reason else count_known(study, WAYS)
     return {
         "ways": [(way, known[name]) for name, way in WAYS.items() if known.get(name)],
-        "others": [way.tool for name, way in WAYS.items() if not known.get(name)],
+        "others": list_of([way.tool for name, way in WAYS.items() if not known.get(name)]),
         "no_scores": reason,
     }
 

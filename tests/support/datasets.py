@@ -82,7 +82,7 @@ def _make_item(row: Row) -> dict[str, str]:
     }  # fmt: skip
 
 
-def make_compared(*, key: str = "better", **fields: Any) -> Study:
+def make_compared(*, key: str = "better", is_empty: bool = False, **fields: Any) -> Study:
     """The study of 15 comparisons of the same outputs."""
     content = read_instrument("which_is_better")
     content["item"]["inputs"] = [INPUT]
@@ -99,6 +99,8 @@ def make_compared(*, key: str = "better", **fields: Any) -> Study:
         }
     ]  # fmt: skip
     study = make_built_study(content, **fields)
+    if is_empty:
+        return study
     rows = read_example("comparisons")
     pairs = [
         {

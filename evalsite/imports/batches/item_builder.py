@@ -663,7 +663,8 @@ class MadeRows:
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
 _MOST_OUTPUTS = 500  # with more of them the column of items is probably another one
-_FLAG = {"": False, "no": False, "yes": True}
+# as our tables write it, and our datasets
+_FLAG = {"": False, "no": False, "false": False, "yes": True, "true": True}
 
 
 class ItemBuilder:

@@ -27,6 +27,7 @@ from evalsite.imports.ratings.marks import MarkReader
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import NumberedText, list_questions, match_rows, number_texts
 from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.scales.preference import BOTH
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
@@ -251,11 +252,14 @@ class AnswerBuilder:
         """Return the ratings, and the number of the output that they are of; None: of all."""
         criterion, place = row.criterion, (row.line, row.record)
         if criterion.scale.compares and row.part_key != COMMENT:
-            chosen = find_preferred(item, row.preferred, is_tie=row.is_tie)
+            chosen = find_preferred(item, row.preferred, row.outcome)
             preferred = None if chosen is None else item.outputs[chosen][0]
             strength = row.value.strip() if criterion.scale.maximum > 1 else ""
             value = 0 if chosen is None else int(strength) if strength in _STRENGTHS else 1
-            about = AnswerRow(item.pk, preferred, criterion.key, value=value)
+            neither = row.preferred.strip().casefold() or row.outcome
+            is_both = neither in BOTH and getattr(criterion.scale, neither)
+            detail = {"both": neither.removeprefix("both_")} if is_both else None
+            about = AnswerRow(item.pk, preferred, criterion.key, value=value, detail=detail)
             return None, [CheckedRating(about, *place)]
         is_of_output = criterion.is_of_outputs and (criterion.per_output or row.part_key != COMMENT)
         number = find_output(item, row.system) if is_of_output else None

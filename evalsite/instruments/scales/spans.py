@@ -766,7 +766,7 @@ class Spans(Scale):
             if not value.marks:
                 return [(True, _("You marked nothing, as we suggest."))]
             quotes = ", ".join(self._quote(mark) for mark in value.marks)
-            return [(False, _("We suggest to mark nothing. You marked %(quotes)s.")
+            return [(False, _("We suggest marking nothing. You marked %(quotes)s.")
                      % {"quotes": quotes})]  # fmt: skip
         return [self._judge_quote(entry, value) for entry in part]
 
@@ -795,8 +795,8 @@ class Spans(Scale):
                 return True, _("You marked %(quote)s, as we suggest.") % words
             return True, _("You marked %(quote)s as %(given)s. We suggest %(right)s.") % words
         if words["right"]:
-            return False, _("We suggest to mark %(quote)s as %(right)s.") % words
-        return False, _("We suggest to mark %(quote)s.") % words
+            return False, _("We suggest marking %(quote)s as %(right)s.") % words
+        return False, _("We suggest marking %(quote)s.") % words
 
     def _name_kind(self, mark: Mark, like: Mark | None = None) -> str:
         """Return category and severity in words, as far as another mark has them."""

@@ -106,6 +106,11 @@ class Source:
     def plan(self) -> Stored:
         return self.content.get("plan") or {}
 
+    @property
+    def collection(self) -> Stored:
+        """Return how many answers are in and planned, and who met or saw them; {} of a file."""
+        return self.content.get("collection") or {}
+
     @cached_property
     def criteria(self) -> list["Criterion"]:
         """List the criteria, the primary one first."""

@@ -69,7 +69,7 @@ def make_headline(source: Source) -> Iterator[Block]:
     _, text = find_headline(source)
     yield Heading(text, 1, "report")
     data = source.kept["data"]
-    done = (source.content.get("collection") or {}).get("done") or data["annotations"]
+    done = source.collection.get("done") or data["annotations"]
     figures = (make_figure("answers_in", done), make_figure("answers_used", data["annotations"]))
     used = "" if done == data["annotations"] else f"; {data['annotations']:,} are used"
     at = source.facts.made_at
@@ -86,7 +86,7 @@ def find_headline(source: Source) -> tuple[str, str]:
     data, criteria = source.kept["data"], source.criteria
     if not data["annotations"] or not criteria:
         return "no_answers", "No answers yet"
-    target = (source.content.get("collection") or {}).get("target") or data["annotations"]
+    target = source.collection.get("target") or data["annotations"]
     if data["annotations"] < FEW_ANSWERS:
         return "too_few", f"Too few answers to tell: {data['annotations']:,} of {target:,}"
     decisions = [decision for criterion in criteria for decision in list_decisions(criterion)]

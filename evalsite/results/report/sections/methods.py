@@ -63,7 +63,7 @@ def count_outputs(source: Source) -> int:
 
 
 def _describe_answers(source: Source) -> Cell:
-    data, collection = source.kept["data"], source.content.get("collection") or {}
+    data, collection = source.kept["data"], source.collection
     used = data["annotations"]
     done, target = collection.get("done") or used, collection.get("target") or 0
     text = count_of(done, "answer") if not target else f"{done:,} of {target:,} planned"
