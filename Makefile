@@ -57,7 +57,7 @@ CRASHES := tests/accounts/test_lockout_soak.py tests/annotation/test_browser_dur
 torture-cases torture-crashes: DRAWN = --hypothesis-profile torture
 torture-cases torture-crashes: export EVALSITE_TEST_LOOKS = all
 
-torture-cases: .venv/.installed-dev system-tools ## run every case on both databases: large crowds, random steps, every faulty file, all looks
+torture-cases: .venv/.installed-dev system-tools var/test-tools/ecosystem/bin/python ## run every case on both databases: large crowds, random steps, every faulty file, all looks
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%)
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%) --whole --database postgresql
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
@@ -148,6 +148,12 @@ var/test-tools/judges/bin/python:
 	@{ $(PYTHON) -m venv var/test-tools/judges && var/test-tools/judges/bin/pip install -qq \
 	  --disable-pip-version-check potato-annotation==2.12.1 truescore==0.7.4; } \
 	  || { rm -rf var/test-tools/judges; echo "Could not install the other packages"; exit 1; }
+
+# The programs that our files are for, in an environment of their own.
+var/test-tools/ecosystem/bin/python:
+	@{ $(PYTHON) -m venv var/test-tools/ecosystem && var/test-tools/ecosystem/bin/pip install -qq \
+	  --disable-pip-version-check ".[ecosystem-tests]"; } \
+	  || { rm -rf var/test-tools/ecosystem; echo "Could not install them: their tests are skipped"; }
 
 # --- the environment ---------------------------------------------------------------
 

@@ -35,9 +35,9 @@ from evalsite.analysis.report.answers import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.judges import read_labels
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
-from evalsite.analysis.spans import list_exceptions, list_severities
 from evalsite.lib.bare_scales import read_scale
 from evalsite.lib.cluster_guess import guess_clusters
+from evalsite.lib.mqm_weights import list_exceptions, list_severities
 from evalsite.results.report.bare import write_comparison, write_gate, write_report
 
 # --- options for comparison with other papers

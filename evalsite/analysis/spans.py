@@ -19,122 +19,8 @@ from evalsite.analysis.highlights import average_marks
 from evalsite.analysis.intervals import SEED
 from evalsite.analysis.ratings import canonical_order, factor_codes
 
-# --- weights of MQM (Freitag et al. 2021), for files that bring none ----------------------------
-
-CRITERION = "MQM"
-MAJOR, MINOR, NEUTRAL = "major", "minor", "neutral"
-SEVERITY_WEIGHTS = {MAJOR: 5.0, MINOR: 1.0, NEUTRAL: 0.0}
-_NON_TRANSLATION, _PUNCTUATION = 25.0, 0.1
-
-
-def list_severities() -> list[dict[str, Any]]:
-    """List the severities as an instrument describes them."""
-    return [
-        {"key": key, "label": key.capitalize(), "weight": weight}
-        for key, weight in SEVERITY_WEIGHTS.items()
-    ]
-
-
-def list_exceptions() -> list[dict[str, Any]]:
-    """List the errors that weigh otherwise than their severity says."""
-    return [
-        {"label": "Minor Fluency/Punctuation", "weight": _PUNCTUATION},
-        {"label": "Non-translation", "weight": _NON_TRANSLATION},
-        {"label": "Source error", "weight": 0.0},
-    ]
-
-
-def is_non_translation(category: str) -> bool:
-    """Tell whether the category is about an output as a whole, and counts once of it."""
-    return _fold(category).startswith("non-translation")
-
-
-def is_source_error(category: str) -> bool:
-    """Tell whether the category blames the source, not the system."""
-    return _fold(category).startswith(("source-error", "source-issue"))
-
-
-def weigh_mqm(category: str, severity: str) -> float:
-    """Return the penalty of an error by its names as files have them; KeyError: no such severity.
-
-    Non-translation 25; major 5; minor 1, but of fluency/punctuation .1; neutral 0. An error of the
-    source weighs nothing.
-    """
-    weight = SEVERITY_WEIGHTS[_fold(severity)]
-    if is_non_translation(category):
-        return _NON_TRANSLATION
-    if is_source_error(category):
-        return 0.0
-    if weight == SEVERITY_WEIGHTS[MINOR] and _fold(category) == "fluency/punctuation":
-        return _PUNCTUATION
-    return weight
-
-
-def _fold(name: str) -> str:
-    """Spell a name alike whatever its case, and with spaces, underscores or hyphens."""
-    return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
-
-
-# --- penalties ----------------------------------------------------------------------------------
-
 # who looked at what; a row of marks has these, too
 KEY = ["rater", "output"]
-
-
-def sum_penalties(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the penalty of each row of `seen`: the sum of the weights of its marks, 0 of none."""
-    sums = marks.groupby(KEY).weight.sum()
-    # sums of tenths keep no dust
-    return (
-        seen[KEY].merge(sums.reset_index(), how="left", on=KEY).weight.fillna(0).round(9).to_numpy()
-    )
-
-
-def score_spans(*, segments: pd.DataFrame, errors: pd.DataFrame) -> dict[str, Any]:
-    """Return the figures of MQM and ESA that publications print.
-
-    `segments`: rater, item, system and the overall score, a row for each that was looked at.
-    `errors`: rater, item, system, start, end, category, severity.
-    """
-    seen = segments.assign(output=segments["item"] + " " + segments.system, block=segments["item"])
-    marks = errors.assign(output=errors["item"] + " " + errors.system, place="")
-    weights = [weigh_mqm(*names) for names in zip(marks.category, marks.severity, strict=True)]
-    marks = marks.assign(weight=weights)
-    seen = seen.assign(penalty=sum_penalties(seen, marks))
-    counted = marks[marks.severity != NEUTRAL]
-    seen["errors"] = _count(seen, counted)
-    names = seen.rater + " " + seen.output
-    by = seen.groupby("system")
-    return {
-        "mqm": by.penalty.mean().to_dict(),
-        "esa": by.score.mean().to_dict(),
-        "errors": by.errors.mean().to_dict(),
-        "span_f1": _list_f1(seen, counted),
-        "span_f1_major": _list_f1(seen, marks[marks.severity == MAJOR]),
-        "first_segments": dict(zip(names, seen.penalty, strict=True)),
-    }
-
-
-def _list_f1(seen: pd.DataFrame, marks: pd.DataFrame) -> dict[str, Any]:
-    figures = {figure.name: figure for figure in agree_on_places(seen, marks)}
-    first, every = figures["character_f1"], figures["character_f1_with_empty"]
-    return {
-        "pairs_with_spans": first.n["rater_pairs"],
-        "pairs_both_empty": every.n["rater_pairs"] - first.n["rater_pairs"],
-        "f1": first.value,
-        "f1_with_empty": every.value,
-        "f1_pooled": figures["character_f1_pooled"].value,
-    }
-
-
-def _count(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    return _sum_of(seen, marks.assign(number=1.0))
-
-
-def _sum_of(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    """Return for each row of `seen` the sum of `number` over its marks, 0 of none."""
-    sums = marks.groupby(KEY).number.sum().reset_index()
-    return seen[KEY].merge(sums, how="left", on=KEY).number.fillna(0).to_numpy(dtype=float)
 
 
 # --- errors by category and system --------------------------------------------------------------
@@ -181,6 +67,16 @@ def describe_errors(seen: pd.DataFrame, marks: pd.DataFrame, *, seed: int = SEED
     return figures
 
 
+def _count(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
+    return _sum_of(seen, marks.assign(number=1.0))
+
+
+def _sum_of(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
+    """Return for each row of `seen` the sum of `number` over its marks, 0 of none."""
+    sums = marks.groupby(KEY).number.sum().reset_index()
+    return seen[KEY].merge(sums, how="left", on=KEY).number.fillna(0).to_numpy(dtype=float)
+
+
 # --- agreement ----------------------------------------------------------------------------------
 
 
@@ -213,7 +109,7 @@ def agree_on_places(
     # omissions have no characters, but a place
     of_characters, of_passages = frame.characters > 0, frame.passages > 0
     f1 = (2 * frame.both / frame.characters.where(of_characters)).astype(float)
-    same = (2 * frame.alike / frame.passages.where(of_passages)).astype(float)
+    matched = (2 * frame.alike / frame.passages.where(of_passages)).astype(float)
     gap = Reason.NO_DATA if seen.empty else Reason.NO_VARIATION if pairs else Reason.NO_OVERLAP
     outputs = int(rows.output.nunique())
 
@@ -226,7 +122,7 @@ def agree_on_places(
         average("character_f1", sides.assign(value=f1)[of_characters]),
         average("character_f1_with_empty", sides.assign(value=f1.fillna(1.0))),
         average("character_f1_pooled", pooled[of_characters]),
-        average("span_f1", sides.assign(value=same)[of_passages]),
+        average("span_f1", sides.assign(value=matched)[of_passages]),
     ]
 
 

@@ -34,6 +34,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "bad; where lower is better, above it")  # fmt: skip
     add("--json-lines", action="store_true", help="with --dataset: JSON lines, also where Parquet "
         "could be written")  # fmt: skip
+    add("--scores", metavar="NAME", help="instead, write the scores that go back to a tool: "
+        "inspect_scores, promptfoo_scores, langfuse_scores, langsmith_feedback or "
+        "lm_eval_scores")  # fmt: skip
+    add("--pass-from", type=float, default=0.5, metavar="SCORE", help="with promptfoo_scores: the "
+        "least score, from 0 to 1, that passes (default: %(default)s)")  # fmt: skip
     add("--data", type=Path, metavar="DIR", help="the folder of the site")
 
 
@@ -41,6 +46,8 @@ def run(options: Namespace) -> Result:
     use_site(options.data)
     if options.dataset is not None:
         return _export_dataset(options)
+    if options.scores is not None:
+        return _export_scores(options)
     from evalsite.exports.management.commands.export_bundle import describe_export, export_study
     from evalsite.studies.study_lookup import find_study
 
@@ -69,3 +76,13 @@ def _export_dataset(options: Namespace) -> Result:
     left_out = f" Left out: {people:,} who did not agree to share." if people else ""
     facts = {"folder": str(options.dataset), "rows": made.rows, "left_out": made.left_out}
     return Result(text=f"{options.dataset}: {', '.join(rows)}.{left_out}", facts=facts)
+
+
+def _export_scores(options: Namespace) -> Result:
+    from evalsite.exports.management.commands.export_bundle import export_scores
+    from evalsite.studies.study_lookup import find_study
+
+    study = find_study(options.study)
+    path, written = export_scores(study, options.scores, options.out, options.pass_from)
+    facts = {"file": str(path), "sha256": written.sha256, "rows": written.rows}
+    return Result(text=f"{path}: {written.rows:,} rows.", facts=facts)

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from evalsite.analysis.spans import CRITERION, is_non_translation, weigh_mqm
 from evalsite.command_line.output import Refused as Wrong
 from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
 from evalsite.data.tables.files import find_files
@@ -16,6 +15,7 @@ from evalsite.data.tables.rating_forms import name_winners
 from evalsite.data.tables.reader import CHOSEN, TAKES_ALIKE, open_appended
 from evalsite.data.tables.table import Limits, Refused, Table, peek
 from evalsite.lib.csv_writer import write_csv
+from evalsite.lib.mqm_weights import CRITERION, is_non_translation, weigh_mqm
 
 
 @contextmanager

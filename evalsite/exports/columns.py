@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from evalsite.data.tables.mqm import NO_ERROR
+from evalsite.instruments.answer import SYSTEMS_SHOWN
 from evalsite.instruments.scales import COMMENT, NA, installed_scales
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Study
@@ -311,6 +312,12 @@ MORE_OF_RATINGS = (
         missing="none was ticked", of="row", cell=lambda row: _write_reasons(row),
     ),
     TURN,
+    Column(
+        SYSTEMS_SHOWN, TEXT, "The systems whose outputs were put in order together.",
+        allowed="a JSON list of names, in the order of the file",
+        missing="the rating is not part of an order", of="row",
+        cell=lambda row: _list_systems(row) if row.score.scale and row.score.scale.orders else "",
+    ),
 )  # fmt: skip
 
 
@@ -333,6 +340,10 @@ def describe_criterion(criterion: Criterion) -> Column:
         cell=lambda row: row.values.get(criterion.key, ""),
         withheld=WITHHELD if "text" in criterion.scale.columns else None,
     )  # fmt: skip
+
+
+def _list_systems(row: Any) -> str:
+    return write_json([name or "" for _pk, name in row.answer.outputs.values()])
 
 
 # --- how reasons are written ------------------------------------------------------------------
@@ -399,7 +410,7 @@ _TAGS = Column(
 
 def list_simple_columns(config: Instrument) -> tuple[Column, ...]:
     """List what was rated, by whom, the columns of each criterion, and how it came about."""
-    of_output = any(criterion.per_output for criterion in config.criteria)
+    of_output = any(criterion.is_of_outputs for criterion in config.criteria)
     compares = not of_output and any(criterion.scale.compares for criterion in config.criteria)
     before = [*_FIRST, *([_SYSTEM] if of_output else _SYSTEMS if compares else []), PARTICIPANT]
     after = [
@@ -676,11 +687,6 @@ MQM = (
         of="row",
     ),
 )  # fmt: skip
-
-
-def list_marking(config: Instrument) -> list[Criterion]:
-    """List the questions that are answered by marking passages."""
-    return [criterion for criterion in config.criteria if criterion.scale.marked_columns]
 
 
 # --- all files
@@ -1075,7 +1081,7 @@ def list_downloads(
     share = (MAY_SHARE,) if asks_to_share else ()
     return {
         "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
-        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if list_marking(config) else {}),
+        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if config.marking else {}),
     }  # fmt: skip
 
 

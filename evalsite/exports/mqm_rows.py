@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsite.data.tables.mqm import NO_ERROR, mark_passage
-from evalsite.exports.columns import list_marking
 from evalsite.instruments.schema import Instrument
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Shown(NamedTuple):
 
 def find_source(config: Instrument) -> str:
     """Return the input that is the source: one in which passages are marked, or else the first."""
-    marked = [name for criterion in list_marking(config) for name in criterion.scale.marked_columns]
+    marked = [name for criterion in config.marking for name in criterion.scale.marked_columns]
     names = [column.name for column in config.columns]
     return next((name for name in names if name in marked), names[0] if names else "")
 
@@ -45,7 +44,7 @@ class MqmWriter:
 
     def __init__(self, config: Instrument, *, has_words: bool) -> None:
         self.source = find_source(config)
-        self._criteria = {criterion.key: criterion for criterion in list_marking(config)}
+        self._criteria = {criterion.key: criterion for criterion in config.marking}
         self._names = {
             key: _name_parts(criterion.scale.describe_marks())
             for key, criterion in self._criteria.items()

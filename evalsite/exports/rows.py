@@ -32,7 +32,7 @@ from evalsite.lib.masking import mask_words
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
 from evalsite.studies.gold import Gold
-from evalsite.studies.items import ItemNumbers
+from evalsite.studies.items import ItemNumbers, number_segments
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # --- items, people, scores
@@ -624,6 +624,9 @@ class AnswerReader:
         # criteria that the protocol no longer has come last
         self._ranks = {criterion.key: rank for rank, criterion in enumerate(criteria)}
         self._compared = {key for key, scale in self._scales.items() if scale.compares}
+        self._needs_outputs = bool(self._compared) or any(
+            scale.orders for scale in self._scales.values()
+        )
         self._with_standard = {key for key, scale in self._scales.items() if scale.has_standard}
         systems = System.objects.filter(study=study).values_list("id", "name")
         self._systems: dict[int | None, str] = {None: "", **dict(systems)}
@@ -731,7 +734,7 @@ class AnswerReader:
 
         Those that were imported are within their annotation as in their file.
         """
-        for answers in self.read_pages(with_outputs=bool(self._compared)):
+        for answers in self.read_pages(with_outputs=self._needs_outputs):
             yield from zip(answers, self._read_ratings(answers), strict=True)
 
     def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
@@ -797,8 +800,8 @@ class AnswerReader:
 
     def read_simple(self) -> Iterator[Group]:
         """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
-        of_output = any(criterion.per_output for criterion in self.study.config.criteria)
-        for answers in self.read_pages(with_outputs=bool(self._compared)):
+        of_output = any(criterion.is_of_outputs for criterion in self.study.config.criteria)
+        for answers in self.read_pages(with_outputs=self._needs_outputs):
             items = Item.objects.filter(pk__in={answer.item_id for answer in answers})
             extra = dict(items.order_by().values_list("pk", "extra"))
             for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
@@ -820,10 +823,12 @@ class AnswerReader:
         for answers in self.read_pages(with_outputs=True):
             counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
-            for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
+            ratings = Rating.objects.filter(annotation__in=[answer.id for answer in checked])
+            rows = ratings.group_rows() if checked else {}
+            for answer in checked:
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id,
-                    [row.stored for row in ratings],
+                    rows.get(answer.id, []),
                     [*answer.outputs.values()],
                     answer.standard,
                 )
@@ -852,7 +857,7 @@ class AnswerReader:
     def read_mqm(self, *, has_words: bool = True) -> Iterator[Group]:
         """Rows of mqm.tsv: by annotation, then output as uploaded, then place in it."""
         writer = MqmWriter(self.study.config, has_words=has_words)
-        segments = self._number_segments()
+        segments = number_segments(self.study)
         for answers in self.read_pages(with_outputs=True):
             marks = {answer.id: rows for answer, rows in self._read_marks(answers)}
             items = {answer.item_id for answer in answers}
@@ -867,17 +872,6 @@ class AnswerReader:
                 shown = Shown(segments[answer.group], source, texts[answer.item_id])
                 made = writer.make_rows(answer, ratings, marks.get(answer.id, ()), shown)
                 yield answer, [*made]
-
-    def _number_segments(self) -> dict[str, str]:
-        """Return the position of each group in its cluster, in the order of upload."""
-        items = Item.objects.filter(study=self.study).order_by("id").values_list("cluster", "group")
-        counts: defaultdict[str, int] = defaultdict(int)
-        segments: dict[str, str] = {}
-        for cluster, group in items.iterator(chunk_size=PAGE):
-            if group not in segments:
-                counts[cluster or group] += 1
-                segments[group] = str(counts[cluster or group])
-        return segments
 
     def _make_mark(self, answer: Answer, position: int, system: int | None, *mark: Any) -> MarkRow:
         start, end, quote, criterion, part, detail = mark

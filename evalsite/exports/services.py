@@ -27,7 +27,6 @@ from evalsite.exports.columns import (
     Cell,
     Column,
     list_downloads_of,
-    list_marking,
 )
 from evalsite.exports.rows import (
     AnswerReader,
@@ -505,7 +504,7 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
         case "ratings":
             yield _find_ratings(study, choice).without_marks()
         case "mqm":
-            marking = [criterion.key for criterion in list_marking(study.config)]
+            marking = [criterion.key for criterion in study.config.marking]
             rows = _find_ratings(study, choice).filter(criterion__in=marking)
             yield rows.filter(Q(start__isnull=False) | Q(part="none"))
         case _:
@@ -530,7 +529,7 @@ def _find_simple(study: Study, choice: Choice) -> Iterator[Any]:
     What is said of an item is in the rows of its outputs, if it has some.
     """
     ratings = _find_ratings(study, choice).without_marks()
-    of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
+    of_item = [criterion.key for criterion in study.config.criteria if not criterion.is_of_outputs]
     of_outputs = ratings.exclude(criterion__in=of_item)
     parts = ["annotation", Value("/"), "output"]
     parts += [Value("/"), "turn"] if study.config.asks_turns else []

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from hashlib import sha256
+from tempfile import TemporaryFile
 from typing import Any
 from uuid import UUID
 
+from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -22,7 +25,7 @@ from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.person_answers import ANSWERS_FILE, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.pseudonymised import write_pseudonymised
-from evalsite.exports.scripts import read_scripts
+from evalsite.exports.scripts import read_scores_script, read_scripts
 from evalsite.exports.selection import PurposeForm, SelectionForm
 from evalsite.exports.services import (
     Choice,
@@ -32,6 +35,8 @@ from evalsite.exports.services import (
     record_export,
     stream_file,
 )
+from evalsite.exports.ways_back import WAYS
+from evalsite.exports.ways_back.scores import write_scores
 from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.models import Job
 from evalsite.lib.csv_download import send_csv
@@ -98,6 +103,13 @@ def download_instrument(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _send_text(text: str, content_type: str, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type=f"{content_type}; charset=utf-8", headers=headers)
+
+
+@study_page("files/scores_back.py", name="export-scores-script")
+@require_safe
+def download_scores_script(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Send the script that puts scores into a tool's own record of a run."""
+    return _send_text(read_scores_script(), "text/plain", "scores_back.py")
 
 
 # --- files ---
@@ -190,6 +202,42 @@ def _send_hidden(
     written = Written(text.count("\n") - 1, sha256(text.encode()).hexdigest())
     record_export(study, {"file": name}, written, is_whole=True, by=request.user)
     return send_csv(text, name_of_file(study, name))
+
+
+class PassForm(forms.Form):
+    """Which scores pass, for tools that say so of each."""
+
+    pass_from = forms.FloatField(
+        label="Pass from", min_value=0, max_value=1, required=False, initial=0.5
+    )
+
+
+@study_page("files/scores/<slug:file>/", name="export-scores", is_reading=True)
+@require_POST
+def download_scores(request: HttpRequest, study: Study, file: str) -> HttpResponseBase:
+    """Send the file of scores for a tool. By POST, since the log keeps what was taken, by whom."""
+    way, form = WAYS.get(file), PassForm(request.POST)
+    if way is None:
+        raise Http404("No such file.")
+    if is_hidden(study):
+        return _send_hidden(request, study, "")
+    page = f"{reverse('admin:files-all', args=[study.pk])}#sets"
+    if not form.is_valid():
+        messages.error(request, "Scores are from 0 to 1, so is the least that passes.")
+        return redirect(page)
+    pass_from = form.cleaned_data["pass_from"]
+    target = TemporaryFile(dir=settings.DATA_DIR)  # noqa: SIM115 (closed once it is sent)
+    try:
+        least = PassForm.base_fields["pass_from"].initial if pass_from is None else pass_from
+        written = write_scores(study, way, target, pass_from=least)
+    except ValidationError as error:
+        target.close()
+        messages.error(request, " ".join(error.messages))
+        return redirect(page)
+    target.seek(0)
+    name = name_of_file(study, f"{way.file}.{way.ending}")
+    record_export(study, {"file": name}, written, is_whole=True, by=request.user)
+    return FileResponse(target, as_attachment=True, filename=name)
 
 
 @study_page("files/large/<uuid:job_id>/", name="export-ready", is_reading=True)

@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
 from evalsite.fields import LONGEST_TEXT
-from evalsite.instruments import screens
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Address,
@@ -53,6 +52,9 @@ INPUT_KINDS = frozenset(get_args(InputKind))
 # of inputs and columns of outputs: for a question, and not to be read
 KINDS_OF_OUTPUTS = frozenset({"statements", "spans", "turns"})
 _SCREENS = get_args(Screen)
+# the option of a study that chooses a layout, where its instrument offers both
+SCREEN_OPTION = "screen"
+_NAMED_SCREENS = {"one": "One item per page", "sheet": "A sheet: all items of a set on one page"}
 # What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
 # outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
 Answers = Mapping[str, Mapping[int, tuple[Any, ...] | None]]
@@ -489,6 +491,11 @@ class Criterion(Part):
     def per_output(self) -> bool:
         """Tell whether its ratings are of outputs, or of their turns."""
         return self.per != "item"
+
+    @property
+    def is_of_outputs(self) -> bool:
+        """Tell whether its rows name outputs: each is rated, or all are put in order."""
+        return self.per_output or self.scale.orders
 
     @property
     def per_turn(self) -> bool:
@@ -978,8 +985,17 @@ class Instrument(Part):
     @cached_property
     def options_form(self) -> type[forms.Form] | None:
         """Return the form of the settings that a study of this instrument has of its own."""
-        dotted = self.hooks.options_form
-        return screens.add_choice(import_string(dotted) if dotted else None, self.layout.screens)
+        dotted, screens = self.hooks.options_form, self.layout.screens
+        form: type[forms.Form] | None = import_string(dotted) if dotted else None
+        if len(screens) == 1:
+            return form
+        field = forms.ChoiceField(
+            label="Layout",
+            choices=[(screen, _NAMED_SCREENS[screen]) for screen in screens],
+            initial=screens[0],
+            help_text="Practice and tests always have one item per page.",
+        )
+        return type("OptionsForm", (form or forms.Form,), {SCREEN_OPTION: field})
 
     @cached_property
     def default_options(self) -> dict[str, Any]:
@@ -990,8 +1006,10 @@ class Instrument(Part):
         return {name: form_field.initial for name, form_field in fields.items()}
 
     def is_sheet(self, options: Mapping[str, Any]) -> bool:
-        """Tell whether a study with these options has all items of a set on one page."""
-        return screens.is_sheet(self.layout.screens, options)
+        """Tell whether a study with these options has all items of a set on one page; without a
+        choice it is the first layout."""
+        chosen, screens = options.get(SCREEN_OPTION), self.layout.screens
+        return (chosen if chosen in screens else screens[0]) == "sheet"
 
     def _complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return self.default_options | dict(options)
@@ -1052,9 +1070,12 @@ class Instrument(Part):
     @property
     def has_marks(self) -> bool:
         """Tell whether passages are marked, with a question about them or without."""
-        return self.has_highlight or any(
-            criterion.scale.marked_columns for criterion in self.criteria
-        )
+        return self.has_highlight or bool(self.marking)
+
+    @property
+    def marking(self) -> list[Criterion]:
+        """The questions that are answered by marking passages."""
+        return [criterion for criterion in self.criteria if criterion.scale.marked_columns]
 
     @property
     def has_note(self) -> bool:

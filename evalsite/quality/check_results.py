@@ -9,10 +9,10 @@ from django.db.models import QuerySet
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.studies.gold import (
-    NO_CONVERSATION,
+    NO_TEXTS,
     Named,
     agrees_with_gold,
-    find_conversations,
+    find_texts,
 )
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
@@ -33,14 +33,14 @@ def judge_answers(
     ratings = Rating.objects.filter(annotation__in=[row[0] for row in rows]).group_rows()
     outputs = _outputs_of({row[1] for row in rows})
     options = shown_content(study)["options"]
-    conversations = find_conversations(study)
+    texts = find_texts(study)
     judged: dict[int, tuple[tuple[Any, ...], bool]] = {}
     for pk, item, gold, inputs, *values in rows:
         standard = study.config.standard_score(options, inputs)
-        conversation = conversations.get(item, NO_CONVERSATION)
         agrees = agrees_with_gold(
-            study.config, gold, outputs[item], ratings.get(pk, ()), standard, conversation
-        )
+            study.config, gold, outputs[item], ratings.get(pk, ()), standard,
+            texts.get(item, NO_TEXTS),
+        )  # fmt: skip
         if agrees is not None:
             judged[pk] = tuple(values), agrees
     return judged

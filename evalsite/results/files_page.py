@@ -21,7 +21,6 @@ from evalsite.exports.bundle.job import (
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
 from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
-from evalsite.exports.dataset import count_shared
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import find_identities, find_last_view
 from evalsite.exports.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice
@@ -41,10 +40,13 @@ from evalsite.exports.services import (
     name_file,
 )
 from evalsite.exports.views import FREE
+from evalsite.exports.ways_back import WAYS
+from evalsite.exports.ways_back.scores import count_known, explain_no_scores
 from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
+from evalsite.lib.words import list_of
 from evalsite.participants.models import Origin
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.report.computation import newest_report
@@ -104,7 +106,7 @@ def show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "pending_for": {PAGE: "public", DATASET: "dataset"}.get(pending[0].subject, "bundle")
         if pending
         else "",
-        "not_sharing": count_shared(study)[2],
+        "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
         "kept_days": KEPT_DAYS,
     }
     response = TemplateResponse(request, "results/files.html", context)
@@ -169,6 +171,7 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "identities": _describe_identities(request, study),
         "downloads": list_last_downloads(study),
     }
+    context |= _list_ways(study)
     context["files"] = len(data) + _count_others(context, study)
     response = TemplateResponse(request, "results/all_files.html", context)
     return keep_watching(response, *(entry["job"] for entry in pending))
@@ -177,10 +180,22 @@ def show_all_files(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _count_others(context: Mapping[str, Any], study: Study) -> int:
     """Count the files that aren't tables of data."""
     of_paper = 8 + context["has_outputs"]
-    of_archive = 4 + (study.instrument is not None)
+    of_archive = 3 + (study.instrument is not None)
+    of_sets = 1 + len(context["ways"]) + bool(context["ways"])
     identities = context["identities"]
     of_people = 1 + (identities["answers"] > 0) if identities else 0
-    return 1 + of_paper + of_archive + of_people
+    return 1 + of_sets + of_paper + of_archive + of_people
+
+
+def _list_ways(study: Study) -> dict[str, Any]:
+    """List the tools that get scores back, and say why others don't."""
+    reason = explain_no_scores(study)
+    known = {} if reason else count_known(study, WAYS)
+    return {
+        "ways": [(way, known[name]) for name, way in WAYS.items() if known.get(name)],
+        "others": list_of([way.tool for name, way in WAYS.items() if not known.get(name)]),
+        "no_scores": reason,
+    }
 
 
 def _count_columns(study: Study) -> int:

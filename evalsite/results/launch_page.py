@@ -30,7 +30,7 @@ from evalsite.annotation.running.launch import (
 )
 from evalsite.annotation.running.read_views import count_words_read
 from evalsite.annotation.running.setup import describe_dates, describe_setup
-from evalsite.annotation.running.shares import Rates, count_apart, find_problems
+from evalsite.annotation.running.shares import Rates, count_apart
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.mail import is_mail_on
@@ -76,13 +76,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     ]
     is_owner = has_role(request, study, _OWNER)
     flags = find_flags(study, setup.counts, plan)
-    problems = [
-        *setup.problems,
-        *[
-            Check(label="People", problem=problem.messages[0], url_name="study-invite")
-            for problem in find_problems(study, people)
-        ],
-    ]
+    problems = setup.problems
     marks = {"plan": mark_content(content), "people": mark_people(people)}
     context = {
         "setup": setup,

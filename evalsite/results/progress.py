@@ -42,7 +42,7 @@ from evalsite.quality.pay import filter_state, is_paid, list_payable, list_revie
 from evalsite.quality.plan_commitment import make_line
 from evalsite.studies.items import MainItems, count_records, count_records_of
 from evalsite.studies.models import Batch, Change, Item, Output, Study, System
-from evalsite.studies.summary_lines import count_groups, count_sets
+from evalsite.studies.summary_lines import count_groups, count_sets, most_in_a_set
 
 ACTIVE_MINUTES = 10
 JOINED_WITHIN = timedelta(minutes=10)
@@ -321,6 +321,7 @@ class Activity:
 
     finished_sets: int
     needed_sets: int
+    set_items: int  # the most that one set holds
     active: int
     people: int
     left_early: int
@@ -390,10 +391,12 @@ def activity_of(study: Study, *, has_others: bool = True) -> Activity:
     }
     row = _read_columns(study, columns)
     edge = study.__dict__["edge"] = _read_edge(study, row)
-    items = Item.objects.main().open().filter(study=study)
+    items = edge.target // study.k
+    groups = count_groups(study, Item.objects.main().open().filter(study=study))
     return Activity(
         finished_sets=row["finished"],
-        needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
+        needed_sets=count_sets(study, items, groups),
+        set_items=max(1, most_in_a_set(study, items, groups)),
         active=row["active"],
         joined=row["joined"],
         has_invited=row["has_invited"],

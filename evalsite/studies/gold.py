@@ -152,9 +152,9 @@ def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
 
 # an output's id and the name of its system; no name: the system gave none, as in practice
 Named = tuple[int, str | None]
-# the inputs of an item and the text of its only output, where turns are rated
-Conversation = tuple[Mapping[str, Any], str]
-NO_CONVERSATION: Conversation = ({}, "")
+# the inputs of an item, and the text of each of its outputs by id, where answers need them
+Texts = tuple[Mapping[str, Any], Mapping[int, str]]
+NO_TEXTS: Texts = ({}, {})
 
 
 def agrees_with_gold(
@@ -163,16 +163,18 @@ def agrees_with_gold(
     outputs: Sequence[Named],
     rows: Iterable[AnswerRow],
     standard: int | None,
-    conversation: Conversation = NO_CONVERSATION,
+    texts: Texts = NO_TEXTS,
 ) -> bool | None:
     """Return whether all that this gold asks is met; None: it asks nothing, or answers are missing.
 
     `outputs` are in the order uploaded.
     """
-    inputs, text = conversation
+    inputs, written = texts
     names = [str(number) for number in range(1, len(outputs) + 1)]
     systems = [system for _, system in outputs if system]
-    shown = [NumberedText(pk, number, text) for number, (pk, _) in enumerate(outputs)]
+    shown = [
+        NumberedText(pk, number, written.get(pk, "")) for number, (pk, _) in enumerate(outputs)
+    ]
     questions = list_questions(config, inputs, shown, criteria=find_gold(config, gold))
     groups, rows, results = group_questions(questions), list(rows), []
     for criterion in find_gold(config, gold):
@@ -190,13 +192,17 @@ _WITH_GOLD = (Item.Kind.PRACTICE, Item.Kind.GOLD, Item.Kind.ATTENTION)
 _PAGE = 2_000
 
 
-def find_conversations(study: Study) -> dict[int, Conversation]:
-    """Return the conversation of each item that has gold; only where turns are rated."""
-    if not study.config.asks_turns:
+def find_texts(study: Study) -> dict[int, Texts]:
+    """Return the texts of each item with gold, where turns are rated or passages are marked."""
+    if not (study.config.asks_turns or study.config.marking):
         return {}
     outputs = Output.objects.stored().filter(item__study=study, item__kind__in=_WITH_GOLD)
-    rows = outputs.order_by().values_list("item_id", "item__inputs", "text")
-    return {item_id: (inputs, text) for item_id, inputs, text in rows}
+    texts: dict[int, tuple[Mapping[str, Any], dict[int, str]]] = {}
+    for item_id, inputs, pk, text in outputs.order_by().values_list(
+        "item_id", "item__inputs", "pk", "text"
+    ):
+        texts.setdefault(item_id, (inputs, {}))[1][pk] = text
+    return dict(texts)
 
 
 class Gold:
@@ -224,8 +230,8 @@ class Gold:
         gold = self._gold.get(item_id)
         if gold is None or not rows:
             return None
-        conversation = self._conversations.get(item_id, NO_CONVERSATION)
-        return agrees_with_gold(self.config, gold, outputs, rows, standard, conversation)
+        texts = self._texts.get(item_id, NO_TEXTS)
+        return agrees_with_gold(self.config, gold, outputs, rows, standard, texts)
 
     @cached_property
     def _gold(self) -> dict[int, dict[str, str]]:
@@ -234,8 +240,8 @@ class Gold:
         return dict(items.values_list("id", "gold"))
 
     @cached_property
-    def _conversations(self) -> dict[int, Conversation]:
-        return find_conversations(self.study)
+    def _texts(self) -> dict[int, Texts]:
+        return find_texts(self.study)
 
     @cached_property
     def _has_standards(self) -> bool:

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from math import ceil
@@ -174,3 +175,15 @@ def number_items(study: Study) -> Callable[[str, str], tuple[int, int]]:
     of_item = derive_numbers(study.seed, "item")
     of_group = derive_numbers(study.seed, "group")
     return lambda key, group: (of_item(key), of_group(group))
+
+
+def number_segments(study: Study) -> dict[str, str]:
+    """Return the number of each group in its cluster, in the order of upload."""
+    items = Item.objects.filter(study=study).order_by("id").values_list("cluster", "group")
+    counts: defaultdict[str, int] = defaultdict(int)
+    segments: dict[str, str] = {}
+    for cluster, group in items.iterator(chunk_size=_AT_ONCE):
+        if group not in segments:
+            counts[cluster or group] += 1
+            segments[group] = str(counts[cluster or group])
+    return segments

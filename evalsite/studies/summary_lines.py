@@ -127,14 +127,14 @@ def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
 
 def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
     """Return the fewest sets in which this many items get their answers."""
-    size = _most_in_a_set(study, items, groups)
+    size = most_in_a_set(study, items, groups)
     # nobody answers an item twice, so however large the sets, k people take one each; nor two of
     # a group that is met once
     least = study.k * (groups.largest if groups else 1)
     return max(least, ceil(items * study.k / size)) if items else 0
 
 
-def _most_in_a_set(study: Study, items: int, groups: MetOnce | None) -> int:
+def most_in_a_set(study: Study, items: int, groups: MetOnce | None) -> int:
     """Return the most items a set can hold: all there are, or one of each group met once."""
     return min(mains_per_set(study), groups.groups if groups and groups.groups else items, items)
 
@@ -144,7 +144,7 @@ def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Es
     answers = items * study.k
     sets = count_sets(study, items, groups)
     pay = study.pay_per_set
-    size = _most_in_a_set(study, items, groups)
+    size = most_in_a_set(study, items, groups)
     minutes = minutes_per_set(study, size or None)
     return Estimate(
         items=items,
@@ -174,7 +174,7 @@ def _describe_groups(study: Study, groups: MetOnce | None) -> str:
 
 def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
     """Return a sentence on what a set shows besides its items; "" if nothing."""
-    mains = _most_in_a_set(study, items, groups)
+    mains = most_in_a_set(study, items, groups)
     checks, repeats = checks_in(study, mains), repeats_in(study, mains)
     more = [count_of(checks, "check")] if checks else []
     more += [count_of(repeats, "repeat")] if repeats else []

@@ -7,7 +7,7 @@ import pytest
 from evalsite.analysis.compare import describe_finding
 from evalsite.analysis.mixed import fit_mixed, mean_figures, one_hot, split_tied, usable_terms
 from evalsite.analysis.ratings import Ratings, factor_codes, read_scores
-from evalsite.analysis.report.notes import warn_of_criterion
+from evalsite.analysis.report import warn_of_criterion
 from evalsite.results.report.sections.words import NOTES
 from tests.analysis.compared import compare_systems
 

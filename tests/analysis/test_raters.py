@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.report.notes import count_words
+from evalsite.analysis.report import Settings, count_words, make_reports
 
 RESERVED = {"kind": "likert", "answers": [{"value": one, "label": ""} for one in range(1, 8)],
             "reserved": [3, 5]}  # fmt: skip

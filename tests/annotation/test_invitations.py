@@ -587,6 +587,31 @@ def test_whoever_would_get_nothing_keeps_the_study_from_being_launched():
     assert "nothing to rate" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("rates", "is_once", "told"),
+    [("column", False, 1), ("all", False, 0), ("share", False, 0), ("all", True, 1)],
+)
+def test_header_of_a_draft_counts_what_its_launch_page_lists_of_people(
+    staff_client, researcher, rates, is_once, told
+):
+    by = researcher
+    study = make_study(items=4, by=by)
+    study.items.main().update(extra={"rater": "Ana Costa"})
+    invite(study, "Ana Costa", rates=rates, selection="rater" if rates == "column" else "", by=by)
+    study.items.main().update(extra={})
+    if is_once:
+        # nobody may see two items of a group
+        Study.objects.filter(pk=study.pk).update(groups=Study.Groups.ONCE)
+        study.items.main().update(group="g1")
+
+    page = staff_client.get(reverse("admin:setup-work", args=[study.pk]))
+    listed = staff_client.get(reverse("admin:study-launch", args=[study.pk])).context["problems"]
+
+    of_people = [check for check, _ in listed if check.url_name == "study-invite"]
+    assert len(of_people) == told
+    assert len(page.context["frame"].setup.problems) == len(listed)
+
+
 def test_at_most_a_hundred_people_rate_everything():
     study = make_study(items=1)
 

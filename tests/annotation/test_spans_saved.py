@@ -1,5 +1,6 @@
 """Marked passages through the rating page: stored, changed, drafted, refused and given back."""
 
+import csv
 import json
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision
 from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.exports.services import Choice, stream_file
 from evalsite.instruments.answer import AnswerRow
+from evalsite.quality.check_results import judge_checks
 from evalsite.studies.models import Item, Study
 from tests.support.answering import Entered
 from tests.support.batches import check_rows, import_rows
@@ -244,3 +247,17 @@ def test_the_researcher_reads_what_was_marked(tab):
     words = scale.describe_answer(Annotation.objects.get().list_rows())
 
     assert words == "“Aufzug”: Spelling, Minor (Fahrstuhl?) (score 1)"
+
+
+@pytest.mark.parametrize(("quote", "agrees"), [("ist ist", "yes"), ("Aufzug", "no")])
+def test_gold_of_marks_is_compared_in_files_and_in_the_quality_of_checks(tab, quote, agrees):
+    save(tab, mark(quote, "grammar"))
+    study = Study.objects.get()
+    gold = {"errors": '[{"quote": "ist", "nth": 2, "category": "grammar"}]'}
+    Item.objects.main().update(kind=Item.Kind.GOLD, gold=gold)
+
+    checks = judge_checks(study, Annotation.objects.filter(study=study))
+    file = b"".join(stream_file(study, Choice(file="annotations"), by=None)).decode()
+
+    assert [agreed for _who, agreed in checks.values()] == [agrees == "yes"]
+    assert [line["gold_agrees"] for line in csv.DictReader(file.splitlines())] == [agrees]

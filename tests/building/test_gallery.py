@@ -44,14 +44,16 @@ ORIGINALS = {
     "best_worst_four": "64b0ea1eda7f1118",
     "esa": "85ddf65b2a84fa08",
     "mqm": "2258044cca550711",
+    "direct_assessment": "14fc36e5ead3339a",
+    "sqm": "be6e06aebfd27fcb",
     "post_edit": "ad5044eeecc9c8af",
     "ranking": "1e751a1765b93e75",
     # ours
     "quality": "a6b1b86143ce9979",
     "which_is_better": "befe6d4d45aa3db5",
 }
-# ask what this version can't: orders and corrections of outputs
-LATER = {"best_worst_four", "post_edit", "ranking"}
+# ask what this version can't: corrections of outputs
+LATER = {"post_edit"}
 LONGEST_INSTRUCTIONS = 150  # words
 FREE = {"CC BY 4.0", "BSD-3-Clause", "Etalab 2.0"}
 FILES = sorted(GALLERY.glob("*.json"))
@@ -139,7 +141,7 @@ def test_previews_draw_the_line_of_a_slider_with_its_marks_and_cards_with_its_en
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("key", ["ranking", "best_worst_four", "post_edit"])
+@pytest.mark.parametrize("key", ["post_edit"])
 def test_instrument_that_cannot_be_asked_yet_is_kept_but_no_study_can_be_made(key: str, client):
     jane = make_user(is_superuser=True)
     content = (GALLERY / f"{key}.json").read_bytes()

@@ -32,9 +32,7 @@ RULES_OF_THE_SITE = {
     "31_type": "a control character, which no database keeps",
 }
 NO_PAGE_YET = {
-    "best_worst_four": {"criteria.overall.scale.kind"},
     "post_edit": {"criteria.corrected.scale.kind"},
-    "ranking": {"criteria.rank.scale.kind"},
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from evalsite.annotation.models import Annotation
 from evalsite.quality.exclusions import exclude
-from evalsite.results.comments.reasons import read_reasons
+from evalsite.results.comments.views import read_reasons
 from evalsite.results.models import Report
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System

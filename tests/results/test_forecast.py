@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evalsite.results.overview.forecast import HOUR, floor_hour, forecast_end
+from evalsite.results.overview.pace import HOUR, floor_hour, forecast_end
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 

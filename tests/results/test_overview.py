@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin, Recruitment
+from evalsite.participants.models import ItemSet, Origin, Recruitment, Visit
 from evalsite.quality.closing import close_due_studies
 from evalsite.quality.models import Approval
 from evalsite.results.overview.activity_log import list_events
@@ -20,7 +20,8 @@ from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer, member, sign_in, url
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
 from tests.support.imported import load, rows_for
-from tests.support.planned import AT_LEAST_TWO, make_planned_study
+from tests.support.planned import AT_LEAST_TWO, add_people, make_planned_study
+from tests.support.rounds import make_round, panel_of
 
 
 def make_live(items: int = 4, **fields) -> Study:
@@ -188,6 +189,99 @@ def test_link_that_is_off_is_not_to_be_shared(staff_client):
     assert f"/join/{study.pk}/" not in page.text
 
 
+def make_recruited(*places: int | None, **fields) -> Study:
+    """A live study of 12 answers with work for three people, and panels with so many places."""
+    study = make_live(set_size=4, **fields)
+    Recruitment.objects.filter(study=study, number=0).update(is_on=False)
+    for number in places:
+        make_round(study, "panel", places=number)
+    return study
+
+
+def panels_of(client, study: Study) -> list[tuple[int, int, bool]]:
+    """What the overview says of panels: places, people needed, whether one panel is named."""
+    tasks = overview(client, study).context["tasks"]
+    return [(task.count, task.items, bool(task.panel)) for task in tasks if task.key == "panels"]
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ([3], []),
+        ([5], [(5, 3, True)]),
+        ([2], [(2, 3, True)]),
+        ([2, 2], [(4, 3, False)]),
+        ([2, 1], []),
+        # as many as there is work for
+        ([None], []),
+        ([5, None], []),
+    ],
+)
+def test_panels_and_the_study_are_compared_by_the_people_still_to_come(staff_client, places, told):
+    study = make_recruited(*places)
+
+    assert panels_of(staff_client, study) == told
+
+
+def test_panel_that_disagrees_is_led_to_and_agrees_once_its_number_is_changed(staff_client):
+    study = make_recruited(5)
+    page = overview(staff_client, study)
+    panel = panel_of(study.recruitments.get(number=1))
+    assert f'href="{panel}"' in page.text
+
+    study.recruitments.filter(number=1).update(places=3)
+    assert panels_of(staff_client, study) == []
+
+
+@pytest.mark.parametrize(
+    ("held", "ends_in", "outcome", "told"),
+    [
+        # at work on a set
+        (4, 1, "", []),
+        # gone: the places are free again, the one on the panel too
+        (4, -1, "", []),
+        # finished on the panel with two answers, so one more person has to come for the rest
+        (0, 0, "completed", [(2, 3, True)]),
+    ],
+)
+def test_who_came_by_a_panel_counts_on_both_sides(staff_client, held, ends_in, outcome, told):
+    study = make_recruited(3)
+    [me] = add_people(study, 1, items=0)
+    item_set = ItemSet.objects.create(study=study, participant=me, number=1, code="A1")
+    Visit.objects.create(
+        study=study, recruitment=study.recruitments.get(number=1), participant=me,
+        item_set=item_set, outcome=outcome, ended_at=now() if outcome else None,
+    )  # fmt: skip
+    free = Slot.objects.free().filter(study=study, no=0)
+    Slot.objects.filter(pk__in=[slot.pk for slot in free[:held]]).update(
+        state=Slot.State.LEASED, participant=me, lease_until=now() + timedelta(hours=ends_in)
+    )
+    if outcome:
+        answer_all(study, 2, over=timedelta(hours=2))
+
+    assert panels_of(staff_client, study) == told
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [({"has_further_sets": True}, "live"), ({}, "paused"), ({}, "closed")],
+)
+def test_panel_with_too_few_people_is_no_fault_where_others_may_do_the_work(
+    staff_client, fields, state
+):
+    study = make_recruited(2, state=state, closed_at=now() if state == "closed" else None)
+    study.recruitments.filter(number=1).update(**fields or {"places": 2})
+
+    assert panels_of(staff_client, study) == []
+
+
+def test_people_rate_no_item_twice_so_a_panel_needs_one_for_each_answer_of_an_item(staff_client):
+    study = make_recruited(3)
+    Study.objects.filter(pk=study.pk).update(set_size=20)
+
+    assert panels_of(staff_client, study) == []
+
+
 def test_viewers_are_asked_for_nothing(db):
     study = make_live(state="paused")
 
@@ -273,6 +367,7 @@ def test_strip_is_left_out_where_items_are_too_many(db):
 # --- the log --------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_log_tells_of_sets_and_of_the_team_the_newest_first(staff_client):
     study = make_live()
     someone = make_participant(study)

@@ -26,8 +26,7 @@ from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.ratings import Ratings, make_table, read_scores
-from evalsite.analysis.report import Settings, make_reports
-from evalsite.analysis.report.notes import warn_of_criterion
+from evalsite.analysis.report import Settings, make_reports, warn_of_criterion
 from evalsite.analysis.report.raters import (
     Flag,
     Scale,

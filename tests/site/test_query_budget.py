@@ -94,7 +94,7 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
         parts["comment_id"] = PilotComment.objects.create(
             study=study, participant=tester, kind="text", subject="consent", text="Why?"
         ).pk
-        make_round(study, "panel")
+        make_round(study, "panel", places=5)
         held = study.items.main().last()
         Item.objects.filter(pk=held.pk).update(held_at=now())
     file = load(study, rows_for(study, ["w1"], study.items.main()[:2]))

@@ -14,9 +14,8 @@ from evalsite.participants.models import Expert, PersonalLink, Recruitment
 from evalsite.quality.models import ExclusionRule
 from evalsite.results.models import Report
 from evalsite.results.overview import studies
-from evalsite.results.overview.forecast import forecast_end
 from evalsite.results.overview.headline import describe_moment
-from evalsite.results.overview.pace import count_by_hour
+from evalsite.results.overview.pace import count_by_hour, forecast_end
 from evalsite.results.progress import progress_of
 from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_browser import sign_in

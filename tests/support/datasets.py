@@ -1,10 +1,14 @@
 """The studies of fixtures/giving_out, and reading a dataset back with the standard library."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+from django.core.management import call_command
 
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.exports.dataset import Dataset, DatasetOptions, write_dataset
@@ -36,7 +40,9 @@ def read_example(table: str) -> list[Row]:
     return read_lines(GIVING_OUT / f"{table}.jsonl")
 
 
-def make_rated(*, key: str = "fluency", better: str = "higher", **fields: Any) -> Study:
+def make_rated(
+    *, key: str = "fluency", better: str = "higher", is_empty: bool = False, **fields: Any
+) -> Study:
     """The study of 27 ratings: three systems, three questions, three raters."""
     content = read_instrument("quality")
     points = [{"value": place, "label": label} for place, label in enumerate(LABELS, start=1)]
@@ -51,6 +57,8 @@ def make_rated(*, key: str = "fluency", better: str = "higher", **fields: Any) -
     ]  # fmt: skip
     study = make_built_study(content, **fields)
     rows = read_example("ratings")
+    if is_empty:
+        return study
     import_rows(study, [_make_item(row) for row in rows[::3]])
     _keep_ids(study, rows)
     for row in rows:
@@ -74,7 +82,7 @@ def _make_item(row: Row) -> dict[str, str]:
     }  # fmt: skip
 
 
-def make_compared(*, key: str = "better", **fields: Any) -> Study:
+def make_compared(*, key: str = "better", is_empty: bool = False, **fields: Any) -> Study:
     """The study of 15 comparisons of the same outputs."""
     content = read_instrument("which_is_better")
     content["item"]["inputs"] = [INPUT]
@@ -91,6 +99,8 @@ def make_compared(*, key: str = "better", **fields: Any) -> Study:
         }
     ]  # fmt: skip
     study = make_built_study(content, **fields)
+    if is_empty:
+        return study
     rows = read_example("comparisons")
     pairs = [
         {
@@ -149,3 +159,29 @@ def write(study: Study, folder: Path, **options: Any) -> tuple[Dataset, dict[str
     """The dataset as JSON lines, and its rows by table."""
     made = write_dataset(study, DatasetOptions(**options), folder)
     return made, {table: read_lines(folder / path) for table, path in made.files.items()}
+
+
+# --- outputs that came from tools -----------------------------------------------------------------
+
+
+def import_from_tool(*files: Path, **fields: Any) -> Study:
+    """A study of fluency with these files of a tool, imported by the command."""
+    study = make_rated(is_empty=True, **fields)
+    options = ["--empty-outputs", "show"] if len(files) > 1 else []
+    call_command("import_batch", str(study.pk), *map(str, files), *options, stdout=StringIO())
+    return study
+
+
+def rate_as_in_the_example(study: Study, systems: Mapping[str, str]) -> None:
+    """Raters give each output what they gave the one of the example in the same place.
+
+    `systems`: those of the example by the study's names.
+    """
+    rows = read_example("ratings")
+    for system, name in systems.items():
+        items = Item.objects.main().filter(study=study, outputs__system__name=system)
+        for item, group in zip(items.order_by("pk"), ("s1", "s2", "s3"), strict=False):
+            for row in rows:
+                if (row["group"], row["system"]) == (group, name):
+                    given = row | {"item": item.key}
+                    add_rating(study, given, "fluency", output=system, value=int(row["value"]))

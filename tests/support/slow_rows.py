@@ -100,7 +100,7 @@ def _sorted_ratings(one: Annotation) -> list[Rating]:
         position = rating.output.position if rating.output else 0
         return rating.file_row or 0, order.index(rating.criterion), position, rating.pk
 
-    return sorted(Rating.objects.filter(annotation=one), key=rank)
+    return sorted(Rating.objects.without_marks().filter(annotation=one), key=rank)
 
 
 def _standard(one: Annotation) -> int | None:
@@ -179,6 +179,8 @@ def _ratings(study: Study) -> list[Row]:
 def _label(scale: Any, rating: Rating) -> str:
     if rating.value is None:
         return scale.not_applicable if rating.detail else ""
+    if scale.kind == "spans":
+        return scale.none if rating.part else ""
     if scale.kind == "choices":
         return next(one.label for one in scale.options if one.key == rating.part)
     return str(scale.label_of(rating.value))
@@ -243,9 +245,26 @@ def _highlights(study: Study) -> list[Row]:
             shared
             | _of_output(one, mark.output)
             | {"start": str(mark.start), "end": str(mark.end), "quote": mark.text}
+            | _of_mark(study, mark)
             for mark in marks
         ]
     return rows
+
+
+def _of_mark(study: Study, mark: Rating) -> Row:
+    """What only the marks of a question have."""
+    criterion = study.config.criterion_by_key.get(mark.criterion)
+    category, _, column = mark.part.partition("@")
+    detail = mark.detail or {}
+    weights = {one.key: one.weight for one in criterion.scale.severities} if criterion else {}
+    return {
+        "criterion": mark.criterion,
+        "input": column,
+        "category": category,
+        "severity": detail.get("severity", ""),
+        "note": detail.get("note", ""),
+        "weight": _text(weights.get(detail.get("severity", ""))),
+    }
 
 
 def _number(item: Item) -> Row:

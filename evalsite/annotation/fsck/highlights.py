@@ -110,8 +110,7 @@ def answer_that_contradicts_its_marks(study: Study) -> Iterable[str]:
 
 
 def _list_marking(study: Study) -> dict[str, Scale]:
-    criteria = study.config.criteria
-    return {each.key: each.scale for each in criteria if each.scale.marked_columns}
+    return {criterion.key: criterion.scale for criterion in study.config.marking}
 
 
 def _name_all(marks: QuerySet[Rating]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from evalsite.annotation.allocation.feasibility import (
 )
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.invited_people import count_expected
+from evalsite.annotation.running.shares import find_uncertain
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_placeholders
@@ -90,6 +91,7 @@ class Counts:
     pilots: int = 0
     comments: int = 0  # of pilots, that are open
     plans: int = 0  # 1 if anything is planned
+    invited: int = 0  # people by name, of whom somebody may get no items or an input twice
 
     @property
     def items(self) -> int:
@@ -125,6 +127,7 @@ def count_kinds(study: Study) -> Counts:
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
         comments=study.pilot_comments.filter(resolved_at=None),
+        invited=find_uncertain(study),
         # whose parts are all empty plans nothing
         plans=Study.objects.filter(pk=study.pk, analysis_plan__isnull=False).exclude(
             analysis_plan__hypotheses=[],
@@ -144,6 +147,7 @@ def count_kinds(study: Study) -> Counts:
         pilots=counts["pilots"],
         comments=counts["comments"],
         plans=counts["plans"],
+        invited=counts["invited"],
     )
 
 

@@ -14,7 +14,7 @@ from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.checklist import check_launch, counts_of
-from evalsite.annotation.running.shares import find_problems, place_people
+from evalsite.annotation.running.shares import find_problems, find_uncertain, place_people
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
@@ -115,8 +115,8 @@ def launch_study(
         for check in check_launch(study)
         if not check.is_met and not (check.field and check.field in may_lack)
     ]
-    people = list(study.experts.order_by("pk"))
-    problems += [problem.messages[0] for problem in find_problems(study, people)]
+    if find_uncertain(study).exists():
+        problems += [problem.messages[0] for problem in find_problems(study)]
     if problems:
         raise ValidationError(problems)
     if seen is not None and (changes := describe_changes(study, seen, by)):

@@ -3,7 +3,6 @@
 from copy import copy
 from dataclasses import dataclass
 from decimal import Decimal
-from math import ceil
 from typing import Any, NamedTuple
 
 from django.contrib import messages
@@ -36,13 +35,15 @@ from evalsite.participants.recruiting import (
 )
 from evalsite.platforms import Outcome, installed_platforms
 from evalsite.studies.models import Study
-from evalsite.studies.set_size import mains_per_set
 from evalsite.studies.staff_pages import may_see_identities, study_page, study_url
 from evalsite.studies.summary_lines import (
+    count_groups,
     count_of,
+    count_sets,
     format_money,
     hourly_pay,
     minutes_per_set,
+    most_in_a_set,
     name_unit,
 )
 
@@ -103,7 +104,7 @@ def show_panel(
         stored=stored,
         possible=possible,
     )
-    sets = ceil(items * study.k / mains_per_set(study))
+    sets = count_sets(study, items, count_groups(study, study.items.main()))
     if form.instance.places is None:
         form.initial["places"] = sets or None
     if form.is_bound and form.is_valid() and _save(request, recruitment, form):
@@ -172,8 +173,8 @@ def _describe(
     counts = _count_outcomes(recruitment)
     bonuses = sum(row.bonuses for row in counts.values())
     bonus_total = sum((row.total or Decimal(0) for row in counts.values()), Decimal(0))
-    pay, sets = study.pay_per_set, ceil(items * study.k / mains_per_set(study))
-    places = recruitment.places or sets
+    pay = study.pay_per_set
+    places = recruitment.places or count_sets(study, items, count_groups(study, study.items.main()))
     return {
         "panel": panel,
         "label": recruitment.name_for_people or panel.label,
@@ -312,10 +313,11 @@ def _shorten(amount: float, study: Study) -> str:
 
 
 def _check_places(study: Study, places: int, items: int) -> Point:
-    answers, size = items * study.k, mains_per_set(study)
-    sets = ceil(answers / size)
-    if not sets:
+    if not items:
         return Point(title="People", words="")
+    groups = count_groups(study, study.items.main())
+    answers, size = items * study.k, most_in_a_set(study, items, groups)
+    sets = count_sets(study, items, groups)
     unit = name_unit(study)
     words = f"{places:,} × {count_of(size, unit)} are {places * size:,} answers"
     if places < sets:

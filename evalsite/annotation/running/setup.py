@@ -17,6 +17,7 @@ from evalsite.annotation.running.checklist import (
     measure_work,
     people_needed,
 )
+from evalsite.annotation.running.shares import find_problems
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import mains_per_set
 from evalsite.studies.summary_lines import (
@@ -61,7 +62,15 @@ class Setup:
 
     @cached_property
     def problems(self) -> list[Check]:
-        return [check for check in self.checks if not check.is_met]
+        """Return what a launch waits for, that of the people invited by name last."""
+        missing = [check for check in self.checks if not check.is_met]
+        if self.study.version_id is not None or not self.counts.invited:
+            return missing
+        of_people = [
+            Check(label="People", problem=error.messages[0], url_name="study-invite")
+            for error in find_problems(self.study)
+        ]
+        return missing + of_people
 
     @cached_property
     def remarks(self) -> list[Check]:

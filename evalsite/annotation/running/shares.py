@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 
 from evalsite.annotation.allocation.assigned import Assigned, assign_items
 from evalsite.annotation.allocation.leases import lapsed_slots
@@ -203,11 +203,16 @@ def _has_group_twice(items: Sequence[int]) -> bool:
     return groups.annotate(n=Count("pk")).filter(n__gt=1).exists()
 
 
-def find_problems(study: Study, people: Sequence[Expert]) -> list[ValidationError]:
+def find_uncertain(study: Study) -> QuerySet[Expert]:
+    """Return the people of whom somebody may get no items, or an input twice: a plan shows it."""
+    if study.groups == Study.Groups.ONCE:
+        return study.experts.all()
+    return study.experts.exclude(rates__in=(Rates.ALL, Rates.SHARE))
+
+
+def find_problems(study: Study) -> list[ValidationError]:
     """Return what keeps the people who are invited from getting their items at launch."""
-    is_simple = study.groups != Study.Groups.ONCE
-    if is_simple and all(person.rates in (Rates.ALL, Rates.SHARE) for person in people):
-        return []
+    people = list(study.experts.order_by("pk"))
     return check_shares(study, people, plan_shares(study, people))
 
 

@@ -1,12 +1,12 @@
 """Error spans in the TSV of WMT and MQM Viewer: a row for each error, which lies between <v> and
 </v> in source or target; a row “No-error” where a rater found none."""
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.data.tables.table import Refused, Row, Table
+from evalsite.lib.limited import read_json
 
 COLUMNS = ("system", "doc", "docSegId", "globalSegId", "rater", "source", "target", "category",
            "severity", "metadata")  # fmt: skip
@@ -91,8 +91,7 @@ class _Reader:
         for row in rows:
             for problem in row.problems:
                 raise Refused(problem.code, problem.message, line=row.line, record=row.record)
-            if len(row.cells) > max(self._columns[name] for name in _NEEDED):
-                self._add(row)
+            self._add(row)
         return self._segments
 
     def _get(self, row: Row, name: str) -> str:
@@ -168,8 +167,8 @@ class _Reader:
         key = (place, *of) if place == TARGET else (place, of[0])
         first, record = self._texts.setdefault(key, (text, row.record))
         if first != text:
-            what = f"The {place} of {of[0]}" + (f" by {of[1]}" if place == TARGET else "")
-            message = f"{what} isn’t the text in record {record:,}. Write the same text in both."
+            whose = f"The {place} of {of[0]}" + (f" by {of[1]}" if place == TARGET else "")
+            message = f"{whose} isn’t the text in record {record:,}. Write the same text in both."
             raise _blame(row, "texts_differ", message)
         if not tags:
             return None
@@ -191,7 +190,7 @@ def _read_note(metadata: str) -> str:
     if not metadata.startswith("{"):
         return metadata
     try:
-        return str(json.loads(metadata).get("note") or "")
+        return str(read_json(metadata).get("note") or "")
     except (ValueError, RecursionError):
         return ""
 

@@ -80,7 +80,7 @@ from evalsite.exports.bundle.serialize import (
 from evalsite.exports.bundle.tables import TABLES
 from evalsite.exports.bundle.verify import run_child
 from evalsite.exports.codebook import write_chapters
-from evalsite.exports.columns import MQM, list_downloads_of, list_files_of, list_marking, write_time
+from evalsite.exports.columns import MQM, list_downloads_of, list_files_of, write_time
 from evalsite.exports.rows import AnswerReader
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, shared
@@ -298,7 +298,7 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
                 write_data(study, name, contents, file)
-    if contents.has_data and list_marking(study.config):
+    if contents.has_data and study.config.marking:
         with folder.create(MQM_FILE) as file:
             _write_mqm(study, contents, file)
         # it repeats the texts for each error: a long one would make the bundle look like a trap

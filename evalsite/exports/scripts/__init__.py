@@ -1,4 +1,7 @@
-"""Scripts that go with the data: they reproduce every verdict of the report from ratings.csv."""
+"""Scripts that go with the data.
+
+Two reproduce every verdict of the report from ratings.csv; one gives scores back to tools.
+"""
 
 import re
 from pathlib import Path
@@ -25,6 +28,11 @@ def read_scripts() -> dict[str, str]:
         name: _WORDS.sub(write_words, (_FOLDER / name).read_text(encoding="utf-8"))
         for name in _NAMES
     }
+
+
+def read_scores_script() -> str:
+    """Return the script that puts scores into a tool's own record of a run."""
+    return (_FOLDER / "scores_back.py").read_text(encoding="utf-8")
 
 
 def describe_methods() -> str:

@@ -23,9 +23,11 @@ from evalsite.imports.ratings.items import (
     read_first,
     read_order,
 )
+from evalsite.imports.ratings.marks import MarkReader
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import NumberedText, list_questions, match_rows, number_texts
 from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.scales.preference import BOTH
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
@@ -46,8 +48,8 @@ _TWO_PLACES = (
 
 # its criterion, and the number of its output from 0 (None: of all)
 Key = tuple[str, int | None]
-# the same, and the part of the answer: a statement, an option or a comment
-PartKey = tuple[str, int | None, str]
+# the same, and the part of the answer: a statement, an option or a comment; of a mark its ends
+PartKey = tuple[str, int | None, str, tuple[int | None, int | None]]
 
 
 class CheckedRating(NamedTuple):
@@ -132,11 +134,14 @@ class AnswerBuilder:
         self._answers: dict[tuple[str, int], CheckedAnswer] = {}
         self.values = ValueReader(has_commas=has_commas)
         self._finder = ItemFinder(study)
+        self._marks = MarkReader(study)
         self._waiting: list[list[RatingRow]] = []
         # whose answers to what lack a row because of a fault
         self._cut: set[tuple[str, str]] = set()
         # what is always asked, by the number of outputs
         self._asked: dict[int, set[Key]] = {}
+        # whose answers are rows that only make sense together
+        self._orders = {one.key: one for one in self.config.criteria if one.scale.orders}
 
     def add(self, row: Row) -> None:
         """The ratings of a row are part of their answers, once a few thousand have come."""
@@ -153,6 +158,9 @@ class AnswerBuilder:
         """No row waits for its item to be found."""
         waiting, self._waiting = self._waiting, []
         self._finder.load(rating.item for ratings in waiting for rating in ratings)
+        if self._marks.is_needed:
+            items = (self._finder.find(rating) for ratings in waiting for rating in ratings)
+            self._marks.load({item.pk for item in items if item is not None})
         for ratings in waiting:
             kept = self._copy_answers(ratings) if self.leaves_out else {}
             # the ratings of a wide row share its item
@@ -244,20 +252,27 @@ class AnswerBuilder:
         """Return the ratings, and the number of the output that they are of; None: of all."""
         criterion, place = row.criterion, (row.line, row.record)
         if criterion.scale.compares and row.part_key != COMMENT:
-            chosen = find_preferred(item, row.preferred, is_tie=row.is_tie)
+            chosen = find_preferred(item, row.preferred, row.outcome)
             preferred = None if chosen is None else item.outputs[chosen][0]
             strength = row.value.strip() if criterion.scale.maximum > 1 else ""
             value = 0 if chosen is None else int(strength) if strength in _STRENGTHS else 1
-            about = AnswerRow(item.pk, preferred, criterion.key, value=value)
+            neither = row.preferred.strip().casefold() or row.outcome
+            is_both = neither in BOTH and getattr(criterion.scale, neither)
+            detail = {"both": neither.removeprefix("both_")} if is_both else None
+            about = AnswerRow(item.pk, preferred, criterion.key, value=value, detail=detail)
             return None, [CheckedRating(about, *place)]
-        number = find_output(item, row.system) if criterion.per_output else None
+        is_of_output = criterion.is_of_outputs and (criterion.per_output or row.part_key != COMMENT)
+        number = find_output(item, row.system) if is_of_output else None
         output = None if number is None else item.outputs[number][0]
         about = AnswerRow(item.pk, output, criterion.key)
+        if criterion.scale.marked_columns and row.part_key != COMMENT:
+            marks = self._marks.read(row, item, about)
+            return number, [CheckedRating(read, *place) for read in marks]
         return number, [CheckedRating(read, *place) for read in self.values.read(row, about)]
 
     def _check_value(self, row: RatingRow) -> Iterator[Fault]:
         """Report a faulty value even where its criterion is unknown."""
-        if row.criterion.scale.compares:
+        if row.criterion.scale.compares or row.criterion.scale.marked_columns:
             return
         try:
             self.values.read(row, AnswerRow(0, None, row.criterion.key))
@@ -267,7 +282,8 @@ class AnswerBuilder:
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
     ) -> Iterator[Fault]:
-        key = row.criterion.key, number, rating.row.part
+        passage = (rating.row.start, rating.row.end)
+        key = row.criterion.key, number, rating.row.part, passage
         if first := answer.ratings.get(key):
             what = row.criterion.key
             if number is not None:
@@ -341,8 +357,10 @@ class AnswerBuilder:
 
     def _finish_one(self, answer: CheckedAnswer) -> None:
         missing = self._list_asked(len(answer.item.outputs)) - {
-            (key, number) for key, number, _part in answer.ratings
+            (key, None if key in self._orders else number)
+            for key, number, _part, _ends in answer.ratings
         }
+        self._check_orders(answer)
         try:
             answer.order_shown = _order_by_place(answer)
             if not missing and self.config.hooks.clean:
@@ -361,6 +379,23 @@ class AnswerBuilder:
         elif missing and not is_cut:
             message = _describe_missing(answer, missing, self.config)
             self._blame_answer("answer_incomplete", answer, message)
+
+    def _check_orders(self, answer: CheckedAnswer) -> None:
+        """Report rows that a page would not have taken together, such as an order with a gap."""
+        if not self._orders or answer.is_faulty:
+            return
+        outputs = [
+            NumberedText(pk, number, "") for number, (pk, _) in enumerate(answer.item.outputs)
+        ]
+        questions = list_questions(self.config, {}, outputs, criteria=self._orders.values())
+        rows = [rating.row for rating in answer.ratings.values()]
+        for question, answered in match_rows(questions, rows):
+            if answered and (problem := question.find_problem(answered)):
+                message = (
+                    f"The rows of “{shorten(answer.participant)}” for item {answer.item.key} are "
+                    f"no answer on {question.criterion.key}. {problem}."
+                )
+                self._blame_answer("value_invalid", answer, message)
 
     def _list_asked(self, outputs: int) -> set[Key]:
         """Return what is always asked about so many outputs; no file asks about turns."""

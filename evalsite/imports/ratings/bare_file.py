@@ -4,7 +4,6 @@ Read as `evalsite report` reads a file, and shown before there is a study.
 """
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +14,14 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from evalsite.data.tables.bare_ratings import DECIMAL, open_bare, write_plain
+from evalsite.data.tables.mqm import find_columns
 from evalsite.data.tables.rating_forms import TURNS, name_winners
 from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Refused, Row, Table, peek
 from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import get_limits
-from evalsite.imports.ratings.columns import shorten
-from evalsite.instruments.checks import RESERVED_COLUMNS, RESERVED_KEYS
-from evalsite.instruments.scales import COMMENT
+from evalsite.imports.ratings.bare_errors import BareErrors, read_errors
+from evalsite.imports.ratings.columns import make_key, shorten
 from evalsite.lib.bare_scales import BareScale, read_scale
 from evalsite.lib.limited import read_cells
 from evalsite.lib.rating_columns import (
@@ -52,6 +51,7 @@ QUESTIONS = {
     NUMBER: "Question: any number",
     CATEGORIES: "Question: categories",
 }
+ERRORS = "errors"  # of the one question of a file of errors
 USES = {
     "item": "Item",
     "system": "System",
@@ -98,6 +98,8 @@ class Question:
 
     def write(self, value: str) -> str:
         """Return a value as a file of ratings has it for a study."""
+        if self.kind == ERRORS:
+            return value
         if self.options:
             return self.options[value]
         if value.casefold() in DECISION_WORDS:
@@ -139,6 +141,8 @@ class BareFile:
     ratings: list[BareRating] = field(default_factory=list)
     questions: dict[str, Question] = field(default_factory=dict)
     missing: int = 0
+    # of a file of errors: what else it holds
+    errors: BareErrors | None = None
 
     def add_fault(self, code: str, message: str) -> None:
         if len(self.faults) < _MOST_OPTIONS:
@@ -150,6 +154,7 @@ class BareFile:
             "fault_count": len(self.faults),
             "ratings": len(self.ratings),
             "people": len(self.people),
+            "has_texts": self.errors is not None,
         }
 
 
@@ -161,7 +166,10 @@ def read_bare_file(source: BinaryIO, *, file_name: str, mapping: FileMapping) ->
         bare.encoding, bare.delimiter = table.encoding, table.delimiter
         if not peek(table):
             raise Refused("no_rows", "The file has no rows under its header.")
-        _read(bare, table, mapping)
+        if find_columns(table.header):
+            _read_errors(bare, table)
+        else:
+            _read(bare, table, mapping)
     except Refused as refused:
         place = f"{refused.fault.place}: " if refused.fault.place else ""
         bare.add_fault(refused.code, f"{place}{refused.message}")
@@ -220,6 +228,20 @@ def _read(bare: BareFile, table: Table, mapping: FileMapping) -> None:
     for name in (name for name in mapping.fields if name in first and name not in guess):
         use = mapping.fields[name]
         bare.columns.append(_make_column(name, first[name], use, use, ""))
+
+
+def _read_errors(bare: BareFile, table: Table) -> None:
+    """Read the TSV of WMT, whose columns are known."""
+    bare.errors = errors = read_errors(table)
+    question = Question(errors.name, make_key(errors.name, set()), kind=ERRORS, scale=errors.scale)
+    bare.questions = {errors.name: question}
+    bare.ratings = [
+        BareRating(line, person, item, system, errors.name, value, {})
+        for line, person, item, system, value in errors.answers
+    ]
+    bare.rows = errors.rows
+    bare.notes.extend(errors.notes)
+    _look_over(bare)
 
 
 def _turn(
@@ -414,7 +436,7 @@ def _add(bare: BareFile, rating: BareRating, *, compares: bool) -> None:
             return
     question = bare.questions.get(rating.question)
     if question is None:
-        key = _make_key(rating.question, {known.key for known in bare.questions.values()})
+        key = make_key(rating.question, {known.key for known in bare.questions.values()})
         question = bare.questions[rating.question] = Question(rating.question, key, compares)
     if compares:
         rating.value = _name_preferred(rating)
@@ -429,18 +451,6 @@ def _name_preferred(rating: BareRating) -> str:
         return TIE if value.casefold() == TIE else value
     place = _PLACES.get(fold(value))
     return rating.sides[place] if rating.sides and place is not None else value
-
-
-def _make_key(name: str, taken: set[str]) -> str:
-    start = re.sub("[^a-z0-9]+", "_", shorten_id(name).casefold()).strip("_")[:30].strip("_")
-    start = start if start[:1].isalpha() else f"q_{start}".strip("_")
-    reserved = RESERVED_KEYS | RESERVED_COLUMNS | {"turn"} | {f"{key}_{COMMENT}" for key in taken}
-    start = f"{start}_answer" if start in reserved else start
-    number, key = 1, start
-    while key in taken:
-        number += 1
-        key = f"{start}_{number}"
-    return key
 
 
 # --- scales ---------------------------------------------------------------------------------
@@ -488,7 +498,7 @@ def _read_question(bare: BareFile, question: Question, kind: str) -> None:
 def _read_categories(bare: BareFile, question: Question) -> None:
     question.kind = CATEGORIES
     for value in sorted(question.values):
-        question.options[value] = _make_key(value, {*question.options.values()})
+        question.options[value] = make_key(value, {*question.options.values()})
     number = len(question.options)
     if not 2 <= number <= _MOST_OPTIONS:
         bare.add_fault(

@@ -1,5 +1,6 @@
 """What columns of ratings contain in a study, and each row of the file as the ratings in it."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,10 @@ from typing import Any
 
 from evalsite.data.tables.table import Fault, Row
 from evalsite.fields import LONGEST_TEXT
+from evalsite.imports.batches.choices import shorten_id
 from evalsite.imports.core import Field, check_cells
+from evalsite.instruments.checks import RESERVED_COLUMNS, RESERVED_KEYS
+from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import (
     FIELDS,
@@ -28,6 +32,8 @@ from evalsite.studies.models import Study
 REJECTED, LEAVE_OUT, KEEP = "rejected", "leave-out", "keep"
 # what programs write for a rating that was not given
 _MISSING = frozenset(("na", "n/a", "nan", "none", "null", "\\n"))
+# as our tables write it, and our datasets
+_YES = ("yes", "true")
 LONGEST_ID = 200
 LONGEST_TIME = 64
 # A file written by hand has no use for these: offered where they were guessed.
@@ -63,7 +69,7 @@ def ask(study: Study) -> Asked:
         labels={criterion.key: criterion.label for criterion in config.criteria},
         compared=frozenset(one.key for one in config.criteria if one.scale.compares),
         per_output=frozenset(
-            one.key for one in config.criteria if one.per_output and not is_single
+            one.key for one in config.criteria if one.is_of_outputs and not is_single
         ),
         systems=tuple(study.systems.order_by("name").values_list("name", flat=True)),
     )
@@ -142,7 +148,7 @@ class RatingRow:
     shown_first: str
     label: str
     typed: str
-    is_tie: bool
+    outcome: str
     time: str
     note: str
     # where the cells are
@@ -241,7 +247,7 @@ class RowReader:
             return [], faults
         origin, excluded, person = exported
         self.simulated += origin == Origin.SIMULATED
-        self.excluded += excluded == "yes"
+        self.excluded += excluded in _YES
         self.not_persons += person == "no"
         rows = [
             RatingRow(
@@ -258,10 +264,10 @@ class RowReader:
                 shown_first=first,
                 label=label,
                 typed=typed,
-                is_tie=outcome == "tie",
+                outcome=outcome.strip(),
                 part_key=part_key.strip(),
                 text=text,
-                is_not_applicable=na.strip() == "yes",
+                is_not_applicable=na.strip() in _YES,
                 time=time,
                 note=note,
                 part=part,
@@ -339,3 +345,16 @@ def _check_length(text: str, most: int, noun: str) -> str:
 def shorten(text: Any, most: int = 60) -> str:
     whole = str(text)
     return whole if len(whole) <= most else f"{whole[:most]}…"
+
+
+def make_key(name: str, taken: set[str]) -> str:
+    """Return a key for what a file calls so, unlike those that are taken."""
+    start = re.sub("[^a-z0-9]+", "_", shorten_id(name).casefold()).strip("_")[:30].strip("_")
+    start = start if start[:1].isalpha() else f"q_{start}".strip("_")
+    reserved = RESERVED_KEYS | RESERVED_COLUMNS | {"turn"} | {f"{key}_{COMMENT}" for key in taken}
+    start = f"{start}_answer" if start in reserved else start
+    number, key = 1, start
+    while key in taken:
+        number += 1
+        key = f"{start}_{number}"
+    return key

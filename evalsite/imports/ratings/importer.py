@@ -5,6 +5,7 @@ from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
+from evalsite.data.tables.mqm import find_columns
 from evalsite.data.tables.paths import Known
 from evalsite.data.tables.rating_forms import TURNS, find_form, list_rated, name_winners, turn_table
 from evalsite.data.tables.reader import FileMapping
@@ -33,6 +34,7 @@ from evalsite.imports.ratings.columns import (
     describe_unasked,
     list_fields,
 )
+from evalsite.imports.ratings.marks import turn_errors
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.uploads import register
 from evalsite.lib.rating_columns import Problem, check_mapping, split_field
@@ -110,6 +112,8 @@ class RatingImporter(Importer):
         return {column: "" if field in dropped else field for column, field in guess.items()}
 
     def prepare(self, table: Table, target: Target, mapping: FileMapping) -> Table:
+        if find_columns(table.header) and target.study.config.marking:
+            return turn_errors(table, target.study)
         name_winners(table)
         use = str(mapping.options.get(TURN) or "")
         if use in TURNS:

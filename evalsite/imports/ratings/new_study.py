@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from evalsite.annotation.running.launch import close_as_collected
+from evalsite.data.tables.mqm import SOURCE
 from evalsite.data.tables.reader import FileMapping
 from evalsite.imports.batches.choices import SOURCE_ID
 from evalsite.imports.batches.columns import EMPTY_FLAG
@@ -26,6 +27,7 @@ from evalsite.imports.core import (
     get_limits,
 )
 from evalsite.imports.models import Upload
+from evalsite.imports.ratings.bare_errors import BareErrors
 from evalsite.imports.ratings.bare_file import ONLY_QUESTION, TIE, BareFile, read_bare_file
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.importer import RATINGS
@@ -115,6 +117,7 @@ class Texts:
     output_kind: str = "text"
     outputs: dict[tuple[str, str], str] = field(default_factory=dict)
     items: dict[str, dict[str, str]] = field(default_factory=dict)
+    clusters: dict[str, str] = field(default_factory=dict)
 
     def find(self, item: str, system: str) -> tuple[str, list[str]]:
         """Return the output, "" if there is none, and the inputs of its item."""
@@ -127,6 +130,13 @@ def find_texts(upload: Upload) -> Upload | None:
     key = upload.mapping.decisions.get(TEXTS)
     texts = Upload.objects.filter(pk=key, study=None, created_by=upload.created_by_id).first()
     return texts if texts is not None and texts.path.exists() else None
+
+
+def take_texts(errors: BareErrors) -> Texts:
+    """Return the texts of a file of errors, which has them all."""
+    items = {item: {SOURCE: text} for item, text in errors.sources.items()}
+    inputs = {SOURCE: (SOURCE.capitalize(), "text")}
+    return Texts(inputs, outputs=errors.outputs, items=items, clusters=errors.clusters)
 
 
 def read_texts(upload: Upload, bare: BareFile) -> Texts:
@@ -192,7 +202,10 @@ def _create(upload: Upload, *, by: Any, title: str, has_persons: bool) -> Study:
     if bare.faults:
         raise ValidationError([message for _code, message in bare.faults], code="faults")
     beside = find_texts(upload)
-    texts = Texts() if beside is None else read_texts(beside, bare)
+    if bare.errors is not None:
+        texts = take_texts(bare.errors)
+    else:
+        texts = Texts() if beside is None else read_texts(beside, bare)
     data = derive_instrument(bare, texts, title=title, file_name=upload.file_name)
     content = read_foreign(data)
     try:
@@ -247,7 +260,8 @@ def _compares(bare: BareFile) -> bool:
 
 
 def _store(study: Study, bare: BareFile, texts: "Texts", source: Source, by: Any) -> None:
-    fields = dict.fromkeys(["item", "system", "output", EMPTY_FLAG])
+    has_clusters = ["cluster"] if texts.clusters else []
+    fields = dict.fromkeys(["item", *has_clusters, "system", "output", EMPTY_FLAG])
     names = {name: f"input_{number}" for number, name in enumerate(texts.inputs)}
     header = [*fields, *names.values()]
     items = write_rows([header, *_list_outputs(bare, texts)])
@@ -280,7 +294,8 @@ def _list_outputs(bare: BareFile, texts: "Texts") -> Iterator[Sequence[str]]:
     }
     for item, system in outputs:
         text, inputs = texts.find(item, system)
-        yield item, system, text, "" if text else "yes", *inputs
+        cluster = [texts.clusters[item]] if texts.clusters else []
+        yield item, *cluster, system, text, "" if text else "yes", *inputs
 
 
 def _list_ratings(bare: BareFile) -> Iterator[Sequence[str]]:

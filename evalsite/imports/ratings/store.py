@@ -213,6 +213,7 @@ _ANSWER_FIELDS = (
 )  # fmt: skip
 _RATING_FIELDS = (
     "study", "annotation", "criterion", "output", "value", "file_row", "part", "text", "detail",
+    "start", "end",
 )  # fmt: skip
 
 
@@ -265,7 +266,7 @@ def _insert_answers(
         (
             (
                 study_id, pk, row.criterion, row.output, row.value, record, row.part, row.text,
-                None if row.detail is None else json.dumps(row.detail),
+                None if row.detail is None else json.dumps(row.detail), row.start, row.end,
             )
             for pk, (row, _line, record) in ratings
         ),

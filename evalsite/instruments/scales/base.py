@@ -58,6 +58,7 @@ class Scale(Part):
     # what it may be asked of, its default first
     asked: ClassVar[tuple[Per, ...]] = ("output", "item", "turn")
     needs: ClassVar[Literal["", "pair", "several"]] = ""  # of the outputs of an item
+    fewest: ClassVar[int] = 1  # outputs that an item needs
     # what conditions may ask of its answers, beside whether there is one
     tests: ClassVar[frozenset[str]] = frozenset()
     directed: ClassVar[bool] = True  # a criterion may say which values are better
@@ -72,6 +73,9 @@ class Scale(Part):
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
+    # its question lists the outputs, and an answer has rows of them, though it is of the item
+    orders: ClassVar[bool] = False
+    makes_tuples: ClassVar[bool] = False  # imports make items of a part of an input's outputs
     asks_first: ClassVar[bool] = False  # its question comes before the definition, not after
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
@@ -258,6 +262,10 @@ class Scale(Part):
 
     def for_item(self, inputs: Mapping[str, Any]) -> Self:
         """Return the scale with what the inputs of an item bring to it."""
+        return self
+
+    def for_outputs(self, names: Sequence[str]) -> Self:
+        """Return the scale for an item whose outputs are called so, in the order of its page."""
         return self
 
     def for_output(self, text: str) -> Self:

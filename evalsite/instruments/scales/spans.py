@@ -419,14 +419,16 @@ class Spans(Scale):
                 '[{"quote": "the passage", "severity": "minor"}].'
             )
         scale = self.for_item(inputs).for_output(text)
-        kinds = {"category": self.categories, "severity": self.severities}
+        kinds = {
+            "category": [part.key for part in self.categories],
+            "severity": [part.key for part in self.severities],
+        }
         for entry in entries:
             try:
                 scale.locate(entry)
             except ValidationError as error:
                 return column, " ".join(error.messages) + "."
-            for name, parts in kinds.items():
-                keys = [part.key for part in parts]
+            for name, keys in kinds.items():
                 if entry.get(name) and entry[name] not in keys:
                     words = f"“{entry[name]}” is no {name} of this question. It has: "
                     return column, f"{words}{', '.join(keys) or 'none'}."
@@ -764,7 +766,7 @@ class Spans(Scale):
             if not value.marks:
                 return [(True, _("You marked nothing, as we suggest."))]
             quotes = ", ".join(self._quote(mark) for mark in value.marks)
-            return [(False, _("We suggest to mark nothing. You marked %(quotes)s.")
+            return [(False, _("We suggest marking nothing. You marked %(quotes)s.")
                      % {"quotes": quotes})]  # fmt: skip
         return [self._judge_quote(entry, value) for entry in part]
 
@@ -793,8 +795,8 @@ class Spans(Scale):
                 return True, _("You marked %(quote)s, as we suggest.") % words
             return True, _("You marked %(quote)s as %(given)s. We suggest %(right)s.") % words
         if words["right"]:
-            return False, _("We suggest to mark %(quote)s as %(right)s.") % words
-        return False, _("We suggest to mark %(quote)s.") % words
+            return False, _("We suggest marking %(quote)s as %(right)s.") % words
+        return False, _("We suggest marking %(quote)s.") % words
 
     def _name_kind(self, mark: Mark, like: Mark | None = None) -> str:
         """Return category and severity in words, as far as another mark has them."""
@@ -829,7 +831,7 @@ class Spans(Scale):
         return write_json([None if value is None else _write_data(value) for value in values])
 
     def gold_to_data(self, text: str) -> Any:
-        parts = json.loads(text)
+        parts = read_json(text)
         return [parts] if not parts or isinstance(parts[0], dict) else parts
 
     def gold_from_data(self, data: Any) -> str:

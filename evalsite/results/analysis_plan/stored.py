@@ -250,20 +250,22 @@ class Stored:
 
 def read_plan(study: Study) -> Stored:
     answers = Annotation.objects.filter(study=study)
-    # in one query
-    known = Study.objects.values_list(
-        Exists(answers.filter(origin=Origin.IMPORTED)),
-        Exists(answers.filter(status=Annotation.Status.PILOT)),
-        Exists(list_hidden().filter(pk=study.pk)),
+    # with the plan, in one query
+    row = Study.objects.select_related("analysis_plan").annotate(
+        has_imported=Exists(answers.filter(origin=Origin.IMPORTED)),
+        has_pilots=Exists(answers.filter(status=Annotation.Status.PILOT)),
+        is_hidden=Exists(list_hidden().filter(pk=study.pk)),
     )
-    imported, pilots, hidden = known.get(pk=study.pk)
+    known = row.get(pk=study.pk)
+    plan = getattr(known, "analysis_plan", None) or AnalysisPlan()
+    plan.study = study
     return Stored(
-        plan=plan_of(study),
+        plan=plan,
         rules=list_conditions(study),
         versions=list_versions(study),
-        has_imported=imported,
-        has_pilots=pilots,
-        is_hidden=hidden,
+        has_imported=known.has_imported,
+        has_pilots=known.has_pilots,
+        is_hidden=known.is_hidden,
     )
 
 

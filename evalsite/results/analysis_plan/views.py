@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -23,10 +24,11 @@ from evalsite.annotation.running.setup_page import (
     describe_page,
     find_next,
 )
+from evalsite.quality.exclusion_rules import Condition, Outcome, join_outcomes, run_rules
 from evalsite.quality.frozen_plans import find_first
 from evalsite.quality.models import LEVELS
+from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_commitment import write_line
-from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import LimitsForm, PlanForm
 from evalsite.results.analysis_plan.plan_rows import PlanRows
 from evalsite.results.analysis_plan.sizes import Size, measure_questions
@@ -49,11 +51,67 @@ from evalsite.results.analysis_plan.wording import (
     write_limit,
 )
 from evalsite.results.progress import count_edge
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.settings import PAGES
 from evalsite.studies.staff_pages import has_role, study_page
 from evalsite.studies.summary_lines import count_of
+
+# --- the exclusion rule tried on the answers that are in
+
+THIS, PILOT = "this", "pilot"
+_MOST_STUDIES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """What rules would leave out of some answers."""
+
+    name: str
+    people: int
+    answers: int
+    items: int
+    outcomes: list[Outcome]
+
+    @property
+    def together(self) -> Outcome:
+        return join_outcomes(self.outcomes)
+
+
+def list_targets(study: Study, user: Any, *, has_pilots: bool) -> list[tuple[str, str]]:
+    """Return what rules can be tried on: own answers, and studies with the same questions."""
+    choices = []
+    if count_edge(study).done:
+        choices.append((THIS, "This study’s answers"))
+    if has_pilots:
+        choices.append((PILOT, "Your pilot"))
+    asked = [criterion.key for criterion in study.config.criteria]
+    studies = Study.objects.visible_to(user).filter(protocol=study.protocol)
+    studies = studies.filter(launched_at__isnull=False).exclude(pk=study.pk)
+    for other in studies.select_related("version").order_by("-launched_at")[:_MOST_STUDIES]:
+        if [criterion.key for criterion in other.config.criteria] == asked:
+            choices.append((str(other.pk), other.title))
+    return choices
+
+
+def try_rules(
+    study: Study, rules: Sequence[Sequence[Condition]], *, on: str, targets: dict[str, str]
+) -> DryRun | None:
+    """Try these rules on what was chosen; None of anything that isn't offered."""
+    if on not in targets:
+        return None
+    chosen = study if on in (THIS, PILOT) else Study.objects.get(pk=on)
+    people = measure_people(chosen, pilots=on == PILOT)
+    return DryRun(
+        name=targets[on],
+        people=len(people),
+        answers=sum(len(person.items) or person.answers for person in people.values()),
+        items=Item.objects.main().filter(study=chosen).count(),
+        outcomes=run_rules(list(rules), people),
+    )
+
+
+# --- the page
 
 RUN = "run"
 _INVALID = 422

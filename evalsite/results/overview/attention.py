@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.allocation.rounds import count_taken
+from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.held_items import LEAST_HELD, count_waiting, name_reason
+from evalsite.annotation.running.invite_page import panel_url
 from evalsite.annotation.running.invited_people import count_unassigned
 from evalsite.annotation.running.kept_places import (
     IDLE_MINUTES,
@@ -16,6 +20,7 @@ from evalsite.annotation.running.kept_places import (
 )
 from evalsite.annotation.running.launch import count_held
 from evalsite.lib.clock import now
+from evalsite.participants.recruiting import name_round
 from evalsite.quality.frozen_plans import needs_decision
 from evalsite.quality.top_up import find_shortage
 from evalsite.results.overview.invited import Invited, find_stopped, find_unopened
@@ -23,6 +28,7 @@ from evalsite.results.people.work import count_flagged
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import mains_per_set
+from evalsite.studies.staff_pages import study_url
 
 # more than so many sets, and this part of what is free or of all places, held by people who have
 # answered nothing or by one network
@@ -43,6 +49,12 @@ class Task:
     reason: str = ""
     until: datetime | None = None
     person: Invited | None = None  # the only one that it is about
+    panel: str = ""  # the only one that it is about
+    url: str = ""
+
+    @property
+    def apart(self) -> int:
+        return abs(self.count - self.items)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +92,7 @@ def list_tasks(
     if reader.sees_identities and activity.to_approve:
         tasks += [Task(key="approve", count=activity.to_approve)]
     if is_live:
+        tasks += _panels(study, progress, activity) if lacks_answers else []
         tasks += _arrivals(study, progress, activity)
     if not study.has_ended:
         tasks += _quiet_places(study, activity) + _shortage(study, activity)
@@ -125,6 +138,30 @@ def _waiting_for(people: list[Invited]) -> list[Task]:
             only = late[0] if len(late) == 1 else None
             tasks.append(Task(key=key, count=len(late), items=left, person=only))
     return tasks
+
+
+def _panels(study: Study, progress: Progress, activity: Activity) -> list[Task]:
+    """Compare how many people may still come from panels with how many there is work for."""
+    leases = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
+    leased = leases.values("study").annotate(n=Count("pk")).values("n")
+    every = count_taken(study.recruitments.order_by("number"), study)
+    rounds = list(every.annotate(leased=Coalesce(Subquery(leased), 0)))
+    open_rounds = [row for row in rounds if row.is_on and not row.adapter.has_personal_links]
+    if not open_rounds or any(not row.number or row.places is None for row in open_rounds):
+        return []  # as many as there is work for may come
+    free = max(0, progress.target - progress.done - open_rounds[0].leased)
+    coming = sum(max(0, row.places - row.taken) for row in open_rounds)
+    needed = ceil(free / activity.set_items)
+    # with further sets a person may do the work of several
+    if coming == needed or (coming < needed and any(row.has_further_sets for row in open_rounds)):
+        return []
+    if len(open_rounds) > 1:
+        url = study_url("study-invite", study)
+        return [Task(key="panels", count=coming, items=needed, url=url)]
+    [panel] = open_rounds
+    time = sum(row.platform == panel.platform and row.number <= panel.number for row in rounds)
+    name, url = name_round(panel.adapter, time, panel), panel_url(study, panel.platform, time)
+    return [Task(key="panels", count=coming, items=needed, panel=name, url=url)]
 
 
 def _arrivals(study: Study, progress: Progress, activity: Activity) -> list[Task]:

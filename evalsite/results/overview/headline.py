@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from evalsite.results.overview.forecast import Forecast
 from evalsite.results.overview.invited import Invited, find_awaited
+from evalsite.results.overview.pace import Forecast
 from evalsite.results.progress import Progress
 from evalsite.studies.models import Study
 

@@ -31,8 +31,8 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import PersonalLink
 from evalsite.quality.frozen_plans import list_hidden, list_undecided
 from evalsite.results.models import Report
-from evalsite.results.overview.forecast import WINDOW, Forecast, floor_hour, forecast_end
 from evalsite.results.overview.headline import HALTED_AFTER, describe_moment
+from evalsite.results.overview.pace import WINDOW, Forecast, floor_hour, forecast_end
 from evalsite.results.progress import GIVEN_HERE, Outline, count_for, outline_progress
 from evalsite.studies.items import MainItems
 from evalsite.studies.models import Item, Membership, Study

@@ -20,14 +20,18 @@ from evalsite.annotation.running.places_views import describe_places
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.clock import now
 from evalsite.participants.models import Recruitment
-from evalsite.results.overview.activity_log import list_events
+from evalsite.results.overview.activity_log import list_events, list_remarks
 from evalsite.results.overview.attention import Reader, list_tasks
-from evalsite.results.overview.comments import list_remarks
-from evalsite.results.overview.forecast import Forecast, forecast_end
 from evalsite.results.overview.headline import choose_headline, describe_day, describe_moment
 from evalsite.results.overview.invited import list_invited
 from evalsite.results.overview.item_strip import draw_strip
-from evalsite.results.overview.pace import count_by_hour, draw_bars, draw_curve
+from evalsite.results.overview.pace import (
+    Forecast,
+    count_by_hour,
+    draw_bars,
+    draw_curve,
+    forecast_end,
+)
 from evalsite.results.progress import (
     Progress,
     activity_of,

@@ -16,7 +16,7 @@ from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import make_note
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.instruments.screens import OPTION
+from evalsite.instruments.schema import SCREEN_OPTION
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.transactions import consistent_cut
@@ -263,7 +263,7 @@ def _compare_texts(first: Study, second: Study) -> Iterator[dict[str, Any]]:
         yield make_note("other_wording", labels=labels)
     # PostgreSQL keeps what JSON holds in an order of its own
     # what was launched before there was a choice of layouts has one item per page
-    options_of = [{OPTION: "one"} | content["options"] for content in (earlier, two)]
+    options_of = [{SCREEN_OPTION: "one"} | content["options"] for content in (earlier, two)]
     if options := sorted(_list_unlike(*options_of)):
         yield make_note("other_options", options=options)
     # what was launched before there was a setting had it off

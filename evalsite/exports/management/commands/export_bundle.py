@@ -17,9 +17,13 @@ from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.neutral_words import find_words
 from evalsite.exports.bundle.write import Packed, write_bundle
 from evalsite.exports.dataset import Dataset, DatasetOptions, check_options, propose_options
+from evalsite.exports.services import Written, record_export
+from evalsite.exports.ways_back import WAYS
+from evalsite.exports.ways_back.scores import write_scores
 from evalsite.quality.frozen_plans import note_reveal
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study
+from evalsite.studies.summary_lines import name_of_file
 
 
 class Command(BaseCommand):
@@ -143,6 +147,28 @@ def export_dataset(study: Study, folder: Path, chosen: dict[str, Any]) -> Datase
         is_public=True,
     )
     return cast(Dataset, made)
+
+
+def export_scores(
+    study: Study, file: str, path: Path | None, pass_from: float
+) -> tuple[Path, Written]:
+    """Write the scores that go back to a tool into a new file; CommandError if that fails."""
+    way = WAYS.get(file)
+    if way is None:
+        raise CommandError(f"There are no scores called “{file}”. These are: {', '.join(WAYS)}.")
+    path = path or Path(name_of_file(study, f"{way.file}.{way.ending}"))
+    try:
+        with _open_new(path) as target:
+            note_reveal(study, "the command line", "the command export --scores")
+            written = write_scores(study, way, target, pass_from=pass_from)
+    except FileExistsError:
+        raise CommandError(f"{path} exists already. Name a new file with -o.") from None
+    except OSError as error:
+        raise CommandError(f"{path} can't be written: {error.strerror}.") from None
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from None
+    record_export(study, {"file": path.name}, written, is_whole=True, by="the command line")
+    return path, written
 
 
 @contextmanager

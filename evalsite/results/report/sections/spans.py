@@ -144,9 +144,9 @@ def describe_places(key: str, spans: Stored) -> Sentence:
     if (whole := every.get("character_f1_with_empty")) and whole.value is not None:
         parts.append(f"Counting pairs without errors as agreement, F1 is {write_value(whole)}.")
         figures.append(whole)
-    if (same := every.get("span_f1")) and same.value is not None:
-        parts.append(f"Exactly the same passages: {write_value(same)}.")
-        figures.append(same)
+    if (alike := every.get("span_f1")) and alike.value is not None:
+        parts.append(f"Exactly the same passages: {write_value(alike)}.")
+        figures.append(alike)
     labels = spans["labels"]["severities"]
     for severity, of_one in by_group.items():
         figure = of_one["character_f1"]
