@@ -220,6 +220,7 @@ class Question {
     const entries = this.marks.map((one) => this.write(one));
     this.field.value = entries.length ? JSON.stringify(entries) : "";
     change(this.field);
+    globalThis.fit?.();
   }
 
   settle() {
