@@ -132,7 +132,7 @@ def list_valued(study: Study) -> list[Criterion]:
         for criterion in study.config.criteria
         if criterion.per == "output"
         and criterion.direction in ("higher", "lower")
-        and not criterion.scale.has_parts
+        and criterion.scale.gives_number
     ]
     return _put_primary_first(study, valued)
 

@@ -211,6 +211,11 @@ class Scale(Part):
         """List key and label of the options that an analysis looks at one by one."""
         return ()
 
+    @property
+    def gives_number(self) -> bool:
+        """Tell whether an answer has one number for an output, whatever parts it has."""
+        return not self.has_parts
+
     def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
         """Describe categories, severities and weights of marks, as an analysis reads them."""
         return {}
