@@ -1,6 +1,7 @@
 """An order of the outputs, best first."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from django import forms
@@ -215,6 +216,9 @@ class Ranking(Scale):
 
     def write_entry(self, value: Any, order: Sequence[int]) -> str:
         return " ".join(str(value[index] or _OPEN) for index in order)
+
+    def weigh_place(self, value: float | None) -> float:
+        return -inf if value is None else -value
 
     # --- gold: a place for each output, separated by commas; an empty one asks nothing
 
