@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
+from django.db.models import Count, Q
 from pydantic import BaseModel, ConfigDict
 
 from evalsite.annotation.models import Annotation
@@ -22,12 +23,15 @@ from evalsite.exports.columns import TIMES, WITHHELD, name_output
 from evalsite.exports.rows import (
     Answer,
     AnswerReader,
+    Group,
+    MarkRow,
     RatingRow,
     find_source,
     find_tags,
     is_written,
 )
-from evalsite.exports.selection import Selection
+from evalsite.exports.selection import Selection, shared
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.conversations import list_calls, read_turns
 from evalsite.lib.transactions import consistent_cut
@@ -50,6 +54,8 @@ _RATED = {
     "rater_kind": STRING, "origin": STRING, "place": INT, "submitted_at": TIME, "seconds": FLOAT,
     "excluded": BOOL, "tags": LIST,
 }  # fmt: skip
+# of marked passages; behind `turn`, in studies that have some
+_MARKED = {"start": INT, "end": INT, "severity": STRING, "marked_input": STRING}
 _COMPARED = {
     "system_1": STRING, "output_1": STRING, "system_2": STRING, "output_2": STRING,
     "criterion": STRING, "outcome": STRING, "strength": INT, "reasons": LIST,
@@ -347,9 +353,14 @@ class _Writer:
             for column in study.config.item.inputs
         }
         about |= {"cluster": STRING, **inputs}
+        rated: dict[str, str] = {}
+        for name, kind in _RATED.items():
+            rated |= {name: kind}
+            if name == "turn" and study.config.has_marks:
+                rated |= _MARKED
         texts = {"prompt": STRING, "chosen": STRING, "rejected": STRING}
         self._known = {
-            RATINGS: {"rating_id": STRING, **about, **_RATED},
+            RATINGS: {"rating_id": STRING, **about, **rated},
             COMPARISONS: {"comparison_id": STRING, **about, **_COMPARED},
             PREFERENCES: {**texts, **_PREFERRED},
             CONVERSATIONAL: {**dict.fromkeys(texts, MESSAGES), **_PREFERRED},
@@ -365,7 +376,8 @@ class _Writer:
             path = self._folder / self.made.files[table]
             path.parent.mkdir(parents=True, exist_ok=True)
             self._files[table] = kind(path, self._known[table])
-        self._files[table].write({name: row[name] for name in self._known[table]})
+        # a rating that is no mark has no place in a text
+        self._files[table].write({name: row.get(name) for name in self._known[table]})
         self.made.rows[table] += 1
 
     def close(self) -> None:
@@ -401,12 +413,15 @@ def select_shared(study: Study) -> Selection:
 
 def count_shared(study: Study) -> tuple[int, int, int, int]:
     """Count people and answers in a dataset, then those that aren't shared."""
-    selection = select_shared(study)
-    counts = []
-    for chosen in (selection, replace(selection, only_shared=False)):
-        answers = chosen.find_annotations(study).order_by()
-        counts += [answers.values("participant").distinct().count(), answers.count()]
-    return counts[0], counts[1], counts[2] - counts[0], counts[3] - counts[1]
+    answers = replace(select_shared(study), only_shared=False).find_annotations(study).order_by()
+    is_shared = shared("participant__") if study.asks_to_share else Q(pk__isnull=False)
+    counts = answers.aggregate(
+        people=Count("participant", distinct=True, filter=is_shared),
+        answers=Count("pk", filter=is_shared),
+        others=Count("participant", distinct=True, filter=~is_shared),
+        other_answers=Count("pk", filter=~is_shared),
+    )
+    return counts["people"], counts["answers"], counts["others"], counts["other_answers"]
 
 
 def explain_empty(study: Study) -> str:
@@ -438,22 +453,32 @@ class _Tables:
         simulated = replace(chosen, origin=Origin.SIMULATED).find_annotations(self.study).count()
         made.is_simulated = bool(answers) and simulated == answers
         # e-mail addresses and long numbers in what people wrote
-        reader = AnswerReader(self.study, replace(chosen, is_masked=True))
-        groups = iter(reader.read_ratings())
-        while page := list(islice(groups, _ANSWERS)):
-            kept = [
-                (answer, rows)
-                for answer, rows in page
-                # they aren't data, unless the study is nothing else
-                if made.is_simulated or answer.origin != Origin.SIMULATED
-            ]
-            shown = read_shown(answer.item_id for answer, _ in kept)
-            for answer, rows in kept:
-                self._write_answer(answer, rows, shown[answer.item_id])
+        chosen = replace(chosen, is_masked=True)
+        for answer, rows, shown in self._read(AnswerReader(self.study, chosen).read_ratings()):
+            self._write_answer(answer, rows, shown)
+        if self.study.config.has_marks:
+            for answer, marks, shown in self._read(
+                AnswerReader(self.study, chosen).read_highlights()
+            ):
+                about = self._describe_answer(answer, shown)
+                for mark in marks:
+                    self.writer.write(RATINGS, self._make_mark(mark, shown) | about)
         if self._votes:
             self._write_preferences(self._votes)
         if self._values:
             self._write_unpaired(self._values)
+
+    def _read(self, groups: Iterator[Group]) -> Iterator[tuple[Answer, Sequence[Any], Shown]]:
+        """Read answers with their rows and texts; simulated ones only if there are no others."""
+        while page := list(islice(groups, _ANSWERS)):
+            kept = [
+                (answer, rows)
+                for answer, rows in page
+                if self.made.is_simulated or answer.origin != Origin.SIMULATED
+            ]
+            shown = read_shown(answer.item_id for answer, _ in kept)
+            for answer, rows in kept:
+                yield answer, rows, shown[answer.item_id]
 
     def _write_answer(self, answer: Answer, rows: Sequence[RatingRow], shown: Shown) -> None:
         made, at = self.made, _CELLS["submitted_at"](answer)
@@ -517,6 +542,32 @@ class _Tables:
             "part": score.part or None,
             "turn": score.turn or None,
             "not_applicable": score.is_not_applicable,
+            "place": int(place) if place else None,
+            "tags": shown.list_tags(system or ""),
+        }
+
+    def _make_mark(self, mark: MarkRow, shown: Shown) -> Row:
+        """Return a marked passage, with its words as text."""
+        criterion = mark.criterion or HIGHLIGHTS
+        asked = self.study.config.criterion_by_key.get(mark.criterion)
+        system, output = shown.outputs[mark.number]
+        place = mark.answer.places.get(mark.number)
+        named = [criterion, name_output(mark.answer.item, mark.number - 1), mark.input]
+        named += [f"{mark.start}-{mark.end}", mark.category, mark.severity]
+        return {
+            "rating_id": "/".join([mark.answer.annotation, *filter(None, named)]),
+            "system": system or None,
+            "output": output,
+            "output_is_empty": output == "",
+            "criterion": criterion,
+            "scale": asked.scale.kind if asked else None,
+            "text": mark.quote,
+            "part": mark.category or None,
+            "start": mark.start,
+            "end": mark.end,
+            "severity": mark.severity or None,
+            "marked_input": mark.input or None,
+            "not_applicable": False,
             "place": int(place) if place else None,
             "tags": shown.list_tags(system or ""),
         }

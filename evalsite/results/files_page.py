@@ -21,7 +21,6 @@ from evalsite.exports.bundle.job import (
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
 from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
-from evalsite.exports.dataset import count_shared
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import find_identities, find_last_view
 from evalsite.exports.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice
@@ -107,7 +106,7 @@ def show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "pending_for": {PAGE: "public", DATASET: "dataset"}.get(pending[0].subject, "bundle")
         if pending
         else "",
-        "not_sharing": count_shared(study)[2],
+        "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
         "kept_days": KEPT_DAYS,
     }
     response = TemplateResponse(request, "results/files.html", context)

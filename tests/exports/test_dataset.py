@@ -23,9 +23,10 @@ from tests.support.datasets import (
     read_lines,
     write,
 )
-from tests.support.exports import annotate, main_items
+from tests.support.exports import annotate, export, main_items, read
 from tests.support.factories import make_participant
 from tests.support.instruments import make_built_study, read_instrument
+from tests.support.spans import answer_vector, make_spans_study
 
 pytestmark = pytest.mark.django_db
 # columns that TRL takes for something of its own
@@ -323,3 +324,25 @@ def test_conversations_are_messages(tmp_path: Path) -> None:
     assert text["prompt"] == "User: Hello\n\nAssistant: Hi. Yes?\n\nUser: Is ice cold?"
     assert messages["prompt"] == plain
     assert messages["chosen"] == [{"role": "assistant", "content": "Yes."}]
+
+
+def test_marked_passages_are_ratings_with_a_place_in_the_text(tmp_path: Path) -> None:
+    study = make_spans_study(items=15)
+    answer_vector(study)
+
+    made, tables = write(study, tmp_path)
+
+    marks = read(export(study, "highlights", kind="main", status="counted"))
+    rows = [row for row in tables["ratings"] if row["start"] is not None]
+    assert [
+        (row["item"], row["rater"], str(row["start"]), str(row["end"]), row["part"],
+         row["severity"], row["text"])
+        for row in rows
+    ] == [
+        (row["item"], row["participant"], row["start"], row["end"], row["category"],
+         row["severity"], row["quote"])
+        for row in marks
+    ]  # fmt: skip
+    assert all(row["output"][row["start"] : row["end"]] == row["text"] for row in rows)
+    assert len({row["rating_id"] for row in tables["ratings"]}) == made.rows["ratings"]
+    assert [*made.fields["ratings"]].index("start") == [*made.fields["ratings"]].index("turn") + 1

@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
 from evalsite.exports.dataset import (
-    count_shared,
     explain_empty,
     name_rating,
     read_shown,
@@ -105,7 +104,8 @@ def explain_no_scores(study: Study) -> str:
     """Say why no tool gets scores back; "" if one may."""
     if not list_scored_criteria(study):
         return "This study asks for no number about a single output, so there is no score to give."
-    return "" if count_shared(study)[1] else explain_empty(study)
+    is_answered = select_shared(study).find_annotations(study).exists()
+    return "" if is_answered else explain_empty(study)
 
 
 def count_known(study: Study, ways: Mapping[str, Way]) -> dict[str, int]:
