@@ -78,13 +78,18 @@ class Rankings:
 
 
 def read_rankings(
-    ratings: Ratings, shown: Sequence[Collection[str]] = (), *, are_ends: bool = False
+    ratings: Ratings,
+    shown: Sequence[Collection[str]] = (),
+    *,
+    are_ends: bool = False,
+    most_orders: float = MOST_ORDERS,
 ) -> Rankings:
     """Return the orders within screens: the values of one rater on one block, highest first.
 
     Groups separate several screens of one rater and block. `shown`: for each rating the systems of
     its screen, those without a rating among them. `are_ends`: 1 is the best, -1 the worst. Left out
-    are screens with one system, with more ties than MOST_ORDERS allows, or without both ends.
+    are screens with one system, with ties that expand to more orders than `most_orders`, or without
+    both ends.
     """
     rater, screen = ratings.rater, ratings.group
     names = np.asarray(pd.Series(ratings.get("system")).astype(str))
@@ -105,7 +110,7 @@ def read_rankings(
         levels[number, at[levels[number, at] == _ABSENT]] = _OPEN
     if are_ends:
         levels[levels == 1] = _WORST
-    kept = _usable(levels, are_ends=are_ends)
+    kept = _usable(levels, are_ends=are_ends, most_orders=most_orders)
     distinct, inverse = np.unique(levels[kept], axis=0, return_inverse=True)
     code = inverse.ravel()
     rows, (who, items) = canonical_rows(code, pages["rater"][kept], pages["item"][kept])
@@ -140,7 +145,7 @@ def _levels(unit: Codes, system: Codes, value: Floats, shape: tuple[int, int]) -
     return levels
 
 
-def _usable(levels: Codes, *, are_ends: bool) -> NDArray[np.bool_]:
+def _usable(levels: Codes, *, are_ends: bool, most_orders: float) -> NDArray[np.bool_]:
     """Return which screens have two systems or more, and no more ties than can be expanded."""
     if are_ends:
         ends = ((levels == 0).sum(axis=1) == 1) & ((levels == _WORST).sum(axis=1) == 1)
@@ -149,7 +154,7 @@ def _usable(levels: Codes, *, are_ends: bool) -> NDArray[np.bool_]:
     for level in range(levels.shape[1]):
         orders *= special.factorial((levels == level).sum(axis=1))
     shown = (levels >= 0).sum(axis=1)
-    return np.asarray((shown > 1) & (orders <= MOST_ORDERS))
+    return np.asarray((shown > 1) & (orders <= most_orders))
 
 
 class Likelihood(Protocol):

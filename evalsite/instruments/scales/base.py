@@ -295,6 +295,13 @@ class Scale(Part):
         """List the passages that an entry marks, for the texts of the page."""
         return ()
 
+    def weigh_place(self, value: float | None) -> float:
+        """Return how good an output is by its value in an order, more is better.
+
+        None: it was shown and has no value.
+        """
+        return value or 0.0
+
     def for_person(self, seed: str) -> Self:
         """Return the scale as the person of this seed sees it: always in the same way."""
         return self

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import exp, inf
+from math import exp
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -174,7 +174,7 @@ def _measure(
     if criterion.scale.compares:
         return _measure_comparisons(rows, limit, by_item)
     if limit.unit == "orders":
-        return _measure_orders(rows, by_item)
+        return _measure_orders(rows, by_item, criterion.scale)
     if limit.unit == "places":
         return _measure_marks(rows, by_item, criterion.scale)
     if limit.unit == "share":
@@ -248,11 +248,14 @@ def _measure_choices(
 # --- orders ---------------------------------------------------------------------------------------
 
 
-def _measure_orders(rows: QuerySet[Any, Any], by_item: dict[int, Spread]) -> _Measured:
+def _measure_orders(
+    rows: QuerySet[Any, Any], by_item: dict[int, Spread], scale: Scale
+) -> _Measured:
     """Measure 1 minus Kendall's W; what has no place shares the last ones, or is in the middle.
 
-    Systems have the sum of their values, of outputs without one 0: they are neither best nor worst.
+    Systems have the sum of their places, or of 1 for the best, -1 for the worst and 0 for others.
     """
+    has_places = scale.minimum > 0
     outputs: dict[int, list[tuple[int, int | None]]] = {}
     known = Output.objects.filter(item__in=by_item).order_by("item_id", "position")
     for item, output, system in known.values_list("item_id", "pk", "system_id"):
@@ -265,14 +268,13 @@ def _measure_orders(rows: QuerySet[Any, Any], by_item: dict[int, Spread]) -> _Me
         has_systems = has_systems or system is not None
     for item, people in answers.items():
         shown = outputs.get(item, [])
-        are_ends = any(value < 0 for values in people.values() for value in values.values())
         lines = [
-            [-values.get(pk, 0.0) if are_ends else values.get(pk, inf) for pk, _system in shown]
+            [-scale.weigh_place(values.get(pk)) for pk, _system in shown]
             for values in people.values()
         ]
         ranks = [_find_ranks(line) for line in lines]
         for at, (_pk, shown_system) in enumerate(shown):
-            total = sum(-line[at] for line in lines) if are_ends else sum(row[at] for row in ranks)
+            total = sum(row[at] for row in ranks) if has_places else -sum(row[at] for row in lines)
             known_system = shown_system if has_systems else None
             _add(by_item.get(item), known_system, len(lines), total)
         apart = 1 - _find_w(ranks)
