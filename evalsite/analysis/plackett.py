@@ -78,13 +78,18 @@ class Rankings:
 
 
 def read_rankings(
-    ratings: Ratings, shown: Sequence[Collection[str]] = (), *, are_ends: bool = False
+    ratings: Ratings,
+    shown: Sequence[Collection[str]] = (),
+    *,
+    are_ends: bool = False,
+    most_orders: float = MOST_ORDERS,
 ) -> Rankings:
     """Return the orders within screens: the values of one rater on one block, highest first.
 
     Groups separate several screens of one rater and block. `shown`: for each rating the systems of
     its screen, those without a rating among them. `are_ends`: 1 is the best, -1 the worst. Left out
-    are screens with one system, with more ties than MOST_ORDERS allows, or without both ends.
+    are screens with one system, with ties that expand to more orders than `most_orders`, or without
+    both ends.
     """
     rater, screen = ratings.rater, ratings.group
     names = np.asarray(pd.Series(ratings.get("system")).astype(str))
@@ -105,7 +110,7 @@ def read_rankings(
         levels[number, at[levels[number, at] == _ABSENT]] = _OPEN
     if are_ends:
         levels[levels == 1] = _WORST
-    kept = _usable(levels, are_ends=are_ends)
+    kept = _usable(levels, are_ends=are_ends, most_orders=most_orders)
     distinct, inverse = np.unique(levels[kept], axis=0, return_inverse=True)
     code = inverse.ravel()
     rows, (who, items) = canonical_rows(code, pages["rater"][kept], pages["item"][kept])
@@ -140,7 +145,7 @@ def _levels(unit: Codes, system: Codes, value: Floats, shape: tuple[int, int]) -
     return levels
 
 
-def _usable(levels: Codes, *, are_ends: bool) -> NDArray[np.bool_]:
+def _usable(levels: Codes, *, are_ends: bool, most_orders: float) -> NDArray[np.bool_]:
     """Return which screens have two systems or more, and no more ties than can be expanded."""
     if are_ends:
         ends = ((levels == 0).sum(axis=1) == 1) & ((levels == _WORST).sum(axis=1) == 1)
@@ -149,7 +154,7 @@ def _usable(levels: Codes, *, are_ends: bool) -> NDArray[np.bool_]:
     for level in range(levels.shape[1]):
         orders *= special.factorial((levels == level).sum(axis=1))
     shown = (levels >= 0).sum(axis=1)
-    return np.asarray((shown > 1) & (orders <= MOST_ORDERS))
+    return np.asarray((shown > 1) & (orders <= most_orders))
 
 
 class Likelihood(Protocol):
@@ -309,46 +314,6 @@ def _fit_together(counts: Floats, choices: Likelihood, start: Floats) -> tuple[F
 
     free, _, loglik = climb_tables(evaluate, start[1:], answers=counts.sum(axis=1))
     return np.pad(free, ((0, 0), (1, 0))), loglik
-
-
-def fit_best_worst(*, shown: Sequence[str], best: Any, worst: Any) -> dict[str, Any]:
-    """Return strengths with standard errors and scores from answers taken as independent.
-
-    `shown`: for each answer the names of what it is about, separated by spaces. Scores are (times
-    best - times worst) / times shown.
-    """
-    listed = [names.split() for names in shown]
-    systems = sorted({name for names in listed for name in names})
-    at = {name: place for place, name in enumerate(systems)}
-    levels = np.full((len(listed), len(systems)), _ABSENT, dtype=np.int64)
-    for row, names, first, last in zip(levels, listed, best, worst, strict=True):
-        row[[at[name] for name in names]] = _OPEN
-        row[at[first]], row[at[last]] = 0, _WORST
-    likelihood, counts = _Ends(levels), np.ones((1, len(levels)))
-    [theta], [loglik] = _fit(counts, likelihood, np.zeros(len(systems)))
-    information = _differentiate(likelihood, counts, theta)
-    centre = np.eye(len(systems)) - 1 / len(systems)
-    free = np.zeros_like(information)
-    free[1:, 1:] = np.linalg.inv(information[1:, 1:])
-    errors = np.sqrt(np.diag(centre @ free @ centre.T))
-    times = (levels != _ABSENT).sum(axis=0)
-    score = ((levels == 0).sum(axis=0) - (levels == _WORST).sum(axis=0)) / times
-    return {
-        "strength": dict(zip(systems, (theta - theta.mean()).tolist(), strict=True)),
-        "se": dict(zip(systems, errors.tolist(), strict=True)),
-        "loglik": float(loglik),
-        "score": dict(zip(systems, score.tolist(), strict=True)),
-        "shown": dict(zip(systems, times.tolist(), strict=True)),
-    }
-
-
-def _differentiate(likelihood: Likelihood, counts: Floats, theta: Floats) -> Floats:
-    """Return the observed information, from differences of the gradient."""
-    step = 1e-5
-    moved = theta + step * np.concatenate([np.eye(len(theta)), -np.eye(len(theta))])
-    gradients = likelihood.evaluate(moved, np.repeat(counts, len(moved), axis=0))[0]
-    up, down = np.split(gradients, 2)
-    return np.asarray((down - up) / (2 * step))
 
 
 def find_fault(levels: Codes) -> Reason | None:

@@ -121,7 +121,11 @@ def has_parquet() -> bool:
 
 def list_voting(study: Study) -> list[Criterion]:
     """List the criteria from which preferences can be made, the proposed one first."""
-    compared = [criterion for criterion in study.config.criteria if criterion.scale.compares]
+    compared = [
+        criterion
+        for criterion in study.config.criteria
+        if criterion.scale.compares or criterion.scale.orders
+    ]
     return _put_primary_first(study, [*compared, *list_valued(study)])
 
 
@@ -132,7 +136,7 @@ def list_valued(study: Study) -> list[Criterion]:
         for criterion in study.config.criteria
         if criterion.per == "output"
         and criterion.direction in ("higher", "lower")
-        and not criterion.scale.has_parts
+        and criterion.scale.gives_number
     ]
     return _put_primary_first(study, valued)
 
@@ -701,7 +705,8 @@ class Votes:
     """Collects what raters say of pairs of outputs by one criterion.
 
     A comparison is a vote. Of ratings, the output to which one rater gave the better value has that
-    rater's vote. Another kind of question that orders outputs adds its pairs in `add`.
+    rater's vote. Of an order, each two outputs of which it says something have a vote; the same
+    output counts as one, in whichever items of its input it was shown.
     """
 
     def __init__(self, criterion: Criterion) -> None:
@@ -711,12 +716,18 @@ class Votes:
         self._values: defaultdict[str, defaultdict[int, dict[Place, float]]] = defaultdict(
             lambda: defaultdict(dict)
         )
+        # of orders: by answer, with the values by number
+        self._orders: dict[int, tuple[Answer, dict[int, float]]] = {}
+        self._places: dict[tuple[str, str], Place] = {}
 
     def add(self, row: RatingRow) -> None:
         if row.score.criterion != self.criterion.key:
             return
         if self.criterion.scale.compares:
             self._add_comparison(row)
+        elif self.criterion.scale.orders and row.number and row.score.value is not None:
+            _answer, values = self._orders.setdefault(row.answer.id, (row.answer, {}))
+            values[row.number] = row.score.value
         elif row.number and row.score.value is not None and not row.score.part:
             of_rater = self._values[row.answer.group][row.answer.participant_id]
             of_rater[row.answer.item_id, row.number] = row.score.value
@@ -728,6 +739,24 @@ class Votes:
         pair = self._find_pair((row.answer.item_id, first), (row.answer.item_id, second))
         winner = {first: 0, second: 1}.get(row.chosen)
         pair.add(winner, row.score.value if self.criterion.scale.maximum > 1 else None)
+
+    def _add_order(self, answer: Answer, values: Mapping[int, float]) -> None:
+        scale = self.criterion.scale
+        for first, second in combinations(sorted(answer.outputs), 2):
+            if first not in values and second not in values:
+                continue
+            worths = [scale.weigh_place(values.get(number)) for number in (first, second)]
+            winner = None if worths[0] == worths[1] else int(worths[1] > worths[0])
+            places = [self._find_place(answer, number) for number in (first, second)]
+            is_turned = places[0] > places[1]
+            if winner is not None and is_turned:
+                winner = 1 - winner
+            self._find_pair(*sorted(places)).add(winner)
+
+    def _find_place(self, answer: Answer, number: int) -> Place:
+        """Return where the output of this system was first met for this input."""
+        system = answer.outputs[number][1] or str(number)
+        return self._places.setdefault((answer.group, system), (answer.item_id, number))
 
     def _find_pair(self, first: Place, second: Place) -> Pair:
         return self._pairs.setdefault((first, second), Pair(first, second))
@@ -742,6 +771,8 @@ class Votes:
                     is_second = (difference < 0) is not is_lower_better
                     winner = int(is_second) if difference else None
                     self._find_pair(first, second).add(winner)
+        for answer, placed in self._orders.values():
+            self._add_order(answer, placed)
         yield from (self._pairs[places] for places in sorted(self._pairs))
 
 

@@ -266,8 +266,6 @@ def read_judge_labels(study: Study, judge: Judge | None = None) -> Iterator[Grou
         yield label, (label,)
 
 
-# --- answers
-
 # --- preferences in terms of systems
 
 TIE = "tie"

@@ -164,7 +164,7 @@ function press(row, event) {
   const key = event.key.toLowerCase();
   if (!event.altKey && (key === "j" || key === "k")) return step(row, key === "j" ? 1 : -1);
   if (row.matches("[data-ends] > *")) {
-    const end = event.altKey ? null : row.querySelector(`[data-end="${CSS.escape(key)}"]`);
+    const end = event.altKey ? null : row.querySelector(`[data-key="${CSS.escape(key)}"]`);
     if (!end) return false;
     end.checked = true;
     end.focus();

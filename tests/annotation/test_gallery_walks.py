@@ -30,9 +30,11 @@ BATCHES = {
     "best_worst_four": "best_worst_four.jsonl",
     "conversation_turns": "conversation_turns.jsonl",
     "da_sqm": "esa.csv",
+    "direct_assessment": "esa.csv",
     "esa": "esa.csv",
     "mqm": "esa.csv",
     "ranking": "ranking.jsonl",
+    "sqm": "esa.csv",
     "summeval": "summeval.jsonl",
 }
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2

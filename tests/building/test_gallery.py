@@ -44,6 +44,8 @@ ORIGINALS = {
     "best_worst_four": "64b0ea1eda7f1118",
     "esa": "85ddf65b2a84fa08",
     "mqm": "2258044cca550711",
+    "direct_assessment": "14fc36e5ead3339a",
+    "sqm": "be6e06aebfd27fcb",
     "post_edit": "ad5044eeecc9c8af",
     "ranking": "1e751a1765b93e75",
     # ours

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from evalsite.analysis.difference_tests import (
 )
 from evalsite.analysis.families import RANKS
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import METHOD as OVER_BOTH
 from evalsite.analysis.intervals import METHOD_ITEMS as OVER_ITEMS
 from evalsite.analysis.intervals import describe_draws, draws_for, turn_figure, two_way_sums
@@ -82,7 +83,8 @@ class RanksNumbers(Numbers):
             group=rows["item"], block=rows.block, system=rows.system,
         )  # fmt: skip
         shown = _read_shown(rows)
-        rankings = read_rankings(ratings, shown, are_ends=are_ends)
+        # an item of a study has ten outputs at most
+        rankings = read_rankings(ratings, shown, are_ends=are_ends, most_orders=factorial(10))
         result = rank_within_screens(rankings, seed=seed, draws=draws_for(rankings.screens))
         effects = _compare(result, plan.baseline)
         is_named = mark_named(((first, second) for first, second, _ in effects), plan.named)
@@ -124,7 +126,7 @@ class RanksNumbers(Numbers):
             "kappas": None,
             "model": {},
             "drawn": "clusters" if (table.rows.cluster != "").any() else "inputs",
-            "cautions": {},
+            "cautions": _list_cautions(table),
         }
 
     def judge_margins(self, table: Table, seed: int, plan: Plan) -> list[dict[str, Any]]:
@@ -145,6 +147,17 @@ class RanksNumbers(Numbers):
 
     def find_low(self, tables: Sequence[Table], criterion: Mapping[str, Any]) -> float:
         return min(float(_list_known(table).score.min()) for table in tables)
+
+
+def _list_cautions(table: Table) -> Cautions:
+    cautions: Cautions = {}
+    if table.rater is None:
+        cautions["raters_unknown"] = {}
+    elif table.rater.nunique() < 2:
+        cautions["one_rater"] = {}
+    if table.rows.block.nunique() < 2:
+        cautions["one_item"] = {}
+    return cautions
 
 
 # --- what was shown -------------------------------------------------------------------------------

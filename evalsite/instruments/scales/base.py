@@ -211,6 +211,11 @@ class Scale(Part):
         """List key and label of the options that an analysis looks at one by one."""
         return ()
 
+    @property
+    def gives_number(self) -> bool:
+        """Tell whether an answer has one number for an output, whatever parts it has."""
+        return not self.has_parts
+
     def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
         """Describe categories, severities and weights of marks, as an analysis reads them."""
         return {}
@@ -289,6 +294,13 @@ class Scale(Part):
     def list_marks(self, entry: str) -> Sequence[Any]:
         """List the passages that an entry marks, for the texts of the page."""
         return ()
+
+    def weigh_place(self, value: float | None) -> float:
+        """Return how good an output is by its value in an order, more is better.
+
+        None: it was shown and has no value.
+        """
+        return value or 0.0
 
     def for_person(self, seed: str) -> Self:
         """Return the scale as the person of this seed sees it: always in the same way."""

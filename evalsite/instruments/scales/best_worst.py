@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field, PrivateAttr
 
 from evalsite.fields import EntryInput
-from evalsite.instruments.answer import SYSTEMS_SHOWN, AnswerRow
+from evalsite.instruments.answer import ORDER_SHOWN, SYSTEMS_SHOWN, AnswerRow
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.base import Judged, Per, QuestionWords, Scale
 from evalsite.instruments.scales.points import quote, verdict_in_words
@@ -116,7 +116,7 @@ class BestWorst(Scale):
 
     @property
     def columns(self) -> frozenset[str]:
-        return frozenset({SYSTEMS_SHOWN})
+        return frozenset({SYSTEMS_SHOWN, ORDER_SHOWN})
 
     @property
     def names(self) -> tuple[str, ...]:

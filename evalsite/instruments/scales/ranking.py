@@ -1,6 +1,7 @@
 """An order of the outputs, best first."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from django import forms
@@ -10,7 +11,7 @@ from django.utils.translation import ngettext
 from pydantic import Field, PrivateAttr
 
 from evalsite.fields import EntryInput
-from evalsite.instruments.answer import SYSTEMS_SHOWN, AnswerRow
+from evalsite.instruments.answer import ORDER_SHOWN, SYSTEMS_SHOWN, AnswerRow
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.base import Judged, Per, QuestionWords, Scale
 from evalsite.instruments.scales.points import quote, verdict_in_words
@@ -144,7 +145,7 @@ class Ranking(Scale):
 
     @property
     def columns(self) -> frozenset[str]:
-        return frozenset({SYSTEMS_SHOWN})
+        return frozenset({SYSTEMS_SHOWN, ORDER_SHOWN})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,6 +216,9 @@ class Ranking(Scale):
 
     def write_entry(self, value: Any, order: Sequence[int]) -> str:
         return " ".join(str(value[index] or _OPEN) for index in order)
+
+    def weigh_place(self, value: float | None) -> float:
+        return -inf if value is None else -value
 
     # --- gold: a place for each output, separated by commas; an empty one asks nothing
 
