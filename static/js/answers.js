@@ -95,7 +95,10 @@ const read = (text) => (NUMBER.test(text) ? Number(text) : text);
 function answerTo(name) {
   const found = [];
   for (const [posted, value] of new FormData(form)) {
-    if (posted === name && value.trim()) found.push(read(value.trim()));
+    const { original } = form.elements[posted].dataset ?? {};
+    if (posted === name && original !== undefined) {
+      if (isOther(value, original)) found.push(CHANGED);
+    } else if (posted === name && value.trim()) found.push(read(value.trim()));
     else if (posted.startsWith(`${name}.`) && !posted.endsWith(".comment")) {
       const part = posted.slice(name.length + 1);
       // a tick among options is named by its key, a statement by what was said of it
@@ -114,6 +117,66 @@ function given(name) {
   return control && !control.closest("[data-ask-if][hidden]") ? answerTo(name) : null;
 }
 
+// --- a text that is corrected ---------------------------------------------------------
+
+// Words count, and no white space, as on the server.
+const CHANGED = "changed";
+const wordsOf = (text) => text.trim().split(/\s+/).join(" ");
+const isOther = (text, original) => wordsOf(text) !== wordsOf(original);
+
+// What was undone comes back by the same button.
+const undone = new WeakMap();
+
+function followText(box) {
+  const question = box.closest("[data-question]");
+  const button = question.querySelector("[data-undo]");
+  const tick = question.querySelector("[data-same]");
+  const isChanged = isOther(box.value, box.dataset.original);
+  if (isChanged) undone.delete(box);
+  if (isChanged && tick) tick.checked = false;
+  question.dataset.complete = isChanged || tick?.checked ? "yes" : "no";
+  button.dataset.undo ||= button.textContent;
+  button.textContent = undone.has(box) ? button.dataset.redo : button.dataset.undo;
+  button.hidden = !isChanged && !undone.has(box);
+  // where a box doesn't grow by itself
+  while (!CSS.supports("field-sizing", "content") && box.scrollHeight > box.clientHeight) box.rows += 1;
+}
+
+form.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-undo]");
+  if (!button) return;
+  const box = button.closest("[data-question]").querySelector("[data-original]");
+  const kept = undone.get(box);
+  if (kept === undefined) undone.set(box, box.value);
+  box.value = kept ?? box.dataset.original;
+  change(box);
+  box.focus();
+});
+
+form.addEventListener("change", ({ target }) => {
+  const box = target.closest("[data-question]")?.querySelector("[data-original]");
+  if (box) followText(box);
+});
+
+form.addEventListener("input", ({ target }) => {
+  if (target.matches("[data-original]")) followText(target);
+});
+
+// What changed, as the server says it of what it was sent last.
+form.addEventListener("kept", ({ detail }) => {
+  for (const [name, drawn] of Object.entries(detail.changes ?? {})) {
+    const place = document.getElementById(`${name}-all`)?.querySelector("[data-changes]");
+    if (!place) continue;
+    const isOpen = place.querySelector("details")?.open ?? false;
+    place.replaceChildren(...new DOMParser().parseFromString(drawn, "text/html").body.childNodes);
+    const fresh = place.querySelector("details");
+    // nothing moves unless one asks
+    if (fresh) fresh.open = isOpen;
+  }
+});
+
+// --- conditions -----------------------------------------------------------------------
+
 const SIDES = { first: -1, tie: 0, second: 1 };
 
 // The marks that are posted in one field, as JSON.
@@ -126,6 +189,7 @@ const isOf = (mark, kind) => Object.entries(kind).every(([name, key]) => mark[na
 function isMetBy(condition, answer) {
   if ("answered" in condition) return (answer !== null) === condition.answered;
   if (answer === null) return false;
+  if ("changed" in condition) return answer.includes(CHANGED) === condition.changed;
   if (condition.has) return answer.flatMap(readMarks).some((one) => isOf(one, condition.has));
   const said = answer.map((one) => SIDES[one] ?? one);
   const listed = condition.is ?? condition.includes;
@@ -164,6 +228,7 @@ function ask() {
 
 function start() {
   form.querySelectorAll("[data-slide]").forEach(follow);
+  form.querySelectorAll("[data-original]:enabled").forEach(followText);
   ask();
 }
 

@@ -31,6 +31,7 @@ BATCHES = {
     "da_sqm": "esa.csv",
     "esa": "esa.csv",
     "mqm": "esa.csv",
+    "post_edit": "post_edit.csv",
     "summeval": "summeval.jsonl",
 }
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2

@@ -124,7 +124,7 @@ def test_fault_stands_at_its_field_and_in_the_list_and_the_draft_is_kept(
 
 
 def test_what_cannot_be_asked_yet_is_listed_and_may_still_be_saved(staff, jane):
-    content = json.loads((GALLERY / "post_edit.json").read_bytes())
+    content = json.loads((GALLERY / "ranking.json").read_bytes())
     instrument = import_instrument(data=content, by=jane)[0].instrument
 
     page = post(staff, instrument, do="save", title="Errors of ours")

@@ -50,8 +50,8 @@ ORIGINALS = {
     "quality": "a6b1b86143ce9979",
     "which_is_better": "befe6d4d45aa3db5",
 }
-# ask what this version can't: orders and corrections of outputs
-LATER = {"best_worst_four", "post_edit", "ranking"}
+# ask what this version can't: orders of outputs
+LATER = {"best_worst_four", "ranking"}
 LONGEST_INSTRUCTIONS = 150  # words
 FREE = {"CC BY 4.0", "BSD-3-Clause", "Etalab 2.0"}
 FILES = sorted(GALLERY.glob("*.json"))
@@ -139,7 +139,7 @@ def test_previews_draw_the_line_of_a_slider_with_its_marks_and_cards_with_its_en
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("key", ["ranking", "best_worst_four", "post_edit"])
+@pytest.mark.parametrize("key", ["ranking", "best_worst_four"])
 def test_instrument_that_cannot_be_asked_yet_is_kept_but_no_study_can_be_made(key: str, client):
     jane = make_user(is_superuser=True)
     content = (GALLERY / f"{key}.json").read_bytes()

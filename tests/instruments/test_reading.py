@@ -33,7 +33,6 @@ RULES_OF_THE_SITE = {
 }
 NO_PAGE_YET = {
     "best_worst_four": {"criteria.overall.scale.kind"},
-    "post_edit": {"criteria.corrected.scale.kind"},
     "ranking": {"criteria.rank.scale.kind"},
 }
 
