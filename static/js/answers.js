@@ -91,19 +91,22 @@ const prefixOf = (part) => (part === form ? "" : `${part.id}-`);
 const NUMBER = /^-?[0-9]+(\.[0-9]+)?$/;
 const read = (text) => (NUMBER.test(text) ? Number(text) : text);
 
-// What was answered to the question of this name, as conditions name it; null: nothing.
+// What was answered to the question of this name, as conditions name it; null: nothing. Not by
+// FormData, from which a sheet takes out what is saved.
 function answerTo(name) {
   const found = [];
-  for (const [posted, value] of new FormData(form)) {
-    const { original } = form.elements[posted].dataset ?? {};
+  for (const control of form.elements) {
+    const { name: posted, value, type } = control;
+    const isChosen = !["radio", "checkbox"].includes(type) || control.checked;
+    if (control.disabled || !isChosen) continue;
+    const { original } = control.dataset;
     if (posted === name && original !== undefined) {
       if (isOther(value, original)) found.push(CHANGED);
     } else if (posted === name && value.trim()) found.push(read(value.trim()));
     else if (posted.startsWith(`${name}.`) && !posted.endsWith(".comment")) {
       const part = posted.slice(name.length + 1);
       // a tick among options is named by its key, a statement by what was said of it
-      const control = form.elements[posted];
-      found.push(control.type === "checkbox" && value === "1" ? part : read(value));
+      found.push(type === "checkbox" && value === "1" ? part : read(value));
     }
   }
   return found.length ? found : null;
@@ -129,21 +132,21 @@ const undone = new WeakMap();
 
 function followText(box) {
   const question = box.closest("[data-question]");
-  const button = question.querySelector("[data-undo]");
+  const button = question.querySelector("[data-back]");
   const tick = question.querySelector("[data-same]");
   const isChanged = isOther(box.value, box.dataset.original);
   if (isChanged) undone.delete(box);
   if (isChanged && tick) tick.checked = false;
   question.dataset.complete = isChanged || tick?.checked ? "yes" : "no";
-  button.dataset.undo ||= button.textContent;
-  button.textContent = undone.has(box) ? button.dataset.redo : button.dataset.undo;
+  button.dataset.back ||= button.textContent;
+  button.textContent = undone.has(box) ? button.dataset.redo : button.dataset.back;
   button.hidden = !isChanged && !undone.has(box);
   // where a box doesn't grow by itself
   while (!CSS.supports("field-sizing", "content") && box.scrollHeight > box.clientHeight) box.rows += 1;
 }
 
 form.addEventListener("click", ({ target }) => {
-  const button = target.closest("[data-undo]");
+  const button = target.closest("[data-back]");
   if (!button) return;
   const box = button.closest("[data-question]").querySelector("[data-original]");
   const kept = undone.get(box);
@@ -167,11 +170,10 @@ form.addEventListener("kept", ({ detail }) => {
   for (const [name, drawn] of Object.entries(detail.changes ?? {})) {
     const place = document.getElementById(`${name}-all`)?.querySelector("[data-changes]");
     if (!place) continue;
-    const isOpen = place.querySelector("details")?.open ?? false;
+    const isOpen = place.querySelector("details").open;
     place.replaceChildren(...new DOMParser().parseFromString(drawn, "text/html").body.childNodes);
-    const fresh = place.querySelector("details");
     // nothing moves unless one asks
-    if (fresh) fresh.open = isOpen;
+    place.querySelector("details").open = isOpen;
   }
 });
 
