@@ -635,7 +635,7 @@ def alpha(
     ratings: Ratings, level: Level, *, transform: Transform | None = None,
     draws: Draws | None = None, name: str = "alpha",
 ) -> Figure:  # fmt: skip
-    """Krippendorff's alpha with an interval for other raters and inputs (see `agreement_interval`).
+    """Krippendorff's alpha with an interval for other raters and inputs (see above).
 
     At the nominal level, values are codes. Without blocks, each unit is weighted by itself.
     `transform`: take logarithms first. `draws`: those of the criterion; default those for these

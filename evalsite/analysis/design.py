@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 
 from evalsite.analysis.difference_tests import correct
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.ratings import Table
+from evalsite.analysis.ratings import Table, read_systems
 
 
 def describe_design(table: Table) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def describe_design(table: Table) -> dict[str, Any]:
         "ratings": len(rows),
         "annotations": _count(rows, "annotation"),
         "items": _count(rows, "item"),
-        "outputs": _count(rows, "output"),
+        "outputs": _count(rows, "output") + _count_unplaced(rows),
         "groups": _count(rows, "group"),
         "clusters": _count(rows, "cluster"),
         "systems": sorted(
@@ -59,6 +59,17 @@ def describe_design(table: Table) -> dict[str, Any]:
         timed = rows[rows.seconds.notna()].drop_duplicates(["participant", "item", "trial"])
         facts["seconds_per_annotation"] = _range(timed.seconds) if len(timed) else None
     return facts
+
+
+def _count_unplaced(rows: pd.DataFrame) -> int:
+    """Count the outputs that were shown in an order and that nobody gave a place."""
+    known = rows[rows.systems_shown != ""].drop_duplicates(["item", "systems_shown"])
+    shown = {
+        (item, system)
+        for item, cell in zip(known["item"], known.systems_shown, strict=True)
+        for system in read_systems(cell)
+    }
+    return len(shown - {*zip(rows["item"], rows.system, strict=True)})
 
 
 def describe_places(rows: pd.DataFrame) -> dict[str, dict[int, int]]:

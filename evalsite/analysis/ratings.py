@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evalsite.analysis.figure import Cautions, Reason, make_note
+from evalsite.lib.limited import read_json
 from evalsite.lib.rating_columns import (
     DECISION_WORDS,
     DIRECTIONS,
@@ -391,9 +392,7 @@ def design_cautions(data: Scores) -> Cautions:
     return cautions
 
 
-# --- the table that every analysis starts from
-
-# --- preferences ----------------------------------------------------------------------
+# --- preferences, as the table names their sides
 
 
 TIE = "tie"
@@ -564,7 +563,7 @@ def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
          "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
          "preferred", "shown_first", "submitted_at", "part", "text",
-         "not_applicable", "both", "turn", "label", "better")  # fmt: skip
+         "not_applicable", "both", "turn", "label", "better", "systems_shown")  # fmt: skip
 NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
@@ -646,6 +645,11 @@ class Table:
         out["rated_twice"] = int(double.sum())
         silent = self.keep_silent(with_excluded=with_excluded)
         return replace(self, rows=rows[~double], left_out=out, silent=silent)
+
+
+def read_systems(cell: str) -> list[str]:
+    """Return the names in a cell that lists systems."""
+    return [str(name) for name in read_json(cell) if name]
 
 
 def read_table(

@@ -18,68 +18,9 @@ from evalsite.analysis.figure import Figure, Group, Reason
 from evalsite.analysis.highlights import average_marks
 from evalsite.analysis.intervals import SEED
 from evalsite.analysis.ratings import canonical_order, factor_codes
-from evalsite.lib.mqm_weights import MAJOR, NEUTRAL, weigh_mqm
-
-# --- penalties ----------------------------------------------------------------------------------
 
 # who looked at what; a row of marks has these, too
 KEY = ["rater", "output"]
-
-
-def sum_penalties(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the penalty of each row of `seen`: the sum of the weights of its marks, 0 of none."""
-    sums = marks.groupby(KEY).weight.sum()
-    # sums of tenths keep no dust
-    return (
-        seen[KEY].merge(sums.reset_index(), how="left", on=KEY).weight.fillna(0).round(9).to_numpy()
-    )
-
-
-def score_spans(*, segments: pd.DataFrame, errors: pd.DataFrame) -> dict[str, Any]:
-    """Return the figures of MQM and ESA that publications print.
-
-    `segments`: rater, item, system and the overall score, a row for each that was looked at.
-    `errors`: rater, item, system, start, end, category, severity.
-    """
-    seen = segments.assign(output=segments["item"] + " " + segments.system, block=segments["item"])
-    marks = errors.assign(output=errors["item"] + " " + errors.system, place="")
-    weights = [weigh_mqm(*names) for names in zip(marks.category, marks.severity, strict=True)]
-    marks = marks.assign(weight=weights)
-    seen = seen.assign(penalty=sum_penalties(seen, marks))
-    counted = marks[marks.severity != NEUTRAL]
-    seen["errors"] = _count(seen, counted)
-    names = seen.rater + " " + seen.output
-    by = seen.groupby("system")
-    return {
-        "mqm": by.penalty.mean().to_dict(),
-        "esa": by.score.mean().to_dict(),
-        "errors": by.errors.mean().to_dict(),
-        "span_f1": _list_f1(seen, counted),
-        "span_f1_major": _list_f1(seen, marks[marks.severity == MAJOR]),
-        "first_segments": dict(zip(names, seen.penalty, strict=True)),
-    }
-
-
-def _list_f1(seen: pd.DataFrame, marks: pd.DataFrame) -> dict[str, Any]:
-    figures = {figure.name: figure for figure in agree_on_places(seen, marks)}
-    first, every = figures["character_f1"], figures["character_f1_with_empty"]
-    return {
-        "pairs_with_spans": first.n["rater_pairs"],
-        "pairs_both_empty": every.n["rater_pairs"] - first.n["rater_pairs"],
-        "f1": first.value,
-        "f1_with_empty": every.value,
-        "f1_pooled": figures["character_f1_pooled"].value,
-    }
-
-
-def _count(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    return _sum_of(seen, marks.assign(number=1.0))
-
-
-def _sum_of(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    """Return for each row of `seen` the sum of `number` over its marks, 0 of none."""
-    sums = marks.groupby(KEY).number.sum().reset_index()
-    return seen[KEY].merge(sums, how="left", on=KEY).number.fillna(0).to_numpy(dtype=float)
 
 
 # --- errors by category and system --------------------------------------------------------------
@@ -124,6 +65,16 @@ def describe_errors(seen: pd.DataFrame, marks: pd.DataFrame, *, seed: int = SEED
             figure = average_marks(name, _renumber(of_one), n, Reason.NO_DATA, seed)
             figures.append(replace(figure, group=group))
     return figures
+
+
+def _count(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
+    return _sum_of(seen, marks.assign(number=1.0))
+
+
+def _sum_of(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
+    """Return for each row of `seen` the sum of `number` over its marks, 0 of none."""
+    sums = marks.groupby(KEY).number.sum().reset_index()
+    return seen[KEY].merge(sums, how="left", on=KEY).number.fillna(0).to_numpy(dtype=float)
 
 
 # --- agreement ----------------------------------------------------------------------------------

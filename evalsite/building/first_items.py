@@ -8,7 +8,12 @@ from typing import Any
 from django.db.models import Count, Prefetch, QuerySet
 
 from evalsite.building.fitting import FileInput, FirstItem
-from evalsite.imports.batches.columns import OF_SYSTEM, is_numbered, makes_pairs
+from evalsite.imports.batches.columns import (
+    OF_SYSTEM,
+    find_tuple_size,
+    is_numbered,
+    makes_pairs,
+)
 from evalsite.imports.batches.open_inputs import find_kind, has_markdown
 from evalsite.imports.core import Report
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS
@@ -135,7 +140,7 @@ def _count_sizes(study: Study) -> dict[int, int]:
     if study.config.item.outputs.most == 1:
         groups = items.values("group").annotate(size=Count("outputs__system", distinct=True))
         return dict(Counter(groups.values_list("size", flat=True)))
-    if not makes_pairs(study.config):
+    if not makes_pairs(study.config) and not find_tuple_size(study.config):
         sized = items.annotate(size=Count("outputs")).values_list("size", flat=True)
         return dict(Counter(sized))
     systems: defaultdict[str, set[Any]] = defaultdict(set)

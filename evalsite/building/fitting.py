@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.building.gallery import Entry
+from evalsite.imports.batches.columns import find_tuple_size
+from evalsite.imports.batches.tuples import count_times
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Instrument
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.words import count_of
@@ -54,6 +56,12 @@ class FirstItem:
         if config.layout.is_pair:
             pairs = sum(items * size * (size - 1) // 2 for size, items in self.sizes.items())
             return count_of(pairs, "pair")
+        if shown := find_tuple_size(config):
+            tuples = sum(
+                items * (count_times(size, shown) * size // shown if size > shown else 1)
+                for size, items in self.sizes.items()
+            )
+            return count_of(tuples, "item")
         if config.item.outputs.most > 1:
             return count_of(sum(self.sizes.values()), "item")
         return count_of(sum(items * size for size, items in self.sizes.items()), "output")
@@ -111,6 +119,9 @@ def fit_entry(entry: Entry, first: FirstItem) -> Fit:
         points += 2
     if config.layout.is_pair:
         points += 2 * (len(first.outputs) == 2) - 2 * (first.words > _LONG_PAGE)
+    elif config.layout.outputs == "several":
+        # two are a pair
+        points -= 4 * (len(first.outputs) == 2)
     lacks = [*_find_missing(config, first, sources), *_find_wrong_outputs(entry, first)]
     return Fit(entry=entry, points=points, inputs=sources, lacks=lacks)
 
@@ -173,8 +184,9 @@ def _find_missing(config: Instrument, first: FirstItem, sources: Mapping[str, st
 def _find_wrong_outputs(entry: Entry, first: FirstItem) -> list[str]:
     outputs = entry.config.item.outputs
     size = max(first.sizes, default=0)
-    # of more than two outputs, pairs are made
-    is_too_many = size > outputs.most > 1 and not entry.config.layout.is_pair
+    # of more outputs than a page shows, pairs or tuples are made
+    makes_several = entry.config.layout.is_pair or find_tuple_size(entry.config) > 0
+    is_too_many = size > outputs.most > 1 and not makes_several
     lacks = []
     if size < outputs.least or is_too_many:
         is_range = outputs.most > outputs.least

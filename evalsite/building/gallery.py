@@ -27,7 +27,9 @@ from evalsite.studies.version_cache import read_built
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
 # what is shipped, by what people evaluate; in this order it is listed, and best fits are chosen
 TASKS = {
-    "Translation": ("adequacy_fluency", "da_sqm", "esa", "mqm", "post_edit"),
+    "Translation": (
+        "adequacy_fluency", "da_sqm", "esa", "mqm", "direct_assessment", "sqm", "post_edit",
+    ),
     "Summaries": ("summeval", "summarize_feedback", "factual_checklist"),
     "Chat and prompts": (
         "arena_preference", "helpsteer2_preference", "helpsteer2", "conversation_turns",

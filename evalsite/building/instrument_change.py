@@ -12,9 +12,10 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.pilot import discard_pilots, pilot_answers
 from evalsite.audit.models import AuditEntry
 from evalsite.building.first_items import Record, list_main, list_records
-from evalsite.imports.batches.columns import makes_pairs
+from evalsite.imports.batches.columns import find_tuple_size, makes_pairs
 from evalsite.imports.batches.importer import check_open_for_items
 from evalsite.imports.batches.item_builder import Pair
+from evalsite.imports.batches.tuples import make_tuples
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
@@ -99,7 +100,8 @@ def _keeps_shape(old: Instrument, new: Instrument) -> bool:
     """Tell whether items hold the same outputs with both instruments."""
     if old.item.outputs.most == 1 or new.item.outputs.most == 1:
         return old.item.outputs.most == new.item.outputs.most
-    return makes_pairs(old) == makes_pairs(new)
+    shapes = [(makes_pairs(config), find_tuple_size(config)) for config in (old, new)]
+    return shapes[0] == shapes[1]
 
 
 # --- the change ---------------------------------------------------------------------
@@ -226,7 +228,7 @@ def _regroup(study: Study, config: Instrument, inputs: Mapping[str, str]) -> Non
     main.delete()
     MetricFile.objects.filter(study=study, scores__isnull=True).delete()
     numbers = number_items(study)
-    screens = chain.from_iterable(_make_screens(config, record) for record in records)
+    screens = chain.from_iterable(_make_screens(config, study.seed, record) for record in records)
     taken: set[str] = set()
     while page := list(islice(screens, _AT_ONCE)):
         made = []
@@ -253,7 +255,7 @@ def _regroup(study: Study, config: Instrument, inputs: Mapping[str, str]) -> Non
 
 
 def _make_screens(
-    config: Instrument, record: Record
+    config: Instrument, seed: str, record: Record
 ) -> Iterator[tuple[str, Record, Sequence[Output]]]:
     """Yield the id and the outputs of each item that shows a part of a record."""
     outputs = record.outputs
@@ -265,6 +267,10 @@ def _make_screens(
             for second in range(first + 1, len(outputs)):
                 pair = Pair(first, second)
                 yield f"{record.key}{pair.suffix}", record, [outputs[first], outputs[second]]
+    elif 0 < (size := find_tuple_size(config)) < len(outputs):
+        for places in make_tuples(len(outputs), size, seed, record.key):
+            key = f"{record.key}/{'-'.join(str(place + 1) for place in places)}"
+            yield key, record, [outputs[place] for place in places]
     else:
         yield record.key, record, outputs
 

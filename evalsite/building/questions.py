@@ -200,6 +200,8 @@ def get_first_words(part: type[Scale], *, is_first: bool) -> str:
     """Return the question that a new one of this kind starts with."""
     if part.needs == "pair":
         return "Which one is better?"
+    if part.orders:
+        return "How do these texts compare?"
     if part.starts_optional:
         return "Do you have any comments?"
     return "How good is this text?" if is_first else "What do you think of it?"

@@ -150,12 +150,7 @@ def _unpack(options: Namespace, folder: Path) -> None:
     if options.plan_hash is not None:
         _follow_plan(options, plan, report.plan_versions)
     else:
-        key = options.criterion or options.primary
-        planned = [
-            margin for margin in _list_margins(options, plan)
-            if margin["criterion"] == (key or margin["criterion"])
-        ]  # fmt: skip
-        _follow_judge(options, planned[0] if len(planned) == 1 else {})
+        _follow_newest(options, plan)
 
 
 def _follow_plan(
@@ -197,6 +192,16 @@ def _follow_plan(
         setattr(options, name, value)
     options.criterion = margin["criterion"]
     _follow_judge(options, margin)
+
+
+def _follow_newest(options: Namespace, plan: Mapping[str, Any]) -> None:
+    """Take the judge that the newest plan names for these systems; the options fix all else."""
+    key = options.criterion or options.primary
+    planned = [
+        margin for margin in _list_margins(options, plan)
+        if margin["criterion"] == (key or margin["criterion"])
+    ]  # fmt: skip
+    _follow_judge(options, planned[0] if len(planned) == 1 else {})
 
 
 def _list_margins(options: Namespace, plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from evalsite.data.tables.mqm import NO_ERROR
+from evalsite.instruments.answer import ORDER_SHOWN, SYSTEMS_SHOWN
 from evalsite.instruments.scales import COMMENT, NA, installed_scales
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Study
@@ -330,6 +331,18 @@ MORE_OF_RATINGS = (
             ("words", "Words of the corrected text."),
         )
     ),
+    Column(
+        SYSTEMS_SHOWN, TEXT, "The systems whose outputs were put in order together.",
+        allowed="a JSON list of names, in the order of the file",
+        missing="the rating is not part of an order", of="row",
+        cell=lambda row: _list_systems(row) if _is_of_order(row) else "",
+    ),
+    Column(
+        ORDER_SHOWN, TEXT, "The outputs that were put in order, in their order on the page.",
+        allowed="numbers of the item's outputs from 1, separated by spaces",
+        missing="the rating is not part of an order, or how they were shown is not known", of="row",
+        cell=lambda row: _write_order(row.answer) if _is_of_order(row) else "",
+    ),
 )  # fmt: skip
 
 
@@ -352,6 +365,18 @@ def describe_criterion(criterion: Criterion) -> Column:
         cell=lambda row: row.values.get(criterion.key, ""),
         withheld=WITHHELD if "text" in criterion.scale.columns and not is_number else None,
     )  # fmt: skip
+
+
+def _is_of_order(row: Any) -> bool:
+    return row.score.scale is not None and row.score.scale.orders
+
+
+def _write_order(answer: Any) -> str:
+    return " ".join(str(number) for number in answer.places if number in answer.outputs)
+
+
+def _list_systems(row: Any) -> str:
+    return write_json([name or "" for _pk, name in row.answer.outputs.values()])
 
 
 # --- how reasons are written ------------------------------------------------------------------
@@ -418,7 +443,7 @@ _TAGS = Column(
 
 def list_simple_columns(config: Instrument) -> tuple[Column, ...]:
     """List what was rated, by whom, the columns of each criterion, and how it came about."""
-    of_output = any(criterion.per_output for criterion in config.criteria)
+    of_output = any(criterion.is_of_outputs for criterion in config.criteria)
     compares = not of_output and any(criterion.scale.compares for criterion in config.criteria)
     before = [*_FIRST, *([_SYSTEM] if of_output else _SYSTEMS if compares else []), PARTICIPANT]
     after = [
@@ -697,8 +722,6 @@ MQM = (
 )  # fmt: skip
 
 
-# --- all files
-
 # --- ratings.csv --------------------------------------------------------------------------
 
 _NO_PREFERENCE = "the rating is no preference"
@@ -874,10 +897,10 @@ ANNOTATIONS = (
     ),
     *STATUS,
     Column(
-        "order_shown", TEXT, "The outputs of the item in their order on the page.",
+        ORDER_SHOWN, TEXT, "The outputs of the item in their order on the page.",
         allowed="numbers of the item's outputs from 1, in that order, separated by spaces",
         missing="the order is not known",
-        cell=lambda answer: " ".join(str(n) for n in answer.places if n in answer.outputs),
+        cell=lambda answer: _write_order(answer),
     ),
     Column(
         "ratings", WHOLE, "How many rows of ratings.csv belong to this annotation.",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
+from django.db.models import Count, Q
 from pydantic import BaseModel, ConfigDict
 
 from evalsite.annotation.models import Annotation
@@ -22,12 +23,15 @@ from evalsite.exports.columns import TIMES, WITHHELD, name_output
 from evalsite.exports.rows import (
     Answer,
     AnswerReader,
+    Group,
+    MarkRow,
     RatingRow,
     find_source,
     find_tags,
     is_written,
 )
-from evalsite.exports.selection import Selection
+from evalsite.exports.selection import Selection, shared
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.conversations import list_calls, read_turns
 from evalsite.lib.transactions import consistent_cut
@@ -50,6 +54,8 @@ _RATED = {
     "rater_kind": STRING, "origin": STRING, "place": INT, "submitted_at": TIME, "seconds": FLOAT,
     "excluded": BOOL, "tags": LIST,
 }  # fmt: skip
+# of marked passages; behind `turn`, in studies that have some
+_MARKED = {"start": INT, "end": INT, "severity": STRING, "marked_input": STRING}
 _COMPARED = {
     "system_1": STRING, "output_1": STRING, "system_2": STRING, "output_2": STRING,
     "criterion": STRING, "outcome": STRING, "strength": INT, "reasons": LIST,
@@ -115,7 +121,11 @@ def has_parquet() -> bool:
 
 def list_voting(study: Study) -> list[Criterion]:
     """List the criteria from which preferences can be made, the proposed one first."""
-    compared = [criterion for criterion in study.config.criteria if criterion.scale.compares]
+    compared = [
+        criterion
+        for criterion in study.config.criteria
+        if criterion.scale.compares or criterion.scale.orders
+    ]
     return _put_primary_first(study, [*compared, *list_valued(study)])
 
 
@@ -126,7 +136,7 @@ def list_valued(study: Study) -> list[Criterion]:
         for criterion in study.config.criteria
         if criterion.per == "output"
         and criterion.direction in ("higher", "lower")
-        and not criterion.scale.has_parts
+        and criterion.scale.gives_number
     ]
     return _put_primary_first(study, valued)
 
@@ -343,9 +353,14 @@ class _Writer:
             for column in study.config.item.inputs
         }
         about |= {"cluster": STRING, **inputs}
+        rated: dict[str, str] = {}
+        for name, kind in _RATED.items():
+            rated |= {name: kind}
+            if name == "turn" and study.config.has_marks:
+                rated |= _MARKED
         texts = {"prompt": STRING, "chosen": STRING, "rejected": STRING}
         self._known = {
-            RATINGS: {"rating_id": STRING, **about, **_RATED},
+            RATINGS: {"rating_id": STRING, **about, **rated},
             COMPARISONS: {"comparison_id": STRING, **about, **_COMPARED},
             PREFERENCES: {**texts, **_PREFERRED},
             CONVERSATIONAL: {**dict.fromkeys(texts, MESSAGES), **_PREFERRED},
@@ -361,7 +376,8 @@ class _Writer:
             path = self._folder / self.made.files[table]
             path.parent.mkdir(parents=True, exist_ok=True)
             self._files[table] = kind(path, self._known[table])
-        self._files[table].write({name: row[name] for name in self._known[table]})
+        # a rating that is no mark has no place in a text
+        self._files[table].write({name: row.get(name) for name in self._known[table]})
         self.made.rows[table] += 1
 
     def close(self) -> None:
@@ -397,12 +413,15 @@ def select_shared(study: Study) -> Selection:
 
 def count_shared(study: Study) -> tuple[int, int, int, int]:
     """Count people and answers in a dataset, then those that aren't shared."""
-    selection = select_shared(study)
-    counts = []
-    for chosen in (selection, replace(selection, only_shared=False)):
-        answers = chosen.find_annotations(study).order_by()
-        counts += [answers.values("participant").distinct().count(), answers.count()]
-    return counts[0], counts[1], counts[2] - counts[0], counts[3] - counts[1]
+    answers = replace(select_shared(study), only_shared=False).find_annotations(study).order_by()
+    is_shared = shared("participant__") if study.asks_to_share else Q(pk__isnull=False)
+    counts = answers.aggregate(
+        people=Count("participant", distinct=True, filter=is_shared),
+        answers=Count("pk", filter=is_shared),
+        left_out=Count("participant", distinct=True, filter=~is_shared),
+        answers_left_out=Count("pk", filter=~is_shared),
+    )
+    return counts["people"], counts["answers"], counts["left_out"], counts["answers_left_out"]
 
 
 def explain_empty(study: Study) -> str:
@@ -421,6 +440,7 @@ class _Tables:
     def __init__(self, study: Study, writer: _Writer) -> None:
         self.study, self.writer, self.made = study, writer, writer.made
         self._id = str(study.pk)
+        self._raters: set[str] = set()
         self._prompts = Prompts(study)
         options, criteria = writer.made.options, study.config.criterion_by_key
         self._votes = Votes(criteria[options.preferences]) if options.preferences else None
@@ -428,31 +448,43 @@ class _Tables:
 
     def write(self) -> None:
         made = self.made
-        made.people, answers, people, left_out = count_shared(self.study)
+        _, answers, people, left_out = count_shared(self.study)
         made.left_out = {"people": people, "answers": left_out}
         chosen = select_shared(self.study)
         simulated = replace(chosen, origin=Origin.SIMULATED).find_annotations(self.study).count()
         made.is_simulated = bool(answers) and simulated == answers
         # e-mail addresses and long numbers in what people wrote
-        reader = AnswerReader(self.study, replace(chosen, is_masked=True))
-        groups = iter(reader.read_ratings())
-        while page := list(islice(groups, _ANSWERS)):
-            kept = [
-                (answer, rows)
-                for answer, rows in page
-                # they aren't data, unless the study is nothing else
-                if made.is_simulated or answer.origin != Origin.SIMULATED
-            ]
-            shown = read_shown(answer.item_id for answer, _ in kept)
-            for answer, rows in kept:
-                self._write_answer(answer, rows, shown[answer.item_id])
+        chosen = replace(chosen, is_masked=True)
+        for answer, rows, shown in self._read(AnswerReader(self.study, chosen).read_ratings()):
+            self._write_answer(answer, rows, shown)
+        if self.study.config.has_marks:
+            for answer, marks, shown in self._read(
+                AnswerReader(self.study, chosen).read_highlights()
+            ):
+                about = self._describe_answer(answer, shown)
+                for mark in marks:
+                    self.writer.write(RATINGS, self._make_mark(mark, shown) | about)
+        made.people = len(self._raters)
         if self._votes:
             self._write_preferences(self._votes)
         if self._values:
             self._write_unpaired(self._values)
 
+    def _read(self, groups: Iterator[Group]) -> Iterator[tuple[Answer, Sequence[Any], Shown]]:
+        """Read answers with their rows and texts; simulated ones only if there are no others."""
+        while page := list(islice(groups, _ANSWERS)):
+            kept = [
+                (answer, rows)
+                for answer, rows in page
+                if self.made.is_simulated or answer.origin != Origin.SIMULATED
+            ]
+            shown = read_shown(answer.item_id for answer, _ in kept)
+            for answer, rows in kept:
+                yield answer, rows, shown[answer.item_id]
+
     def _write_answer(self, answer: Answer, rows: Sequence[RatingRow], shown: Shown) -> None:
         made, at = self.made, _CELLS["submitted_at"](answer)
+        self._raters.add(answer.participant)
         made.excluded += bool(answer.reasons)
         made.first_at = min(made.first_at or at, at or made.first_at)
         made.last_at = max(made.last_at, at)
@@ -513,6 +545,32 @@ class _Tables:
             "part": score.part or None,
             "turn": score.turn or None,
             "not_applicable": score.is_not_applicable,
+            "place": int(place) if place else None,
+            "tags": shown.list_tags(system or ""),
+        }
+
+    def _make_mark(self, mark: MarkRow, shown: Shown) -> Row:
+        """Return a marked passage, with its words as text."""
+        criterion = mark.criterion or HIGHLIGHTS
+        asked = self.study.config.criterion_by_key.get(mark.criterion)
+        system, output = shown.outputs[mark.number]
+        place = mark.answer.places.get(mark.number)
+        named = [criterion, name_output(mark.answer.item, mark.number - 1), mark.input]
+        named += [f"{mark.start}-{mark.end}", mark.category, mark.severity]
+        return {
+            "rating_id": "/".join([mark.answer.annotation, *filter(None, named)]),
+            "system": system or None,
+            "output": output,
+            "output_is_empty": output == "",
+            "criterion": criterion,
+            "scale": asked.scale.kind if asked else None,
+            "text": mark.quote,
+            "part": mark.category or None,
+            "start": mark.start,
+            "end": mark.end,
+            "severity": mark.severity or None,
+            "marked_input": mark.input or None,
+            "not_applicable": False,
             "place": int(place) if place else None,
             "tags": shown.list_tags(system or ""),
         }
@@ -647,7 +705,8 @@ class Votes:
     """Collects what raters say of pairs of outputs by one criterion.
 
     A comparison is a vote. Of ratings, the output to which one rater gave the better value has that
-    rater's vote. Another kind of question that orders outputs adds its pairs in `add`.
+    rater's vote. Of an order, each two outputs of which it says something have a vote; the same
+    output counts as one, in whichever items of its input it was shown.
     """
 
     def __init__(self, criterion: Criterion) -> None:
@@ -657,12 +716,18 @@ class Votes:
         self._values: defaultdict[str, defaultdict[int, dict[Place, float]]] = defaultdict(
             lambda: defaultdict(dict)
         )
+        # of orders: by answer, with the values by number
+        self._orders: dict[int, tuple[Answer, dict[int, float]]] = {}
+        self._places: dict[tuple[str, str], Place] = {}
 
     def add(self, row: RatingRow) -> None:
         if row.score.criterion != self.criterion.key:
             return
         if self.criterion.scale.compares:
             self._add_comparison(row)
+        elif self.criterion.scale.orders and row.number and row.score.value is not None:
+            _answer, values = self._orders.setdefault(row.answer.id, (row.answer, {}))
+            values[row.number] = row.score.value
         elif row.number and row.score.value is not None and not row.score.part:
             of_rater = self._values[row.answer.group][row.answer.participant_id]
             of_rater[row.answer.item_id, row.number] = row.score.value
@@ -674,6 +739,24 @@ class Votes:
         pair = self._find_pair((row.answer.item_id, first), (row.answer.item_id, second))
         winner = {first: 0, second: 1}.get(row.chosen)
         pair.add(winner, row.score.value if self.criterion.scale.maximum > 1 else None)
+
+    def _add_order(self, answer: Answer, values: Mapping[int, float]) -> None:
+        scale = self.criterion.scale
+        for first, second in combinations(sorted(answer.outputs), 2):
+            if first not in values and second not in values:
+                continue
+            worths = [scale.weigh_place(values.get(number)) for number in (first, second)]
+            winner = None if worths[0] == worths[1] else int(worths[1] > worths[0])
+            places = [self._find_place(answer, number) for number in (first, second)]
+            is_turned = places[0] > places[1]
+            if winner is not None and is_turned:
+                winner = 1 - winner
+            self._find_pair(*sorted(places)).add(winner)
+
+    def _find_place(self, answer: Answer, number: int) -> Place:
+        """Return where the output of this system was first met for this input."""
+        system = answer.outputs[number][1] or str(number)
+        return self._places.setdefault((answer.group, system), (answer.item_id, number))
 
     def _find_pair(self, first: Place, second: Place) -> Pair:
         return self._pairs.setdefault((first, second), Pair(first, second))
@@ -688,6 +771,8 @@ class Votes:
                     is_second = (difference < 0) is not is_lower_better
                     winner = int(is_second) if difference else None
                     self._find_pair(first, second).add(winner)
+        for answer, placed in self._orders.values():
+            self._add_order(answer, placed)
         yield from (self._pairs[places] for places in sorted(self._pairs))
 
 

@@ -266,8 +266,6 @@ def read_judge_labels(study: Study, judge: Judge | None = None) -> Iterator[Grou
         yield label, (label,)
 
 
-# --- answers
-
 # --- preferences in terms of systems
 
 TIE = "tie"
@@ -622,6 +620,9 @@ class AnswerReader:
         # criteria that the protocol no longer has come last
         self._ranks = {criterion.key: rank for rank, criterion in enumerate(criteria)}
         self._compared = {key for key, scale in self._scales.items() if scale.compares}
+        self._needs_outputs = bool(self._compared) or any(
+            scale.orders for scale in self._scales.values()
+        )
         self._with_standard = {key for key, scale in self._scales.items() if scale.has_standard}
         systems = System.objects.filter(study=study).values_list("id", "name")
         self._systems: dict[int | None, str] = {None: "", **dict(systems)}
@@ -729,7 +730,7 @@ class AnswerReader:
 
         Those that were imported are within their annotation as in their file.
         """
-        for answers in self.read_pages(with_outputs=bool(self._compared)):
+        for answers in self.read_pages(with_outputs=self._needs_outputs):
             yield from zip(answers, self._read_ratings(answers), strict=True)
 
     def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
@@ -795,8 +796,8 @@ class AnswerReader:
 
     def read_simple(self) -> Iterator[Group]:
         """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
-        of_output = any(criterion.per_output for criterion in self.study.config.criteria)
-        for answers in self.read_pages(with_outputs=bool(self._compared)):
+        of_output = any(criterion.is_of_outputs for criterion in self.study.config.criteria)
+        for answers in self.read_pages(with_outputs=self._needs_outputs):
             items = Item.objects.filter(pk__in={answer.item_id for answer in answers})
             extra = dict(items.order_by().values_list("pk", "extra"))
             for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):

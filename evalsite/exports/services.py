@@ -529,7 +529,7 @@ def _find_simple(study: Study, choice: Choice) -> Iterator[Any]:
     What is said of an item is in the rows of its outputs, if it has some.
     """
     ratings = _find_ratings(study, choice).without_marks()
-    of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
+    of_item = [criterion.key for criterion in study.config.criteria if not criterion.is_of_outputs]
     of_outputs = ratings.exclude(criterion__in=of_item)
     parts = ["annotation", Value("/"), "output"]
     parts += [Value("/"), "turn"] if study.config.asks_turns else []

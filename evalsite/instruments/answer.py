@@ -12,6 +12,8 @@ UNITS = 10**MOST_DECIMALS
 LONGEST_PART = 81
 # the criterion of passages that were marked without a question about them
 HIGHLIGHTS = "highlights"
+# the columns of files that say which systems were put in order together, and how they were shown
+SYSTEMS_SHOWN, ORDER_SHOWN = "systems_shown", "order_shown"
 
 
 class AnswerRow(NamedTuple):

@@ -251,8 +251,8 @@ def _check_criterion(instrument: Instrument, criterion: Criterion, at: str) -> I
     if scale.needs == "pair" and instrument.layout.outputs != "pair":
         words = f"has a {scale.kind} scale, which needs a pair of outputs"
         yield Fault("wrong_layout", at, words)
-    if scale.needs == "several" and instrument.item.outputs.most < 2:
-        words = f"has a {scale.kind} scale, which needs two or more outputs"
+    if instrument.item.outputs.least < scale.fewest:
+        words = f"has a {scale.kind} scale, which needs {scale.fewest} or more outputs of an item"
         yield Fault("wrong_layout", at, words)
 
 

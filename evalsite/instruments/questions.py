@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from evalsite.instruments.answer import AnswerRow
@@ -83,6 +84,16 @@ class Question(NamedTuple):
         answered = [row for row in rows if row.part != COMMENT]
         return self.scale.read_rows(answered, self.output_ids) if answered else None
 
+    def find_problem(self, rows: Iterable[AnswerRow]) -> str:
+        """Return why a page would not have taken these rows as an answer; "" if it would."""
+        value = self.read_rows(rows)
+        entry = "" if value is None else self.write_entry(value)
+        try:
+            self.make_field(is_one_of_several=False).clean(entry)
+        except ValidationError as error:
+            return error.messages[0]
+        return ""
+
     def make_rows(self, answer: Any, about: AnswerRow) -> tuple[AnswerRow, ...]:
         """Return what to store of an answer."""
         shown = [self.output_ids[index] for index in self.order]
@@ -112,9 +123,10 @@ def list_questions(
     order = tuple(positions.index(output.position) for output in outputs)
     output_ids = tuple(output.pk for output in sorted(outputs, key=lambda output: output.position))
     count = len(outputs)
+    names = [name_output(instrument, place, count) for place in range(1, count + 1)]
     questions = []
     for criterion in instrument.criteria if criteria is None else criteria:
-        scale = criterion.scale.for_item(inputs)
+        scale = criterion.scale.for_item(inputs).for_outputs(names)
         if seed and scale.is_of_person:
             scale = scale.for_person(f"{seed}/{criterion.key}")
         targets = [(0, 0)]
@@ -129,7 +141,9 @@ def list_questions(
             label = (
                 _("Turn %(number)s") % {"number": turn}
                 if turn
-                else name_output(instrument, place, count)
+                else names[place - 1]
+                if place
+                else instrument.item.output_name
             )
             output = outputs[place - 1].pk if place else None
             asked = scale.for_output(outputs[place - 1].text) if place else scale

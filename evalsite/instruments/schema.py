@@ -499,6 +499,11 @@ class Criterion(Part):
         return self.per != "item"
 
     @property
+    def is_of_outputs(self) -> bool:
+        """Tell whether its rows name outputs: each is rated, or all are put in order."""
+        return self.per_output or self.scale.orders
+
+    @property
     def per_turn(self) -> bool:
         return self.per == "turn"
 

@@ -270,7 +270,7 @@ def list_missing(fields: Collection[str], asked: Asked) -> list[str]:
     needed += ["criterion"] if len(asked.labels) > 1 else []
     needed += ["system"] if asked.per_output else []
     needed += ["value"] if asked.has_values else []
-    needed += ["preferred"] if asked.compared else []
+    needed += ["preferred"] if asked.compared and "outcome" not in fields else []
     if not asked.labels:
         needed = ["participant", "item", *([] if "preferred" in fields else ["value"])]
     return [field for field in needed if field not in fields]

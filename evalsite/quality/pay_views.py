@@ -93,6 +93,8 @@ _URGENCY = Case(
 @require_safe
 def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who is due what, what was decided, and whether the pay is what was promised."""
+    if not is_paid(study):
+        return redirect("admin:study-people", study.pk)
     counts = count_states(study)
     asked = request.GET.get("state", "")
     state = asked if asked in counts else ""

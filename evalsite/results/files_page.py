@@ -21,7 +21,6 @@ from evalsite.exports.bundle.job import (
 from evalsite.exports.bundle.job import KIND as BUNDLE
 from evalsite.exports.codebook import PANDAS
 from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
-from evalsite.exports.dataset import count_shared
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import find_identities, find_last_view
 from evalsite.exports.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice
@@ -47,6 +46,7 @@ from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
+from evalsite.lib.words import list_of
 from evalsite.participants.models import Origin
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.report.computation import newest_report
@@ -106,7 +106,7 @@ def show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
         "pending_for": {PAGE: "public", DATASET: "dataset"}.get(pending[0].subject, "bundle")
         if pending
         else "",
-        "not_sharing": count_shared(study)[2],
+        "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
         "kept_days": KEPT_DAYS,
     }
     response = TemplateResponse(request, "results/files.html", context)
@@ -193,7 +193,7 @@ def _list_ways(study: Study) -> dict[str, Any]:
     known = {} if reason else count_known(study, WAYS)
     return {
         "ways": [(way, known[name]) for name, way in WAYS.items() if known.get(name)],
-        "others": [way.tool for name, way in WAYS.items() if not known.get(name)],
+        "without": list_of([way.tool for name, way in WAYS.items() if not known.get(name)]),
         "no_scores": reason,
     }
 

@@ -73,7 +73,8 @@ def _tabulate_precision(
     for criterion, figure in precise:
         name = (("question", criterion.label),)
         expected = find_expected(criterion, projection)
-        marks.append(replace(figure, low=0.0, high=figure.value, group=name))
+        exact = 1.0 if figure.unit == "ratio" else 0.0
+        marks.append(replace(figure, low=exact, high=figure.value, group=name))
         if expected is not None:
             rings.append(replace(expected, group=name))
         role = "primary" if criterion.role == "primary" else ""

@@ -46,10 +46,13 @@ const CONTROLS = "input:enabled:not([type=range]), textarea:enabled, select:enab
 const controlsOf = (question) => [...question.querySelectorAll(CONTROLS)];
 const isChoice = (control) => ["radio", "checkbox"].includes(control.type);
 
-const isAnswered = (question) =>
-  question.dataset.complete === "yes" ||
-  (!question.dataset.complete &&
-  controlsOf(question).some((one) => (isChoice(one) ? one.checked : one.value.trim())));
+// A question with several controls may need an answer in more than one of them.
+function isAnswered(question) {
+  if (question.dataset.complete) return question.dataset.complete === "yes";
+  const answered = controlsOf(question).filter((one) => (isChoice(one) ? one.checked : one.value.trim()));
+  const names = new Set(answered.map((one) => one.name).filter(Boolean));
+  return names.size >= Number(question.dataset.needed ?? 1);
+}
 
 // On a sheet each part has an item of its own; else the whole page has one.
 const partOf = (element) => element?.closest("[data-part]") ?? form;
@@ -202,7 +205,7 @@ form.addEventListener("click", (event) => {
 // After a tap or a click the next question comes into view, as it does after a key.
 form.addEventListener("change", (event) => {
   const answered = event.target.closest("[data-question]");
-  if (event.target.type !== "radio" || !answered) return;
+  if (event.target.type !== "radio" || !answered || !isAnswered(answered)) return;
   const next = nextUnanswered(answered);
   if (!next) return;
   next.scrollIntoView({ block: "nearest" });
@@ -444,6 +447,7 @@ function restore() {
   }
   if (!isBack) return;
   say(words.restored);
+  tell("restored");
   onChange();
 }
 

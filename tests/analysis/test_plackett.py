@@ -200,3 +200,83 @@ def test_draws_without_strengths_are_left_out_and_counted():
     assert often.strengths["a"].low is None
     assert often.strengths["a"].details["interval"] == "separated"
     assert not often.rank_ranges
+
+
+# --- the best and the worst, and the first few ----------------------------------------------
+
+
+def read_ends(data):
+    shown = [names.split() for names in data.shown for _ in ("best", "worst")]
+    rows = pd.DataFrame(
+        [(row.rater, row.item, row.Index, system, value)
+         for row in data.itertuples() for system, value in ((row.best, 1), (row.worst, -1))],
+        columns=["rater", "item", "screen", "system", "value"],
+    )  # fmt: skip
+    ratings = Ratings(
+        rater=rows.rater, block=rows["item"], system=rows.system, value=rows.value,
+        group=rows.screen,
+    )  # fmt: skip
+    return read_rankings(ratings, shown, are_ends=True)
+
+
+def test_rows_of_ends_have_the_strengths_of_the_vector_and_intervals_around_them():
+    data, expected, tolerance = read_vector("best_worst__best_worst")
+
+    found = rank_within_screens(read_ends(data), draws=100)
+
+    values = {system: figure.value for system, figure in found.strengths.items()}
+    compare(values, expected["strength"], tolerance)
+    assert found.loglik == pytest.approx(expected["loglik"], abs=tolerance)
+    assert all(figure.low < figure.value < figure.high for figure in found.strengths.values())
+
+
+def test_best_of_seven_comes_first_and_the_worst_last_where_all_is_turned_round():
+    shown = [f"s{number}" for number in range(7)]
+    answers = [("s0", "s6"), ("s1", "s5"), ("s2", "s0"), ("s6", "s1"), ("s3", "s4"), ("s5", "s2"),
+               ("s4", "s3")]  # fmt: skip
+    data = pd.DataFrame(
+        [(f"r{number}", "i1", " ".join(shown), *ends) for number, ends in enumerate(answers)],
+        columns=["rater", "item", "shown", "best", "worst"],
+    )
+    ranked = rank_within_screens(read_ends(data), draws=5)
+
+    theta = {system: figure.value for system, figure in ranked.strengths.items()}
+    total = 0.0
+    for best, worst in answers:
+        rest = [name for name in shown if name != best]
+        total += theta[best] - np.log(sum(np.exp(theta[name]) for name in shown))
+        total += -theta[worst] - np.log(sum(np.exp(-theta[name]) for name in rest))
+    assert ranked.loglik == pytest.approx(total, abs=1e-9)
+    assert ranked.screens == 7
+
+
+def test_always_best_has_no_end():
+    rows = pd.DataFrame({
+        "rater": ["r1", "r1", "r2", "r2"], "item": ["i1", "i1", "i2", "i2"],
+        "system": list("abab"), "value": [1, -1, 1, -1],
+    })  # fmt: skip
+    ratings = Ratings(
+        rater=rows.rater, block=rows["item"], system=rows.system, value=rows.value,
+        group=rows["item"],
+    )  # fmt: skip
+
+    found = rank_within_screens(read_rankings(ratings, ["abc"] * 4, are_ends=True), draws=5)
+
+    assert {figure.reason for figure in found.strengths.values()} == {"separated"}
+
+
+def test_outputs_without_a_place_come_after_all_that_have_one_in_no_order():
+    # the best of three is known: P(a) = 3/6, P(b) = 2/6, P(c) = 1/6
+    first = list("aaabbc")
+    rows = pd.DataFrame({"rater": [f"r{n}" for n in range(6)], "item": "i", "system": first,
+                         "value": -1.0})  # fmt: skip
+    ratings = Ratings(
+        rater=rows.rater, block=rows["item"], system=rows.system, value=rows.value,
+        group=rows["item"],
+    )  # fmt: skip
+
+    found = rank_within_screens(read_rankings(ratings, ["abc"] * 6), draws=5)
+
+    values = {system: figure.value for system, figure in found.strengths.items()}
+    assert values["a"] - values["c"] == pytest.approx(np.log(3), abs=1e-6)
+    assert values["b"] - values["c"] == pytest.approx(np.log(2), abs=1e-6)

@@ -7,7 +7,6 @@ from evalsite.analysis.spans import (
     agree_on_places,
     count_errors,
     describe_errors,
-    score_spans,
 )
 from evalsite.lib.mqm_weights import weigh_mqm
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
@@ -16,10 +15,44 @@ from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 @pytest.mark.parametrize("vector", find_vectors("spans"))
 def test_penalties_and_agreement_are_those_of_the_vectors(vector):
     errors, expected, tolerance = read_vector(vector)
+    seen = read_data("spans_segments.csv")
+    seen = seen.assign(output=seen["item"] + " " + seen.system, block=seen["item"])
+    weights = [weigh_mqm(*names) for names in zip(errors.category, errors.severity, strict=True)]
+    marks = errors.assign(
+        output=errors["item"] + " " + errors.system, place="", weight=weights
+    )  # fmt: skip
+    counted = marks[marks.severity != "neutral"]
 
-    scored = score_spans(segments=read_data("spans_segments.csv"), errors=errors)
+    sums = marks.groupby(["rater", "output"]).weight.sum().rename("penalty")
+    seen = seen.merge(sums, how="left", on=["rater", "output"]).fillna({"penalty": 0})
 
-    compare(scored, expected, tolerance)
+    means = {
+        figure.group[0][1]: figure.value
+        for figure in describe_errors(seen, counted)
+        if figure.name == "errors_per_output"
+    }
+    by = seen.groupby("system")
+    found = {
+        "mqm": by.penalty.mean().to_dict(),
+        "esa": by.score.mean().to_dict(),
+        "errors": means,
+        "span_f1": list_f1(seen, counted),
+        "span_f1_major": list_f1(seen, marks[marks.severity == "major"]),
+        "first_segments": dict(zip(seen.rater + " " + seen.output, seen.penalty, strict=True)),
+    }
+    compare(found, expected, tolerance)
+
+
+def list_f1(seen, marks):
+    figures = agree(seen, marks)
+    first, every = figures["character_f1"], figures["character_f1_with_empty"]
+    return {
+        "pairs_with_spans": first.n["rater_pairs"],
+        "pairs_both_empty": every.n["rater_pairs"] - first.n["rater_pairs"],
+        "f1": first.value,
+        "f1_with_empty": every.value,
+        "f1_pooled": figures["character_f1_pooled"].value,
+    }
 
 
 @pytest.mark.parametrize(

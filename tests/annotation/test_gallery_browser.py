@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from evalsite.annotation.models import Rating
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.services import run_job
 from evalsite.studies.models import Study
 from tests.support.browsing import find_faults_in_turn, press_tab_to, walk_to_work
 from tests.support.factories import make_annotator, make_user, mint_link
+from tests.support.geometry import PHONE, WIDE, find_hidden
 from tests.support.instruments import GALLERY, make_built_study
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -21,7 +22,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 MAIN = ".dock .main"
 WAYS: dict[str, dict[str, Any]] = {
     "keyboard": {},
-    "touch": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
+    "touch": {
+        "viewport": {"width": 360, "height": 740},
+        "has_touch": True,
+        "is_mobile": True,
+        "reduced_motion": "reduce",
+    },
     "no scripts": {"java_script_enabled": False},
 }
 
@@ -133,3 +139,138 @@ def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
 
     expect(page.locator(".feedback")).not_to_have_count(0)
     expect(page.locator("[data-ask-if]")).to_be_visible(visible=is_asked)
+
+
+# --- an order, and the best and the worst ------------------------------------------------------
+
+
+def read_order(criterion: str) -> list[dict[int, float]]:
+    """Return the values of each person's answer by the place of its output on the page."""
+    answers = []
+    for annotation in Annotation.objects.filter(outcome="rated").order_by("pk"):
+        rows = annotation.ratings.filter(criterion=criterion, part="")
+        values = dict(rows.values_list("output__position", "value"))
+        places = enumerate(annotation.order_shown, start=1)
+        answers.append({place: values[at] for place, at in places if at in values})
+    return answers
+
+
+def press_each(page: Page, keys: str) -> None:
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
+def find_row(page: Page, label: str) -> Any:
+    return page.locator(f".rank > li:has(.label:text-is('{label}'))")
+
+
+def test_order_is_given_by_keyboard_by_touch_and_without_scripts(open_item):
+    study = make_live("ranking", "ranking.jsonl")
+
+    page = open_item(study, "keyboard")
+    assert find_faults_in_turn(page) == []
+    assert find_hidden(page, WIDE) == []
+    page.reload()
+    # the second and the fourth text, then the second text again: 2, 1 and out
+    press_each(page, "j j 1 j j 1 k Backspace")
+    expect(page.locator("[data-placed]:not(ol)")).to_have_text("1 of 4 placed.")
+    labels = page.locator(".rank .label").all_text_contents()
+    press_each(page, "j 2")
+    for _ in labels:
+        page.keyboard.press("k")
+    places = [page.locator(f"[name='rank.{number}']").input_value() for number in range(1, 5)]
+    assert sorted(place for place in places if place) == ["1", "2"]
+    # all of them by digits, the last one moved up by one
+    for number in range(1, 5):
+        page.locator(f"[name='rank.{number}']").focus()
+        page.keyboard.press(str(number))
+    page.keyboard.press("Alt+ArrowUp")
+    for number in range(1, 5):
+        page.locator(f"[name='usable-{number}']").first.focus()
+        page.keyboard.press("y")
+    page.locator("[name='rank.4']").focus()
+    leave(page, lambda: page.keyboard.press("Enter"))
+
+    page = open_item(study, "touch")
+    assert find_hidden(page, PHONE) == []
+    for label in ("Output 3", "Output 1", "Output 4", "Output 2"):
+        find_row(page, label).locator(".listed").tap()
+    find_row(page, "Output 2").get_by_label("Move Output 2 up").tap()
+    page.get_by_text("Two or more are equally good").tap()
+    find_row(page, "Output 1").get_by_label("Move Output 1 up").tap()
+    for number in range(1, 5):
+        page.locator(f"label:has([name='usable-{number}'][value='0'])").tap()
+    leave(page, lambda: page.tap(MAIN))
+
+    page = open_item(study, "no scripts")
+    for number, place in enumerate((2, 1, 4, 3), start=1):
+        page.select_option(f"[name='rank.{number}']", str(place))
+        page.check(f"[name='usable-{number}'][value='1']")
+    leave(page, lambda: page.click(MAIN))
+
+    assert read_order("rank") == [
+        {1: 1, 2: 2, 3: 4, 4: 3}, {1: 1, 2: 2, 3: 1, 4: 3}, {1: 2, 2: 1, 3: 4, 4: 3},
+    ]  # fmt: skip
+
+
+@pytest.mark.torture
+def test_texts_are_dragged_to_their_places_and_an_order_is_started_over(open_item):
+    study = make_live("ranking", "ranking.jsonl")
+    page = open_item(study, "keyboard")
+    texts = page.locator(".rank > li")
+    for _ in range(4):
+        page.locator(".rank > li.open .listed").first.click()
+    first = texts.nth(0).get_attribute("data-number")
+
+    texts.nth(0).drag_to(texts.nth(3))
+
+    assert texts.nth(3).get_attribute("data-number") == first
+    assert texts.nth(3).locator("select").input_value() == "4"
+    page.get_by_text("Start over").click()
+    expect(page.locator("[data-placed]:not(ol)")).to_have_text("0 of 4 placed.")
+    assert [box.input_value() for box in page.locator(".rank select").all()] == [""] * 4
+
+
+@pytest.mark.torture
+def test_order_that_was_refused_is_mended_on_the_same_page(open_item):
+    study = make_live("ranking", "ranking.jsonl")
+    page = open_item(study, "keyboard")
+    page.locator(".rank > li .listed").nth(2).click()
+
+    page.click(MAIN)
+
+    expect(page.locator(".problem")).to_be_visible()
+    expect(page.locator(".rank > li").first.locator("select")).to_have_value("1")
+    for _ in range(3):
+        page.locator(".rank > li.open .listed").first.click()
+    for number in range(1, 5):
+        page.check(f"[name='usable-{number}'][value='1']")
+    leave(page, lambda: page.click(MAIN))
+    assert sorted(read_order("rank")[0].values()) == [1, 2, 3, 4]
+
+
+def test_best_and_worst_are_chosen_by_keyboard_by_touch_and_without_scripts(open_item):
+    study = make_live("best_worst_four", "best_worst_four.jsonl")
+
+    page = open_item(study, "keyboard")
+    assert find_faults_in_turn(page) == []
+    assert find_hidden(page, WIDE) == []
+    page.reload()
+    # the worst is moved to another text, where it takes the best away
+    press_each(page, "j j b j w k w")
+    expect(page.locator("[name='overall.best']:checked")).to_have_count(0)
+    press_each(page, "j j b")
+    leave(page, lambda: page.keyboard.press("Enter"))
+
+    page = open_item(study, "touch")
+    assert find_hidden(page, PHONE) == []
+    page.locator("label:has([id='overall.best-4'])").tap()
+    page.locator("label:has([id='overall.worst-1'])").tap()
+    leave(page, lambda: page.tap(MAIN))
+
+    page = open_item(study, "no scripts")
+    page.check("[id='overall.best-1']")
+    page.check("[id='overall.worst-3']")
+    leave(page, lambda: page.click(MAIN))
+
+    assert read_order("overall") == [{2: -1, 4: 1}, {4: 1, 1: -1}, {1: 1, 3: -1}]

@@ -27,11 +27,15 @@ MAIN = ".actions .main:visible, .dock .main"
 BATCHES = {
     "adequacy_fluency": "adequacy_fluency.csv",
     "arena_preference": "arena_preference.jsonl",
+    "best_worst_four": "best_worst_four.jsonl",
     "conversation_turns": "conversation_turns.jsonl",
     "da_sqm": "esa.csv",
+    "direct_assessment": "esa.csv",
     "esa": "esa.csv",
     "mqm": "esa.csv",
     "post_edit": "post_edit.csv",
+    "ranking": "ranking.jsonl",
+    "sqm": "esa.csv",
     "summeval": "summeval.jsonl",
 }
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2

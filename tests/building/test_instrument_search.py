@@ -6,7 +6,9 @@ from evalsite.building.gallery import list_shipped
 from evalsite.building.instrument_search import search
 
 PAIRS = {"arena_preference", "helpsteer2_preference", "which_is_better", "pairwise"}
-TRANSLATION = {"adequacy_fluency", "da_sqm"}
+TRANSLATION = {
+    "adequacy_fluency", "da_sqm", "direct_assessment", "esa", "mqm", "sqm",
+}  # fmt: skip
 SUMMARIES = {"summeval", "summarize_feedback", "factual_checklist"}
 CHAT = {"arena_preference", "helpsteer2_preference", "helpsteer2"}
 DATA = {"webnlg", "magnitude"}

@@ -16,7 +16,7 @@ from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Item, Membership, Study
 from tests.support.answering import Entered
 from tests.support.factories import launch, make_study, make_user
-from tests.support.instruments import GALLERY, make_built_study, read_gallery
+from tests.support.instruments import GALLERY, make_built_study, read_gallery, read_instrument
 
 pytestmark = pytest.mark.django_db
 
@@ -77,7 +77,9 @@ def test_search_shows_what_it_finds_above_the_list_of_all(staff):
 @pytest.mark.parametrize("value", ["gallery:adequacy_fluency", "version"])
 def test_study_is_made_of_the_gallery_or_of_a_version(staff, jane, value):
     if value == "version":
-        version, _ = import_instrument(data=read_gallery()[0] | {"title": "Mine"}, by=jane)
+        version, _ = import_instrument(
+            data=read_instrument("adequacy_fluency") | {"title": "Mine"}, by=jane
+        )
         value = f"version:{version.pk.hex}"
 
     given = {"title": "Spring", "instrument": value}

@@ -298,6 +298,22 @@ def test_gate_of_a_plan_with_margins_on_several_criteria_asks_for_one():
         gate._follow_plan(options, plan, versions)
 
 
+def test_only_the_plan_names_the_judge_of_a_gate():
+    judge = {"judge": "judge-a", "prompt_version": "v2"}
+    margins = [MARGIN | judge, MARGIN | {"criterion": "quality"} | judge]
+
+    def find(**asked: str) -> dict[str, str]:
+        options = Namespace(
+            **({"gate": "neural", "against": "baseline", "criterion": None, "primary": ""} | asked)
+        )
+        gate._follow_newest(options, {"margins": margins})
+        return options.planned_judge
+
+    assert find(primary="informativeness") == find(criterion="quality") == judge
+    # another pair, another question, or nobody knows which
+    assert find(gate="template") == find(primary="other") == find() == {}
+
+
 def test_gate_of_an_old_bundle_without_a_plan_decides_about_its_only_criterion(
     capsys, settings, tmp_path: Path
 ):

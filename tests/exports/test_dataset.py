@@ -23,9 +23,10 @@ from tests.support.datasets import (
     read_lines,
     write,
 )
-from tests.support.exports import annotate, main_items
+from tests.support.exports import annotate, export, main_items, read
 from tests.support.factories import make_participant
 from tests.support.instruments import make_built_study, read_instrument
+from tests.support.spans import answer_vector, make_spans_study
 
 pytestmark = pytest.mark.django_db
 # columns that TRL takes for something of its own
@@ -140,15 +141,15 @@ def test_nothing_is_written_if_nobody_agreed(tmp_path: Path) -> None:
 
 def test_simulated_answers_are_left_out_unless_there_are_no_others(tmp_path: Path) -> None:
     study = make_rated()
-    some = Annotation.objects.filter(study=study, participant__pseudonym="PB3T")
-    some.update(origin=Origin.SIMULATED)
+    of_rater = Annotation.objects.filter(study=study, participant__pseudonym="PB3T")
+    of_rater.update(origin=Origin.SIMULATED)
 
     mixed, _ = write(study, tmp_path / "mixed")
     Annotation.objects.filter(study=study).update(origin=Origin.SIMULATED)
     alone = write_dataset_folder(study, propose_options(study), tmp_path / "alone")
 
-    assert (mixed.rows["ratings"], mixed.is_simulated) == (18, False)
-    assert (alone.rows["ratings"], alone.is_simulated) == (27, True)
+    assert (mixed.rows["ratings"], mixed.people, mixed.is_simulated) == (18, 2, False)
+    assert (alone.rows["ratings"], alone.people, alone.is_simulated) == (27, 3, True)
     assert "machine-generated" in (tmp_path / "alone" / "README.md").read_text()
 
 
@@ -323,3 +324,25 @@ def test_conversations_are_messages(tmp_path: Path) -> None:
     assert text["prompt"] == "User: Hello\n\nAssistant: Hi. Yes?\n\nUser: Is ice cold?"
     assert messages["prompt"] == plain
     assert messages["chosen"] == [{"role": "assistant", "content": "Yes."}]
+
+
+def test_marked_passages_are_ratings_with_a_place_in_the_text(tmp_path: Path) -> None:
+    study = make_spans_study(items=15)
+    answer_vector(study)
+
+    made, tables = write(study, tmp_path)
+
+    marks = read(export(study, "highlights", kind="main", status="counted"))
+    rows = [row for row in tables["ratings"] if row["start"] is not None]
+    assert [
+        (row["item"], row["rater"], str(row["start"]), str(row["end"]), row["part"],
+         row["severity"], row["text"])
+        for row in rows
+    ] == [
+        (row["item"], row["participant"], row["start"], row["end"], row["category"],
+         row["severity"], row["quote"])
+        for row in marks
+    ]  # fmt: skip
+    assert all(row["output"][row["start"] : row["end"]] == row["text"] for row in rows)
+    assert len({row["rating_id"] for row in tables["ratings"]}) == made.rows["ratings"]
+    assert [*made.fields["ratings"]].index("start") == [*made.fields["ratings"]].index("turn") + 1

@@ -37,7 +37,7 @@ BATCHES = GALLERY / "batches"
 # what is asked in them is asked in a study of each instrument of the gallery, too
 LONGER = [
     ("arena_preference", "arena_preference.jsonl", 12, 2),
-    ("da_sqm", "esa.csv", 32, 2),
+    *((key, "esa.csv", 32, 2) for key in ("da_sqm", "direct_assessment", "esa", "mqm", "sqm")),
     ("summeval", "summeval.jsonl", 36, 3),
     ("adequacy_fluency", "adequacy_fluency.csv", 16, 2),
 ]

@@ -67,6 +67,7 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
         "export-script", "export-instrument",
         "export-file", "export-workbook", "export-ready", "export-bundle",
         "export-anonymous", "export-public",
+        "export-dataset", "export-scores", "export-scores-script",
         "export-bundle-file", "ratings-list", "metrics-template", "metrics-missing",
     }  # fmt: skip
     assert Upload.objects.count() == Batch.objects.count() == 1

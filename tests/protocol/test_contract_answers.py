@@ -40,7 +40,8 @@ def test_every_question_is_answered_by_keys(config):
     for question in page.context["item"].questions:
         found = controls.of(question.name)
         assert found, f"{question.name} has no control."
-        by_tab = ("number", "note-box")  # boxes, into which keys type
+        # boxes, into which keys type, and lists of places, of which a digit chooses one
+        by_tab = ("number", "note-box", "select")
         assert any("data-key" in one or one.get("class", "") in by_tab for one in found), (
             f"{question.name}: give each button a data-key, or a box the class “number”."
         )
@@ -56,7 +57,8 @@ class _Controls(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in ("input", "select", "textarea"):
-            self.found.append({name: value or "" for name, value in attrs})
+            kind = {"class": "select"} if tag == "select" else {}
+            self.found.append(kind | {name: value or "" for name, value in attrs})
 
     def of(self, name: str) -> list[dict[str, str]]:
         return [one for one in self.found if one.get("name", "").split(".")[0] == name]

@@ -236,6 +236,16 @@ def test_decision_takes_its_two_answers_only(typed):
     assert message.startswith("Choose accept or reject for this response")
 
 
+def test_gold_of_a_decision_survives_a_comma_in_its_words():
+    scale = Decision(kind="decision", yes="Yes, I do", no="No")
+
+    gold = scale.gold_from_data([1, 0, None])
+
+    assert gold == "1, no, "
+    assert scale.parse_gold(gold, ["a", "b", "c"]) == [range(1, 2), range(1), None]
+    assert scale.gold_to_data(gold) == [1, 0, None]
+
+
 @pytest.mark.parametrize(("typed", "value"), [("1", 1), ("0", 0)])
 def test_decision_is_stored_as_one_or_zero(typed, value):
     field = make_field(Decision(kind="decision", yes="Accept", no="Reject"), "Response")

@@ -16,7 +16,7 @@ from evalsite.quality.models import Approval
 from evalsite.quality.pay import add_bonus, approve_sets, ask_for_review, mark_paid
 from evalsite.studies.models import Study
 from tests.quality.test_pay import BAD, LONG, begin, files_of, ids, reject_one, work
-from tests.support.factories import make_user
+from tests.support.factories import make_study, make_user
 from tests.support.rounds import Person
 
 pytestmark = pytest.mark.django_db
@@ -184,3 +184,14 @@ def test_a_review_is_answered_on_its_page(staff_client):
 
     assert Approval.objects.get().state == "approved"
     assert staff_client.get(address).status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_study_without_pay_has_no_page_of_pay(staff_client, researcher):
+    study = make_study(by=researcher)
+
+    response = staff_client.get(reverse("admin:study-pay", args=[study.pk]))
+
+    assert (response.status_code, response.url) == (
+        302, reverse("admin:study-people", args=[study.pk]),
+    )  # fmt: skip

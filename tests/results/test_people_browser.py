@@ -11,6 +11,7 @@ from evalsite.quality.people_figures import store_figures
 from evalsite.studies.models import Study
 from tests.quality.test_pay import BAD, begin, work
 from tests.results.test_overview_people import make_invited, rate
+from tests.results.test_person_page import rate_alone
 from tests.site.test_setup_browser import COUNT
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn
@@ -53,12 +54,14 @@ def list_pages() -> dict[str, str]:
     work(recruitment)
     work(recruitment, 1, BAD)
     first, second = flagged.participants.order_by("pk")[:2]
+    alone, raters = rate_alone()
     chosen = f"?p={first.pseudonym}&p={second.pseudonym}"
     return {
         "invited": reverse("admin:study-people", args=[invited.pk]),
         "people": reverse("admin:study-people", args=[flagged.pk]),
         "sorted": reverse("admin:study-people", args=[flagged.pk]) + "?sort=-seconds",
         "person": reverse("admin:study-person", args=[flagged.pk, first.pseudonym]),
+        "columns": reverse("admin:study-person", args=[alone.pk, raters[0].pseudonym]),
         "exclude": reverse("admin:study-exclude", args=[flagged.pk]) + chosen,
         "stop": reverse("admin:people-stop", args=[flagged.pk]) + f"?p={first.pseudonym}",
         "message": reverse("admin:people-message", args=[flagged.pk]) + chosen,

@@ -7,10 +7,12 @@ from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.imports.demo import import_example
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.models import PeopleFigures
 from evalsite.results.people.answers import Given
+from evalsite.results.people.person_view import list_columns
 from evalsite.studies.models import Item, Study, System
 from tests.support.checks import do_sets, make_checked, make_repeated
 from tests.support.exports import annotate
@@ -150,6 +152,50 @@ def test_scores_of_several_criteria_are_named(staff_client):
     assert system == output.system.name
     assert said.startswith("SEMANTIC RELEVANCE: 1 (Not at all), FLUENCY: 1 (Not at all)")
     assert said.endswith("ACCEPT / REJECT: ACCEPT")
+
+
+def rate_alone() -> tuple[Study, list[Participant]]:
+    """Outputs rated alone on three questions, the first by three people: one gives 5, others 1."""
+    study = make_study(protocol="dialogue", items=0)
+    import_example(study, by=make_user())
+    launch(study)
+    item = study.items.main().first()
+    people = [make_annotator(study) for _ in range(3)]
+    for me, value in zip(people, (5, 1, 1), strict=True):
+        annotation = annotate(study, me, item, active_ms=8_250)
+        Rating.objects.filter(annotation=annotation).delete()
+        Rating.objects.bulk_create(
+            Rating(
+                study=study, annotation=annotation, criterion=criterion.key, value=value,
+                output=item.outputs.get(),
+            )
+            for criterion in study.config.criteria
+        )  # fmt: skip
+    return study, people
+
+
+def test_a_few_questions_on_one_output_have_a_column_each(staff_client):
+    study, people = rate_alone()
+
+    page = staff_client.get(url(people[0]))
+
+    keys = [criterion.key for criterion in study.config.criteria]
+    assert [column.key for column in page.context["columns"]] == keys
+    [row] = page.context["table"]
+    assert [(value, mean.text, mean.is_far) for _, value, mean in row["cells"]] == [
+        ("5", "1.0", True)
+    ] * len(keys)
+
+
+@pytest.mark.parametrize("protocol", ["magnitude", "rrgen", "pairwise"])
+def test_answers_that_need_words_stay_in_one_column(protocol):
+    assert list_columns(make_study(protocol=protocol, items=0).config) == []
+
+
+def test_questions_with_long_names_have_no_column_each():
+    data = make_study(protocol="dialogue", items=0).config.to_data()
+    data["criteria"][0]["label"] = "Appropriateness in this place of the conversation"
+    assert list_columns(Instrument.model_validate(data)) == []
 
 
 def test_report_with_its_note_is_told_and_never_markup(staff_client, study):

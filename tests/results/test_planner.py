@@ -98,7 +98,7 @@ def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client
     html = staff_client.get(url("study-planner", study)).text
     assert job.result["rows"] == []
     assert "no number of inputs finds a ratio of 1.05 on Informativeness" in html
-    assert "With fewer than 5 participants, no test says much" in html
+    assert "With fewer than 5 people, no test says much" in html
 
 
 @pytest.mark.one_case
@@ -133,11 +133,11 @@ def test_each_scale_has_its_own_difference(staff_client, protocol, criterion, as
         ({"raters": ""}, "Enter how many people may take part, such as 6, 12."),
         ({"raters": "six"}, "Enter whole numbers with commas between them, such as 6, 12."),
         ({"raters": "1"}, "Enter numbers from 2 to 300."),
-        ({"raters": "4", "per_output": "5"}, "So many ratings need 5 participants or more."),
+        ({"raters": "4", "per_output": "5"}, "So many ratings need 5 people or more."),
         ({"items": "1"}, "Enter numbers from 2 to 10,000."),
         (
             {"items": "9000", "raters": "10"},
-            "With 10 participants and 3 systems, enter 4,000 or fewer.",
+            "With 10 people and 3 systems, enter 4,000 or fewer.",
         ),
         (
             {"items": "2,3,4,5,6", "raters": "5,6,7,8,9"},
@@ -229,7 +229,7 @@ def test_results_of_few_people_are_not_what_a_plan_begins_with(staff_client, peo
 
     plan(staff_client, study, source="results")
     html = staff_client.get(url("study-planner", study)).text
-    assert ("This rests on results by 2 participants." in html) != is_first
+    assert ("This rests on results by 2 people." in html) != is_first
 
 
 def test_designs_above_the_limit_of_sets_are_named(staff_client):
@@ -240,7 +240,7 @@ def test_designs_above_the_limit_of_sets_are_named(staff_client):
     html = staff_client.get(url("study-planner", study)).text
     assert (
         "Some designs need more than the 2 sets that one person may take here: "
-        "30 inputs with 8 participants and 4 ratings of each output." in html
+        "30 inputs with 8 people and 4 ratings of each output." in html
     )
 
 
@@ -266,7 +266,7 @@ def test_people_count_by_criterion_not_by_study(staff_client):
     }
     assert form.fields["source"].choices[0][0] != "results"
     assert "Those of some criteria rest on fewer" in str(form)
-    assert "This rests on results by 2 participants." in html
+    assert "This rests on results by 2 people." in html
 
 
 def test_preferences_are_not_planned_by_their_net_wins(staff_client):
@@ -416,7 +416,7 @@ def test_kept_plan_is_printed_with_its_moment(staff_client):
     )
 
     words = describe_plan(study)["size"]["words"]
-    assert words.startswith("40 inputs, 8 participants, 4 ratings of each output: ")
+    assert words.startswith("40 inputs, 8 people, 4 ratings of each output: ")
     assert "power to find a ratio of 1.3 on Informativeness" in words
     assert "after correction for 3 comparisons" in words
     assert "Kept on" in answer.text

@@ -822,7 +822,8 @@ ON_SITES = {
     "counts", "data_hash", "deviations_none", "exclusions", "exclusions_none",
     "finding_of_everybody", "fine", "imports", "instrument_changed", "looked", "low_alpha",
     "method", "metrics", "no_plan", "no_rule", "notes", "order", "own_examples",
-    "plan_frozen", "planned", "preference", "raters_met", "reasons", "shown_unknown",
+    "judge_methods", "judge_not_used", "judge_used", "plan_frozen", "planned", "preference",
+    "raters_met", "reasons", "shown_unknown",
     "simulated", "unfinished", "verdict_changes", "verify",
 }  # fmt: skip
 SECTIONS = Path(sections.__file__).parent

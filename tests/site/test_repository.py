@@ -239,6 +239,7 @@ MAY_READ = {
     "evalsite/exports/bundle/write.py": "writes bundles",
     "evalsite/results/report/files.py": "writes the sources of a report",
     "evalsite/exports/scripts/analysis.py": "runs beside a bundle, without Evalsite",
+    "evalsite/exports/scripts/scores_back.py": "runs beside files that went back, without Evalsite",
 }
 
 

@@ -102,7 +102,7 @@ class Entered(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
         self.values: dict[str, str] = {}
-        self._box = ""
+        self._box = self._select = ""
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -111,6 +111,11 @@ class Entered(HTMLParser):
         if tag == "textarea":
             self._box = name
             self.values[name] = ""
+        elif tag == "select":
+            self._select = name
+            self.values.setdefault(name, "")
+        elif tag == "option" and "selected" in given:
+            self.values[self._select] = given.get("value", "")
         elif tag == "input" and name:
             is_choice = given.get("type") in ("radio", "checkbox")
             if not is_choice or "checked" in given:

@@ -82,7 +82,7 @@ def _make_item(row: Row) -> dict[str, str]:
     }  # fmt: skip
 
 
-def make_compared(*, key: str = "better", **fields: Any) -> Study:
+def make_compared(*, key: str = "better", is_empty: bool = False, **fields: Any) -> Study:
     """The study of 15 comparisons of the same outputs."""
     content = read_instrument("which_is_better")
     content["item"]["inputs"] = [INPUT]
@@ -99,6 +99,8 @@ def make_compared(*, key: str = "better", **fields: Any) -> Study:
         }
     ]  # fmt: skip
     study = make_built_study(content, **fields)
+    if is_empty:
+        return study
     rows = read_example("comparisons")
     pairs = [
         {
@@ -181,5 +183,5 @@ def rate_as_in_the_example(study: Study, systems: Mapping[str, str]) -> None:
         for item, group in zip(items.order_by("pk"), ("s1", "s2", "s3"), strict=False):
             for row in rows:
                 if (row["group"], row["system"]) == (group, name):
-                    given = row | {"item": item.key}
-                    add_rating(study, given, "fluency", output=system, value=int(row["value"]))
+                    moved = row | {"item": item.key}
+                    add_rating(study, moved, "fluency", output=system, value=int(row["value"]))

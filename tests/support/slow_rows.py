@@ -172,6 +172,7 @@ def _ratings(study: Study) -> list[Row]:
                     "file_row": _text(rating.file_row),
                 }
                 | _of_kind(scale, rating)
+                | _of_order(scale, one)
             )
     return rows
 
@@ -208,6 +209,18 @@ def _of_kind(scale: Any, rating: Rating) -> Row:
             name: _text(detail.get(name))
             for name in ("insertions", "deletions", "substitutions", "words")
         },
+    }
+
+
+def _of_order(scale: Any, one: Annotation) -> Row:
+    """What only orders have: which systems were shown together, and how."""
+    if scale.kind not in ("ranking", "best_worst"):
+        return {"systems_shown": "", "order_shown": ""}
+    outputs = one.item.outputs.order_by("position")  # type: ignore[attr-defined]
+    names = [output.system.name if output.system else "" for output in outputs]
+    return {
+        "systems_shown": json.dumps(names, ensure_ascii=False),
+        "order_shown": " ".join(str(place + 1) for place in one.order_shown),
     }
 
 

@@ -56,9 +56,9 @@ class Family:
 
     `is_scored`: answers are scores, so criteria can correlate and raters can be strict;
     `has_points`: on points at equal distances; `decides`: answers are yes or no, and can be
-    compared with scores; `compares`: each is about two outputs. `is_log`: logarithms are analysed.
-    `has_marks`: the score adds up marked passages, whose places are compared as well. `counts`:
-    what the score counts, where fewer are better.
+    compared with scores; `compares`: each is about two outputs; `orders`: each is about all outputs
+    of an item. `is_log`: logarithms are analysed. `has_marks`: the score adds up marked passages,
+    whose places are compared as well. `counts`: what the score counts, where fewer are better.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Family:
     has_points: bool = False
     decides: bool = False
     compares: bool = False
+    orders: bool = False
     is_log: bool = False
     has_marks: bool = False
     counts: str = ""
@@ -227,6 +228,14 @@ PREFERENCE = Family(
 )
 
 
+# --- ranks: an order of the outputs of an item, or the best and the worst of them
+
+RANKS = Family(
+    name="ranks",
+    orders=True,
+)
+
+
 # --- categories: options without an order; for each, the share of answers that chose it
 
 CATEGORIES = Family(
@@ -283,7 +292,8 @@ EDITS = Family(
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
-        POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS, PENALTIES, EDITS,
+        POINTS, MAGNITUDE, DECISION, PREFERENCE, RANKS, CATEGORIES, SHARES, TEXT, TURNS, PENALTIES,
+        EDITS,
     )
 }  # fmt: skip
 # the families of the kinds of questions whose answers can be analysed from a file alone
@@ -297,6 +307,8 @@ KNOWN_KINDS: Mapping[str, Family] = {
     "choice": CATEGORIES,
     "choices": CATEGORIES,
     "preference": PREFERENCE,
+    "ranking": RANKS,
+    "best_worst": RANKS,
     "spans": PENALTIES,
     "post_edit": EDITS,
 }

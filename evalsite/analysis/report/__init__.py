@@ -76,8 +76,6 @@ from evalsite.analysis.report.raters import (
 from evalsite.analysis.report.spans import list_unscored, report_spans
 from evalsite.analysis.thresholds import START, Thresholds
 
-# --- notes: words to read, warnings, and how figures were computed
-
 # --- words to read --------------------------------------------------------------------
 _AT_ONCE = 10_000  # rows; texts may be long
 # columns of items.csv that aren't inputs; those of gold begin with gold_
@@ -474,7 +472,8 @@ def make_report(
 def _list_shown(table: Table, criterion: Mapping[str, Any]) -> pd.DataFrame:
     """Return which outputs were shown with a question, and which of these have no rating."""
     family = find_family(criterion)
-    is_of_outputs = not family.compares and "of" not in criterion and "per" not in criterion
+    is_of_all = family.compares or family.orders
+    is_of_outputs = not is_of_all and "of" not in criterion and "per" not in criterion
     shown = list_shown(
         table, str(criterion["key"]), is_asked_always=not criterion.get("is_conditional")
     )
@@ -495,7 +494,8 @@ def _describe(
     if any(system["missing"] for system in result["missing_by_system"]):
         notes.append(make_note("missing_at_random", share=float(shown.is_missing.mean())))
     # of a comparison of two outputs nothing can be missing of one system alone
-    if shown.empty and part.raters_known and (part.rows.system != "").any() and result["pairs"]:
+    is_of_outputs = (part.rows.system != "").any() and not find_family(result).orders
+    if shown.empty and part.raters_known and is_of_outputs and result["pairs"]:
         notes.append(make_note("shown_unknown"))
     notes += describe_missing(by_design)
 

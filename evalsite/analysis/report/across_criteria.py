@@ -157,6 +157,8 @@ def list_other_figures(
         return list(_list_preferences(table))
     if family.decides:
         return list(_list_decisions(table))
+    if family.orders:
+        return []
     value = np.asarray(table.rows.value, dtype=np.float64)
     if family.is_log:
         return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
@@ -373,8 +375,6 @@ def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
         details=_BARE,
     )
 
-
-# --- the parts of the report
 
 # --- correlations and Cronbach's alpha ------------------------------------------------
 TOO_ALIKE = 0.8

@@ -5,6 +5,8 @@ Their ratings are complete, inside the scale, and of the item's own outputs.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -45,6 +47,7 @@ from evalsite.annotation.models import (
 from evalsite.annotation.pages.held_items import find_reporters
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.questions import list_questions
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.prepared import Prepared
@@ -322,7 +325,7 @@ def value_outside_its_scale(study: Study) -> Iterable[str]:
         ratings = _ratings(study.pk).filter(criterion=criterion.key)
         fitting = criterion.scale.select_rows()
         if not criterion.scale.compares:
-            fitting &= Q(output__isnull=not criterion.per_output)
+            fitting &= Q(output__isnull=not criterion.is_of_outputs)
             fitting &= Q(turn__gt=0) if criterion.per_turn else Q(turn=0)
         if criterion.comment:
             fitting |= Q(part=COMMENT, value__isnull=True, detail__isnull=True)
@@ -381,7 +384,7 @@ def answer_without_all_turns(study: Study) -> Iterable[str]:
 
 def rating_given_twice(study: Study) -> Iterable[str]:
     """Find questions with two ratings for an output, or in all where the outputs are compared."""
-    per_output = [criterion.key for criterion in study.config.criteria if criterion.per_output]
+    per_output = [criterion.key for criterion in study.config.criteria if criterion.is_of_outputs]
     for find in (_twice_for_an_output, _twice_in_all):
         for answer_id, criterion, n in find.all(study.pk, *per_output):
             yield f"answer {answer_id} has {n} ratings for {criterion}"
@@ -400,6 +403,26 @@ def _twice_for_an_output(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
 def _twice_in_all(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
     once = _ratings(study_id).exclude(criterion__in=per_output)
     return find_twice(once, *_QUESTION).values_list("annotation", "criterion", "n")
+
+
+def answer_that_is_no_order(study: Study) -> Iterable[str]:
+    """Find orders with gaps or shared places, and a best output without a worst one."""
+    for criterion in study.config.criteria:
+        if not criterion.scale.orders:
+            continue
+        ratings = _ratings(study.pk).filter(criterion=criterion.key, part="", output__isnull=False)
+        fields = ("annotation__item_id", "annotation_id", "output_id", "value")
+        rows = ratings.order_by(*fields[:2]).values_list(*fields).iterator()
+        for item_id, of_item in groupby(rows, key=itemgetter(0)):
+            outputs = list(Output.objects.filter(item=item_id).order_by("position"))
+            (question,) = list_questions(study.config, {}, outputs, criteria=[criterion])
+            for annotation_id, answered in groupby(of_item, key=itemgetter(1)):
+                stored = [
+                    AnswerRow(item_id, output_id, criterion.key, value=value)
+                    for _item, _annotation, output_id, value in answered
+                ]
+                if question.find_problem(stored):
+                    yield f"answer {annotation_id} on {criterion.key}"
 
 
 def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
@@ -473,6 +496,7 @@ CHECKS = checks_in(
     ("Ratings are of turns that are not to be rated", rating_of_a_turn_that_is_not_asked),
     ("Answers lack ratings of turns or have too many", answer_without_all_turns),
     ("Ratings were given twice", rating_given_twice),
+    ("Answers put outputs in no order that a page takes", answer_that_is_no_order),
     ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),
     ("The text of typed numbers is missing", typed_text_that_is_missing),

@@ -321,6 +321,15 @@ class ItemView:
         return self.whole_questions[len(self.comparing) :]
 
     @property
+    def listing(self) -> str:
+        """The name of the question whose list shows the texts of the outputs; "": they stand alone.
+
+        One that isn't always asked can't show them.
+        """
+        listing = (question for question in self.questions if question.scale.orders)
+        return next((question.name for question in listing if not question.when), "")
+
+    @property
     def is_long(self) -> bool:
         """Whether the texts get the wider column; a wrong guess hides nothing."""
         characters = sum(len(shown.value) for shown in self.inputs)

@@ -1,12 +1,12 @@
 """Error spans in the TSV of WMT and MQM Viewer: a row for each error, which lies between <v> and
 </v> in source or target; a row “No-error” where a rater found none."""
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.data.tables.table import Refused, Row, Table
+from evalsite.lib.limited import read_json
 
 COLUMNS = ("system", "doc", "docSegId", "globalSegId", "rater", "source", "target", "category",
            "severity", "metadata")  # fmt: skip
@@ -190,7 +190,7 @@ def _read_note(metadata: str) -> str:
     if not metadata.startswith("{"):
         return metadata
     try:
-        return str(json.loads(metadata).get("note") or "")
+        return str(read_json(metadata).get("note") or "")
     except (ValueError, RecursionError):
         return ""
 

@@ -88,9 +88,9 @@ class DatasetForm(forms.Form):
         self._study = study
         fields = cast(dict[str, forms.ChoiceField], self.fields)
         fields["preferences"].choices = [
-            *_choose(list_voting(study)), ("", "no preferences"),
+            *_choose(list_voting(study)), ("", "none: no such table"),
         ]  # fmt: skip
-        fields["unpaired"].choices = [*_choose(list_valued(study)), ("", "neither")]
+        fields["unpaired"].choices = [*_choose(list_valued(study)), ("", "none: no such table")]
         formats = [("jsonl", "JSON lines")]
         fields["is_parquet"].choices = [
             *([("parquet", "Parquet")] if has_parquet() else []), *formats,

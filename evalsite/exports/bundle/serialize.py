@@ -154,7 +154,7 @@ def _read_frozen(plan: AnalysisPlan) -> Plain:
 def _describe_criterion(criterion: Criterion) -> Plain:
     """Return what the scripts need to know of a criterion beside its rows in ratings.csv."""
     options = [key for key, _label in criterion.scale.list_options()]
-    is_of_item = not criterion.per_output and not criterion.scale.compares
+    is_of_item = not criterion.is_of_outputs and not criterion.scale.compares
     return {
         "key": criterion.key,
         "family": criterion.family,

@@ -120,6 +120,7 @@ guess_family <- function(d) {
   if (all(d$outcome != "")) "preference"
   else if (all(d$log_ratio != "")) "magnitude"
   else if (any(d$turn != "")) "turns"
+  else if (all(d$scale %in% c("ranking", "best_worst"))) "ranks"
   else if (all(d$scale == "decision")) "decision"
   else if (all(d$scale == "spans")) "penalties"
   else if (all(d$scale == "post_edit")) "edits"
@@ -144,7 +145,10 @@ list_criteria <- function(d) {
 
 # The question as one criterion, or one for each of its options: 1 where it was taken.
 split_options <- function(d, about) {
-  if (about$family == "text" || !nrow(d)) return(list())
+  if (about$family == "ranks") {
+    note(about$key, ": orders are only in the report, whose tests are a bootstrap.")
+  }
+  if (about$family %in% c("text", "ranks") || !nrow(d)) return(list())
   # beside the penalty, a row may say that there are no errors
   if (about$family == "penalties") d <- d[d$part == "", ]
   lowest <- as.numeric(d$scale_min)

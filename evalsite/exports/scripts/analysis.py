@@ -188,7 +188,7 @@ def drop_ignored(rows: pd.DataFrame, path: Path, notes: Notes) -> pd.DataFrame:
     return rows[~dropped]
 
 
-def list_criteria(rows: pd.DataFrame, plan: Plan) -> list[Criterion]:
+def list_criteria(rows: pd.DataFrame, plan: Plan, notes: Notes) -> list[Criterion]:
     """Return the criteria in the order of the instrument, the primary one first; without the plan,
     in the order of the file, and each as its rows say."""
     described = plan["criteria"] or [
@@ -198,6 +198,9 @@ def list_criteria(rows: pd.DataFrame, plan: Plan) -> list[Criterion]:
     result: list[Criterion] = []
     for about in described:
         part = rows[(rows["criterion"] == about["key"]) & (rows["part"] != "comment")]
+        if about["family"] == "ranks":
+            notes.add(f"{about['key']}: orders are only in the report, whose tests are a "
+                      "bootstrap.")  # fmt: skip
         if about.get("per") == "item":
             part = part.assign(system=part["system"].where(part["system"] != "", WHOLE))
         result += split_options(part, about)
@@ -214,6 +217,8 @@ def guess_family(rows: pd.DataFrame) -> str:
         return "magnitude"
     if (rows["turn"] != "").any():
         return "turns"
+    if rows["scale"].isin(["ranking", "best_worst"]).all():
+        return "ranks"
     scale = rows["scale"].iloc[0] if rows["scale"].nunique() == 1 else ""
     families = {"decision": "decision", "spans": "penalties", "post_edit": "edits"}
     return families.get(scale, "points")
@@ -222,7 +227,7 @@ def guess_family(rows: pd.DataFrame) -> str:
 def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
     """Yield the question as one criterion, or one for each of its options: 1 where it was taken."""
     family, options = about["family"], about.get("options") or []
-    if family == "text" or rows.empty:
+    if family in ("text", "ranks") or rows.empty:
         return
     if family == "penalties":
         # beside the penalty, a row may say that there are no errors
@@ -1606,7 +1611,7 @@ def make_tables(path: Path, plan: Plan, fitted: Path, notes: Notes) -> dict[str,
     slices = read_slices(path.with_name("items.csv"), plan)
     tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     compared = [compare(criterion, plan, fitted, notes)
-                for criterion in list_criteria(ratings, plan)]  # fmt: skip
+                for criterion in list_criteria(ratings, plan, notes)]  # fmt: skip
     is_across = correct_all(compared, plan, notes)
     for result in compared:
         key, baseline = result.criterion.key, plan["baseline"]

@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
 from evalsite.exports.dataset import (
-    count_shared,
     explain_empty,
     name_rating,
     read_shown,
@@ -23,6 +22,7 @@ from evalsite.exports.services import Written
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows
+from evalsite.lib.limited import read_json
 from evalsite.lib.transactions import consistent_cut
 from evalsite.lib.words import count_of, list_of
 from evalsite.participants.models import Origin
@@ -63,10 +63,10 @@ class Scored:
         """Return a kept id as the tool has it: a number, or a text, which may look like one."""
         text = self.kept.get(name, "")
         try:
-            value = json.loads(text)
+            value = read_json(text)
         except ValueError:
             return text
-        return value if isinstance(value, int | str) else text
+        return value if type(value) in (int, str) else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,8 @@ def explain_no_scores(study: Study) -> str:
     """Say why no tool gets scores back; "" if one may."""
     if not list_scored_criteria(study):
         return "This study asks for no number about a single output, so there is no score to give."
-    return "" if count_shared(study)[1] else explain_empty(study)
+    is_answered = select_shared(study).find_annotations(study).exists()
+    return "" if is_answered else explain_empty(study)
 
 
 def count_known(study: Study, ways: Mapping[str, Way]) -> dict[str, int]:

@@ -1014,9 +1014,15 @@ class Joins:
     """Finds what joins inputs of the study, and counts what it did."""
 
     def __init__(
-        self, earlier: EarlierInputs, options: Mapping[str, Any], *, shows_several: bool
+        self,
+        earlier: EarlierInputs,
+        options: Mapping[str, Any],
+        *,
+        shows_several: bool,
+        makes_tuples: bool = False,
     ) -> None:
         self._earlier = earlier
+        self._makes_tuples = makes_tuples
         self._shows_several = shows_several
         meets = options.get(MEETS)
         self._meets: str | list[str] = meets if isinstance(meets, list) else str(meets or "")
@@ -1082,7 +1088,7 @@ class Joins:
         if not join.new:
             screens = [frozenset(two) for two in combinations(systems, 2)]
             is_shown = frozenset(systems) in join.screens or join.screens.issuperset(screens)
-            join.is_known = is_shown or not self._shows_several
+            join.is_known = is_shown or self._makes_tuples or not self._shows_several
             return
         if not self._shows_several:
             return

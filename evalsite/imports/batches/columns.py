@@ -157,6 +157,12 @@ def makes_pairs(config: Instrument) -> bool:
     return config.item.outputs.least == config.item.outputs.most == 2
 
 
+def find_tuple_size(config: Instrument) -> int:
+    """Return how many outputs an item shows where inputs with more become tuples; 0: none do."""
+    makes = any(criterion.scale.makes_tuples for criterion in config.criteria)
+    return config.item.outputs.most if makes else 0
+
+
 def names_items(config: Instrument, fields: Iterable[str]) -> bool:
     """Return whether each group becomes one item, since nothing else names items."""
     there = set(fields)
@@ -261,7 +267,6 @@ def _guess_systems(
     fields: Collection[str],
 ) -> list[str]:
     """The columns that can't be but outputs, named after their systems; none if it is doubtful."""
-    least = config.item.outputs.least
     if any(map(is_per_output, fields)):
         return []
     if any(column.name not in fields for column in config.columns if column.required):
@@ -276,11 +281,11 @@ def _guess_systems(
         and not (_may_name_system(column) and name_values(cells[column], mapping))
     ]
     like = [column for column in left if _may_name_system(column)]
-    if like == left and _fit(len(like), least):
+    if like == left and _fit(len(like), config):
         return like
     # beside other columns only texts are outputs
     texts = [column for column in like if are_texts(cells[column])]
-    return texts if _fit(len(texts), least) else []
+    return texts if _fit(len(texts), config) else []
 
 
 def list_cells(columns: Iterable[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
@@ -313,8 +318,11 @@ def describe_kept(mapping: Mapping[str, str], rows: Sequence[Sequence[str]]) -> 
     return f"Kept but not shown: {'; '.join(parts)}." if parts else ""
 
 
-def _fit(columns: int, least: int) -> bool:
-    return columns == least if least > 2 else columns > 1
+def _fit(columns: int, config: Instrument) -> bool:
+    outputs = config.item.outputs
+    if outputs.least < 3:
+        return columns > 1
+    return outputs.least <= columns and (columns <= outputs.most or find_tuple_size(config) > 0)
 
 
 def _may_name_system(column: str) -> bool:

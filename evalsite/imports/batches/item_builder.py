@@ -42,7 +42,13 @@ from evalsite.imports.batches.choices import (
     find_last_row_number,
     is_reserved,
 )
-from evalsite.imports.batches.columns import PAIR, OutputColumns, Plan, makes_pairs
+from evalsite.imports.batches.columns import (
+    PAIR,
+    OutputColumns,
+    Plan,
+    find_tuple_size,
+    makes_pairs,
+)
 from evalsite.imports.batches.items import (
     CheckedItem,
     CheckedOutput,
@@ -56,6 +62,7 @@ from evalsite.imports.batches.items import (
     name_written_group,
     write_texts,
 )
+from evalsite.imports.batches.tuples import TupleCounts, make_tuples
 from evalsite.imports.core import Decision, Target, check_cells, check_system
 from evalsite.instruments.schema import Column, Instrument
 from evalsite.lib.dialogue import parse_dialogue
@@ -234,6 +241,7 @@ class ItemMaker:
         self,
         config: Instrument,
         *,
+        seed: str,
         taken: Collection[str],
         drafts: Container[str],
         name_column: Callable[[str], str],
@@ -241,10 +249,13 @@ class ItemMaker:
         tell: Tell,
     ) -> None:
         self.config = config
+        self._seed = seed
         # one output an item: rows under one id are separate items, in a group of that name
         self.is_single = config.item.outputs.most == 1
         # two outputs an item: more of them under one id are items of two each
         self.is_paired = makes_pairs(config)
+        # so many outputs an item: more of them under one id are several items; 0: never
+        self.tuple_size = find_tuple_size(config)
         named = [(one, f"gold_{one.key}") for one in config.criteria]
         self._gold_fields = [(one, name) for one, name in named if name in fields]
         self._by_turn = [one.turns for one in config.criteria if one.turns is not None]
@@ -275,16 +286,19 @@ class ItemMaker:
             return
         least, most = self.config.item.outputs.least, self.config.item.outputs.most
         found = len(item.outputs) + (len(join.met) if join else 0)
-        if found < least or (found > most and not self.is_paired):
+        if found < least or (found > most and not (self.is_paired or self.tuple_size)):
             wanted = f"{least}" if least == most else f"{least} to {most}"
             plural = "" if found == 1 else "s"
             more = ", or more to make pairs of" if self.is_paired else ""
+            more = f", or more to show {most} at a time" if self.tuple_size else more
             message = (
                 f"Item “{item.key}” has {found} output{plural}; the protocol wants {wanted}{more}."
             )
             self._tell(Fault("output_count", message, line=item.line, record=item.record))
         elif self.is_paired:
             self._check_pairs(item)
+        elif found > most:
+            self._check_kind(item, most, "its right answer is that of one item")
 
     def _check_own_gold(self, item: DraftItem) -> None:
         """Outputs that are separate items don't share a right answer, as in a wide row."""
@@ -303,11 +317,16 @@ class ItemMaker:
     def _check_pairs(self, item: DraftItem) -> None:
         for problem in find_problems(item.key, item.outputs):
             self._fault("pair_invalid", problem.message, item.outputs[problem.place], PAIR)
+        if len(item.outputs) > 2:
+            self._check_kind(item, 2, "its right answer is that of one pair")
+
+    def _check_kind(self, item: DraftItem, most: int, why: str) -> None:
+        """An item with a right answer doesn't become several."""
         kind, found = item.shared.get("kind"), len(item.outputs)
-        if found > 2 and kind and kind != Item.Kind.MAIN:
+        if kind and kind != Item.Kind.MAIN:
             message = (
                 f"Item “{item.key}” is of kind {kind[:40]} and has {found} outputs. Give such an "
-                "item 2: its right answer is that of one pair."
+                f"item {most}: {why}."
             )
             self._fault("output_count", message, item.outputs[0], "kind")
 
@@ -324,6 +343,8 @@ class ItemMaker:
         gold = self._read_gold(item.outputs)
         if self.is_paired:
             return self._make_pairs(item, gold)
+        if self.tuple_size and len(item.outputs) > self.tuple_size:
+            return self._make_tuples(item)
         return [self._make_one(item.key, item.outputs, gold, extra=self._merge_extra(item.outputs))]
 
     def _make_singles(self, item: DraftItem) -> Iterator[CheckedItem]:
@@ -345,6 +366,8 @@ class ItemMaker:
         self._check_turns(item.outputs)
         if self.is_paired:
             return self._make_more_pairs(item, join)
+        if self.tuple_size and len(join.met) + len(item.outputs) > self.tuple_size:
+            return self._make_more_tuples(item, join)
         key = join.take_key(str(len(join.screens) + 1), self._taken)
         self._check_made_key(key, item, item.outputs[0], "each shown with earlier ones")
         extra = self._merge_extra(item.outputs) | {"item": join.source}
@@ -403,6 +426,39 @@ class ItemMaker:
                 line=two[0].line,
                 record=two[0].record,
             )
+
+    def _make_tuples(self, item: DraftItem) -> Iterator[CheckedItem]:
+        whole = self._make_one(item.key, item.outputs, {}, extra={})
+        shown = make_tuples(len(item.outputs), self.tuple_size, self._seed, item.key)
+        for places in shown:
+            outputs = [item.outputs[place] for place in places]
+            key = f"{item.key}/{'-'.join(str(place + 1) for place in places)}"
+            self._check_made_key(key, item, outputs[0], f"{self.tuple_size} of them an item")
+            yield replace(
+                whole,
+                key=key,
+                extra=self._merge_extra(outputs) | {"item": item.key},
+                outputs=tuple(whole.outputs[place] for place in places),
+                line=outputs[0].line,
+                record=outputs[0].record,
+            )
+
+    def _make_more_tuples(self, item: DraftItem, join: Join) -> Iterator[CheckedItem]:
+        """Make tuples of the file's outputs and those they meet; each with a new one."""
+        outputs = [*join.met, *item.outputs]
+        places = {system: number for number, system in enumerate(join.systems, start=1)}
+        new = {output.system for output in join.new}
+        for shown in make_tuples(len(outputs), self.tuple_size, self._seed, item.key):
+            chosen = [outputs[place] for place in shown]
+            systems = frozenset(output.system for output in chosen)
+            if new.isdisjoint(systems) or systems in join.screens:
+                continue
+            suffix = "-".join(str(number) for number in sorted(places[name] for name in systems))
+            key = join.take_key(suffix, self._taken)
+            self._check_made_key(key, item, chosen[0], f"{self.tuple_size} of them an item")
+            of_file = [output for output in chosen if output not in join.met]
+            extra = self._merge_extra(of_file) | {"item": join.source}
+            yield self._make_one(key, chosen, {}, extra=extra)
 
     def _check_made_key(self, key: str, item: DraftItem, output: DraftOutput, how: str) -> None:
         if len(key) > MAX_KEY or key in self._taken or key in self._drafts:
@@ -610,7 +666,8 @@ class MadeRows:
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
 _MOST_OUTPUTS = 500  # with more of them the column of items is probably another one
-_FLAG = {"": False, "no": False, "yes": True}
+# as our tables write it, and our datasets
+_FLAG = {"": False, "no": False, "false": False, "yes": True, "true": True}
 
 
 class ItemBuilder:
@@ -654,6 +711,7 @@ class ItemBuilder:
         self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
+            seed=self.study.seed,
             taken=self._keys,
             drafts=self._items,
             name_column=self._column,
@@ -661,7 +719,8 @@ class ItemBuilder:
             tell=self.faults.append,
         )
         self.is_single = self._maker.is_single
-        self._joins = Joins(self._earlier, options or {}, shows_several=not self.is_single)
+        self._joins = Joins(self._earlier, options or {}, shows_several=not self.is_single,
+                            makes_tuples=self._maker.tuple_size > 0)  # fmt: skip
 
     # rows
 
@@ -916,6 +975,7 @@ class ItemBuilder:
         self._settle_repeats()
         if self._maker.is_paired and not self._count_pairs():
             return Items()
+        self._count_tuples()
         context = Context(
             study=self.study,
             config=self.config,
@@ -1033,6 +1093,14 @@ class ItemBuilder:
         for sentence in counts.describe():
             self.remarks.tell("pairs_made", sentence)
         return True
+
+    def _count_tuples(self) -> None:
+        counts = TupleCounts(self._maker.tuple_size, self.study.seed)
+        for item in self._items if self._maker.tuple_size else ():
+            if not self._is_spoiled(item):
+                counts.add(len(item.outputs))
+        for sentence in counts.describe():
+            self.remarks.tell("tuples_made", sentence)
 
     # telling
 

@@ -24,7 +24,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast
 
-from evalsite.imports.batches.columns import makes_pairs
+from evalsite.imports.batches.columns import find_tuple_size, makes_pairs
 from evalsite.studies.models import Batch, Item, Output, Study, System, name_record
 
 # systems with a column of their own
@@ -146,8 +146,8 @@ def describe_systems(
 
 def _count_outputs(study: Study, unstored: Sequence[Batch]) -> Count:
     stored = ~Q(outputs__item__batch__in=unstored) if unstored else None
-    if makes_pairs(study.config):
-        # a system meets others in several pairs of one input
+    if makes_pairs(study.config) or find_tuple_size(study.config):
+        # a system meets others in several items of one input
         return Count("outputs__item__group", distinct=True, filter=stored)
     return Count("outputs", filter=stored)
 

@@ -27,6 +27,7 @@ from evalsite.imports.ratings.marks import MarkReader
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import NumberedText, list_questions, match_rows, number_texts
 from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.scales.preference import BOTH
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
@@ -139,6 +140,8 @@ class AnswerBuilder:
         self._cut: set[tuple[str, str]] = set()
         # what is always asked, by the number of outputs
         self._asked: dict[int, set[Key]] = {}
+        # whose answers are rows that only make sense together
+        self._orders = {one.key: one for one in self.config.criteria if one.scale.orders}
 
     def add(self, row: Row) -> None:
         """The ratings of a row are part of their answers, once a few thousand have come."""
@@ -249,13 +252,17 @@ class AnswerBuilder:
         """Return the ratings, and the number of the output that they are of; None: of all."""
         criterion, place = row.criterion, (row.line, row.record)
         if criterion.scale.compares and row.part_key != COMMENT:
-            chosen = find_preferred(item, row.preferred, is_tie=row.is_tie)
+            chosen = find_preferred(item, row.preferred, row.outcome)
             preferred = None if chosen is None else item.outputs[chosen][0]
             strength = row.value.strip() if criterion.scale.maximum > 1 else ""
             value = 0 if chosen is None else int(strength) if strength in _STRENGTHS else 1
-            about = AnswerRow(item.pk, preferred, criterion.key, value=value)
+            neither = row.preferred.strip().casefold() or row.outcome
+            is_both = neither in BOTH and getattr(criterion.scale, neither)
+            detail = {"both": neither.removeprefix("both_")} if is_both else None
+            about = AnswerRow(item.pk, preferred, criterion.key, value=value, detail=detail)
             return None, [CheckedRating(about, *place)]
-        number = find_output(item, row.system) if criterion.per_output else None
+        is_of_output = criterion.is_of_outputs and (criterion.per_output or row.part_key != COMMENT)
+        number = find_output(item, row.system) if is_of_output else None
         output = None if number is None else item.outputs[number][0]
         about = AnswerRow(item.pk, output, criterion.key)
         if criterion.scale.rewrites and row.part_key != COMMENT:
@@ -354,8 +361,10 @@ class AnswerBuilder:
 
     def _finish_one(self, answer: CheckedAnswer) -> None:
         missing = self._list_asked(len(answer.item.outputs)) - {
-            (key, number) for key, number, _part, _ends in answer.ratings
+            (key, None if key in self._orders else number)
+            for key, number, _part, _ends in answer.ratings
         }
+        self._check_orders(answer)
         try:
             answer.order_shown = _order_by_place(answer)
             if not missing and self.config.hooks.clean:
@@ -374,6 +383,23 @@ class AnswerBuilder:
         elif missing and not is_cut:
             message = _describe_missing(answer, missing, self.config)
             self._blame_answer("answer_incomplete", answer, message)
+
+    def _check_orders(self, answer: CheckedAnswer) -> None:
+        """Report rows that a page would not have taken together, such as an order with a gap."""
+        if not self._orders or answer.is_faulty:
+            return
+        outputs = [
+            NumberedText(pk, number, "") for number, (pk, _) in enumerate(answer.item.outputs)
+        ]
+        questions = list_questions(self.config, {}, outputs, criteria=self._orders.values())
+        rows = [rating.row for rating in answer.ratings.values()]
+        for question, answered in match_rows(questions, rows):
+            if answered and (problem := question.find_problem(answered)):
+                message = (
+                    f"The rows of “{shorten(answer.participant)}” for item {answer.item.key} are "
+                    f"no answer on {question.criterion.key}. {problem}."
+                )
+                self._blame_answer("value_invalid", answer, message)
 
     def _list_asked(self, outputs: int) -> set[Key]:
         """Return what is always asked about so many outputs; no file asks about turns."""

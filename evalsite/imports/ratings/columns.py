@@ -32,6 +32,8 @@ from evalsite.studies.models import Study
 REJECTED, LEAVE_OUT, KEEP = "rejected", "leave-out", "keep"
 # what programs write for a rating that was not given
 _MISSING = frozenset(("na", "n/a", "nan", "none", "null", "\\n"))
+# as our tables write it, and our datasets
+_YES = ("yes", "true")
 LONGEST_ID = 200
 LONGEST_TIME = 64
 # A file written by hand has no use for these: offered where they were guessed.
@@ -67,7 +69,7 @@ def ask(study: Study) -> Asked:
         labels={criterion.key: criterion.label for criterion in config.criteria},
         compared=frozenset(one.key for one in config.criteria if one.scale.compares),
         per_output=frozenset(
-            one.key for one in config.criteria if one.per_output and not is_single
+            one.key for one in config.criteria if one.is_of_outputs and not is_single
         ),
         systems=tuple(study.systems.order_by("name").values_list("name", flat=True)),
     )
@@ -146,7 +148,7 @@ class RatingRow:
     shown_first: str
     label: str
     typed: str
-    is_tie: bool
+    outcome: str
     time: str
     note: str
     # where the cells are
@@ -245,7 +247,7 @@ class RowReader:
             return [], faults
         origin, excluded, person = exported
         self.simulated += origin == Origin.SIMULATED
-        self.excluded += excluded == "yes"
+        self.excluded += excluded in _YES
         self.not_persons += person == "no"
         rows = [
             RatingRow(
@@ -262,10 +264,10 @@ class RowReader:
                 shown_first=first,
                 label=label,
                 typed=typed,
-                is_tie=outcome == "tie",
+                outcome=outcome.strip(),
                 part_key=part_key.strip(),
                 text=text,
-                is_not_applicable=na.strip() == "yes",
+                is_not_applicable=na.strip() in _YES,
                 time=time,
                 note=note,
                 part=part,

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.ratings.columns import shorten
+from evalsite.instruments.scales.preference import BOTH
 from evalsite.participants.models import ParticipantIdentity
 from evalsite.studies.models import Item, Output, Study
 
@@ -20,7 +21,8 @@ PLATFORM = "import"
 CHUNK = 2_000
 _FEW = 5_000
 _HINTS = 20
-_TIE = "tie"
+# preferred: neither output
+_NEITHER = ("tie", *BOTH)
 # ids of an item in the files that brought it
 _IDS = ("item", "source_id")
 _SEPARATOR = re.compile(r"\s*[,|]\s*")
@@ -198,10 +200,15 @@ def find_output(item: FoundItem, system: str) -> int:
     raise ValidationError(f"{name} of this item. It has {item.systems}.", code="system")
 
 
-def find_preferred(item: FoundItem, text: str, *, is_tie: bool) -> int | None:
-    """Return the number of the output preferred, from 0; None: a tie."""
-    if text.strip().casefold() == _TIE or (not text and is_tie):
+def find_preferred(item: FoundItem, text: str, outcome: str) -> int | None:
+    """Return the number of the output preferred, from 0; None: neither.
+
+    `outcome`: as our files have it, 1 and 2 for the systems in the order of their names.
+    """
+    if text.strip().casefold() in _NEITHER or (not text and outcome in _NEITHER):
         return None
+    if not text and outcome in ("1", "2"):
+        text = sorted(system for _, system in item.outputs)[int(outcome) - 1]
     number = item.find(text)
     if number is not None:
         return number

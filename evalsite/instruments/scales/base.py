@@ -58,6 +58,7 @@ class Scale(Part):
     # what it may be asked of, its default first
     asked: ClassVar[tuple[Per, ...]] = ("output", "item", "turn")
     needs: ClassVar[Literal["", "pair", "several"]] = ""  # of the outputs of an item
+    fewest: ClassVar[int] = 1  # outputs that an item needs
     # what conditions may ask of its answers, beside whether there is one
     tests: ClassVar[frozenset[str]] = frozenset()
     directed: ClassVar[bool] = True  # a criterion may say which values are better
@@ -74,6 +75,9 @@ class Scale(Part):
     rewrites: ClassVar[bool] = False
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
+    # its question lists the outputs, and an answer has rows of them, though it is of the item
+    orders: ClassVar[bool] = False
+    makes_tuples: ClassVar[bool] = False  # imports make items of a part of an input's outputs
     asks_first: ClassVar[bool] = False  # its question comes before the definition, not after
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
@@ -209,6 +213,11 @@ class Scale(Part):
         """List key and label of the options that an analysis looks at one by one."""
         return ()
 
+    @property
+    def gives_number(self) -> bool:
+        """Tell whether an answer has one number for an output, whatever parts it has."""
+        return not self.has_parts
+
     def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
         """Describe categories, severities and weights of marks, as an analysis reads them."""
         return {}
@@ -262,6 +271,10 @@ class Scale(Part):
         """Return the scale with what the inputs of an item bring to it."""
         return self
 
+    def for_outputs(self, names: Sequence[str]) -> Self:
+        """Return the scale for an item whose outputs are called so, in the order of its page."""
+        return self
+
     def for_output(self, text: str) -> Self:
         """Return the scale with what the text of the output brings to it."""
         return self
@@ -283,6 +296,13 @@ class Scale(Part):
     def list_marks(self, entry: str) -> Sequence[Any]:
         """List the passages that an entry marks, for the texts of the page."""
         return ()
+
+    def weigh_place(self, value: float | None) -> float:
+        """Return how good an output is by its value in an order, more is better.
+
+        None: it was shown and has no value.
+        """
+        return value or 0.0
 
     def for_person(self, seed: str) -> Self:
         """Return the scale as the person of this seed sees it: always in the same way."""

@@ -70,19 +70,23 @@ class Decision(ScaleOfParts):
     def name_entry(self, entry: str) -> str:
         return {"1": self.yes, "0": self.no, NA: self.na_words}[entry]
 
-    # --- gold: the word for yes or no ("accept") for each output
+    # --- gold: the word for yes or no ("accept") for each output, or 1 or 0
 
     def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
         return parse_parts(text, len(outputs), self._parse_word, may_be_na=bool(self.na_words))
 
     def _parse_word(self, part: str) -> range:
-        words = self.file_words()
+        words = self._gold_words
         if part.casefold() not in words:
             raise ValidationError(
                 f"{quote(part)} is not an answer. Write {self.yes.lower()} or {self.no.lower()}."
             )
         value = words[part.casefold()]
         return range(value, value + 1)
+
+    @property
+    def _gold_words(self) -> dict[str, int]:
+        return {"1": 1, "0": 0} | self.file_words()
 
     def name_right(self, value: Any) -> str:
         return self.label_of(value)
@@ -116,9 +120,10 @@ class Decision(ScaleOfParts):
     # --- gold in data
 
     def gold_to_data(self, text: str) -> Any:
-        words: dict[str, Any] = self.file_words() | self.na_entry
+        words: dict[str, Any] = self._gold_words | self.na_entry
         return [words.get(part.strip().casefold()) for part in text.split(",")]
 
     def gold_from_data(self, data: Any) -> str:
         words = {1: self.yes.lower(), 0: self.no.lower(), None: "", NA: NA}
-        return ", ".join(words[part] for part in data)
+        # a comma would end the answer
+        return ", ".join(str(part) if "," in words[part] else words[part] for part in data)

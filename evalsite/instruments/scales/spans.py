@@ -357,6 +357,10 @@ class Spans(Scale):
     def columns(self) -> frozenset[str]:
         return frozenset({"part"} if self.none else ())
 
+    @property
+    def gives_number(self) -> bool:
+        return self.score == "sum"
+
     def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
         names = {part.key: part.label for part in self.categories}
         names |= {part.key: part.label for part in self.severities}
@@ -766,7 +770,7 @@ class Spans(Scale):
             if not value.marks:
                 return [(True, _("You marked nothing, as we suggest."))]
             quotes = ", ".join(self._quote(mark) for mark in value.marks)
-            return [(False, _("We suggest to mark nothing. You marked %(quotes)s.")
+            return [(False, _("We suggest marking nothing. You marked %(quotes)s.")
                      % {"quotes": quotes})]  # fmt: skip
         return [self._judge_quote(entry, value) for entry in part]
 
@@ -795,8 +799,8 @@ class Spans(Scale):
                 return True, _("You marked %(quote)s, as we suggest.") % words
             return True, _("You marked %(quote)s as %(given)s. We suggest %(right)s.") % words
         if words["right"]:
-            return False, _("We suggest to mark %(quote)s as %(right)s.") % words
-        return False, _("We suggest to mark %(quote)s.") % words
+            return False, _("We suggest marking %(quote)s as %(right)s.") % words
+        return False, _("We suggest marking %(quote)s.") % words
 
     def _name_kind(self, mark: Mark, like: Mark | None = None) -> str:
         """Return category and severity in words, as far as another mark has them."""
@@ -831,7 +835,7 @@ class Spans(Scale):
         return write_json([None if value is None else _write_data(value) for value in values])
 
     def gold_to_data(self, text: str) -> Any:
-        parts = json.loads(text)
+        parts = read_json(text)
         return [parts] if not parts or isinstance(parts[0], dict) else parts
 
     def gold_from_data(self, data: Any) -> str:

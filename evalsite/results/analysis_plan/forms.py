@@ -246,14 +246,6 @@ class PlanForm(SettingsForm):
             raise ValidationError("Enter the judge, or leave this empty.")
         return version
 
-    def list_known(self) -> dict[str, list[str]]:
-        """List the names and versions of the study's judges."""
-        judges = list(self.instance.judges.values_list("name", "prompt_version"))
-        return {
-            "judges": sorted({name for name, _ in judges}),
-            "prompts": sorted({version for _, version in judges} - {""}),
-        }
-
     def read_plan(
         self, questions: list[dict[str, Any]], rules: list[list[dict[str, Any]]]
     ) -> dict[str, Any]:

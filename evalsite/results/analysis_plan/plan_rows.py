@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django import forms
+from django.db.models import Value
 
 from evalsite.analysis.families import FAMILIES, get_family
 from evalsite.instruments.schema import Criterion
@@ -186,13 +187,23 @@ _Conditions: Any = forms.formset_factory(
 )
 
 
+def _list_names(study: Study) -> tuple[list[str], set[tuple[str, str]]]:
+    """Return the systems, and the judges with the versions of their prompts, in one query."""
+    systems = study.systems.order_by().annotate(of=Value("system"), prompt_version=Value(""))
+    judges = study.judges.order_by().annotate(of=Value("judge"))
+    columns = ("of", "name", "prompt_version")
+    rows = list(systems.values_list(*columns).union(judges.values_list(*columns)))
+    names = sorted(name for of, name, _ in rows if of == "system")
+    return names, {(name, prompt) for of, name, prompt in rows if of == "judge"}
+
+
 class PlanRows:
     """Questions and rules as they are saved or posted, and what they mean."""
 
     def __init__(self, study: Study, stored: Stored, data: Any = None) -> None:
         self.study = study
         self.criteria = list_analysed(study)
-        self.systems = list(study.systems.order_by("name").values_list("name", flat=True))
+        self.systems, self.judges = _list_names(study)
         saved = [*stored.plan.hypotheses, *stored.plan.margins]
         questions = [{**question, "margin": show_margin(study, question)} for question in saved]
         conditions = [

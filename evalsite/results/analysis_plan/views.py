@@ -146,7 +146,8 @@ def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         "rows": rows,
         "has_errors": is_checked and (context["has_errors"] or has_faults),
         "more": _describe_more(form, rows),
-        "known": form.list_known() if "judge" in form.fields else {},
+        "judges": sorted({name for name, _ in rows.judges}),
+        "prompts": sorted({prompt for _, prompt in rows.judges} - {""}),
         # a button of a row, or a fault, is there
         "opens_more": form.action.startswith(("add-rule", "remove-rule", "and-", "drop-"))
         or (is_checked and bool(form.errors or rows.conditions.errors)),

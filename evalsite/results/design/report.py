@@ -312,7 +312,7 @@ def describe_design(study: Study, groups: int | None = None) -> list[tuple[str, 
         ),
         ("Answers per item", f"{study.k}, each by a different person"),
         ("Set size", count_of(study.set_size, "item")),
-        ("A participant gives", _describe_caps(study)),
+        ("A person gives", _describe_caps(study)),
         ("Items of a group", study.get_groups_display()),
         ("Item order", study.get_item_order_display()),
         ("Checks", _describe_checks(study)),
@@ -343,13 +343,13 @@ def _describe_repeats(study: Study) -> str:
 
 
 _GROUPS = {
-    Study.Groups.FREE: "A participant may meet any items of a group, each item once.",
+    Study.Groups.FREE: "A person may meet any items of a group, each item once.",
     Study.Groups.TOGETHER: (
         "The items of a group follow one another in one set, in an order that changes from one "
-        "participant to the next."
+        "person to the next."
     ),
     Study.Groups.ONCE: (
-        "A participant meets each group once, with one of its systems: a Latin square of groups "
+        "A person meets each group once, with one of its systems: a Latin square of groups "
         "and systems."
     ),
 }
@@ -502,9 +502,6 @@ def _add_replay(report: Report, study: Study, first_names: dict[int, str]) -> No
             f"{'it' if strays == 1 else 'them'}: made by an earlier version, or changed since. "
             "manage.py fsck says whether anything is wrong."
         )
-
-
-# --- what was chosen ----------------------------------------------------------------------------
 
 
 # --- answers ------------------------------------------------------------------------------------
@@ -688,10 +685,10 @@ def _add_group_places(
 def _add_meetings(report: Report, study: Study, systems: dict[int, str], sizes: list[int]) -> None:
     """By how much systems differ in what one participant, and one set, was shown."""
     if len(systems) < 2:
-        report.left_out.append("System by participant: the study has one system.")
+        report.left_out.append("System by person: the study has one system.")
     elif sizes == [len(systems)]:
         report.left_out.append(
-            "System by participant: every item shows every system, so all are met equally often."
+            "System by person: every item shows every system, so all are met equally often."
         )
     else:
         _add_met(report, study, systems)
@@ -700,7 +697,7 @@ def _add_meetings(report: Report, study: Study, systems: dict[int, str], sizes: 
 def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
     met = count_meetings(study, list(systems))
     if not met.by_system:
-        report.left_out.append("System by participant: no answers yet.")
+        report.left_out.append("System by person: no answers yet.")
         return
     report.tables.append(
         Table(

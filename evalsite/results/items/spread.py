@@ -1,5 +1,6 @@
 """How far apart people's answers to each item are, and how far its systems."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -17,7 +18,7 @@ from evalsite.instruments.scales import COMMENT, Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.models import Exclusion
 from evalsite.results.items.records import Record
-from evalsite.studies.models import Study
+from evalsite.studies.models import Output, Study
 
 # of magnitudes: the highest is this many times the lowest
 WIDE_RATIO = 4
@@ -25,8 +26,10 @@ WIDE_RATIO = 4
 _MOST_POINTS = 11
 
 # points or steps between answers; how many times one is another; the share without the most chosen;
-# 1 minus the mean F1 of characters that two people marked
-Unit = Literal["points", "steps", "times", "share", "places"]
+# 1 minus the mean F1 of characters that two people marked; 1 minus Kendall's W of people's orders
+Unit = Literal["points", "steps", "times", "share", "places", "orders"]
+# of people's orders: under this they differ
+_LEAST_W = 0.3
 # of two people's marks: from here on they are at other places
 _LEAST_F1 = 0.2
 
@@ -76,6 +79,8 @@ def find_limit(scale: Scale) -> Limit:
     if scale.compares:
         most = 2 * int(scale.maximum)
         return Limit("steps", _find_least(most + 1), most)
+    if scale.orders:
+        return Limit("orders", 1 - _LEAST_W, 1)
     family = get_family(scale.family)
     if scale.marked_columns:
         return Limit("places", 1 - _LEAST_F1, 1)
@@ -168,6 +173,8 @@ def _measure(
 ) -> _Measured:
     if criterion.scale.compares:
         return _measure_comparisons(rows, limit, by_item)
+    if limit.unit == "orders":
+        return _measure_orders(rows, by_item, criterion.scale)
     if limit.unit == "places":
         return _measure_marks(rows, by_item, criterion.scale)
     if limit.unit == "share":
@@ -236,6 +243,60 @@ def _measure_choices(
     for (item, *_rest), numbers in counts.items():
         total = sum(numbers)
         yield item, total, 1 - max(numbers) / total, total > 1 and 2 * max(numbers) <= total
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def _measure_orders(
+    rows: QuerySet[Any, Any], by_item: dict[int, Spread], scale: Scale
+) -> _Measured:
+    """Measure 1 minus Kendall's W; what has no place shares the last ones, or is in the middle.
+
+    Systems have the sum of their places, or of 1 for the best, -1 for the worst and 0 for others.
+    """
+    has_places = scale.minimum > 0
+    outputs: dict[int, list[tuple[int, int | None]]] = {}
+    known = Output.objects.filter(item__in=by_item).order_by("item_id", "position")
+    for item, output, system in known.values_list("item_id", "pk", "system_id"):
+        outputs.setdefault(item, []).append((output, system))
+    answers: dict[int, dict[int, dict[int, float]]] = {}
+    names = ("annotation__item", "annotation", "output", "system", "value")
+    has_systems = False
+    for item, annotation, output, system, value in rows.values_list(*names).iterator(10_000):
+        answers.setdefault(item, {}).setdefault(annotation, {})[output] = value
+        has_systems = has_systems or system is not None
+    for item, people in answers.items():
+        shown = outputs.get(item, [])
+        lines = [
+            [-scale.weigh_place(values.get(pk)) for pk, _system in shown]
+            for values in people.values()
+        ]
+        ranks = [_find_ranks(line) for line in lines]
+        for at, (_pk, shown_system) in enumerate(shown):
+            total = sum(row[at] for row in ranks) if has_places else -sum(row[at] for row in lines)
+            known_system = shown_system if has_systems else None
+            _add(by_item.get(item), known_system, len(lines), total)
+        apart = 1 - _find_w(ranks)
+        yield item, len(lines), apart, len(lines) > 1 and apart > 1 - _LEAST_W
+
+
+def _find_ranks(values: Sequence[float]) -> list[float]:
+    """Return the rank of each value, the lowest first; equal ones share the mean of theirs."""
+    return [
+        sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
+        for value in values
+    ]
+
+
+def _find_w(ranks: Sequence[Sequence[float]]) -> float:
+    """Return Kendall's W, corrected for ties, of people's ranks; 1 where nobody tells any apart."""
+    people, outputs = len(ranks), len(ranks[0])
+    sums = [sum(column) for column in zip(*ranks, strict=True)]
+    middle = people * (outputs + 1) / 2
+    ties = sum(count**3 - count for row in ranks for count in Counter(row).values())
+    most = people**2 * (outputs**3 - outputs) - people * ties
+    return 12 * sum((total - middle) ** 2 for total in sums) / most if most else 1.0
 
 
 # --- marks --------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ def _write_apart(apart: float | None, limit: Limit | None) -> str:
         return "–"
     if limit.unit == "share":
         return f"{apart:.0%}"
-    if limit.unit == "places":
+    if limit.unit in ("places", "orders"):
         return f"{apart:.2f}"
     return f"{apart:.1f}×" if limit.unit == "times" else f"{apart:g}"
 

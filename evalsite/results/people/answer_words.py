@@ -25,12 +25,14 @@ Line = tuple[str, str]
 class Answer:
     """One answer: a line for each output, or for each comparison, and what was written.
 
-    `texts`: how the outputs begin, each with its name here.
+    `texts`: how the outputs begin, each with its name here; `values`: what was answered to each
+    question, where an item has one output.
     """
 
     lines: list[Line] = field(default_factory=list)
     written: list[Line] = field(default_factory=list)
     texts: list[Line] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ def describe_answer(
     """Say in words what the ratings of one annotation answer."""
     lines: dict[str, list[str]] = defaultdict(list)
     written: list[Line] = []
+    values: dict[str, str] = {}
     for (key, output_id, turn), asked in _group(criteria, rows, names).items():
         criterion = criteria.get(key)
         label = key if criterion is None else str(criterion.label)
@@ -115,7 +118,7 @@ def describe_answer(
         if answered and is_text(answered[0]):
             written.append((_join_names(label, name), answered[0].text))
         elif answered:
-            words = describe_rows(criterion, answered, names)
+            words = values[key] = describe_rows(criterion, answered, names)
             if not name or (criterion is not None and criterion.scale.compares):
                 lines[label].append(words)
             elif len(criteria) == 1 and not turn:
@@ -127,7 +130,8 @@ def describe_answer(
         # a comment on a comparison isn't about the output preferred
         about = "" if criterion is not None and criterion.scale.compares else name
         written += [(_join_names(f"Comment on {label}", about), text) for text in comments]
-    return Answer([(name, ", ".join(words)) for name, words in lines.items()], written)
+    joined = [(name, ", ".join(words)) for name, words in lines.items()]
+    return Answer(joined, written, values=values)
 
 
 def is_text(row: AnswerRow) -> bool:

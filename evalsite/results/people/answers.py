@@ -30,6 +30,7 @@ class Given:
     repeat_of: str  # of a repeat: the item that is shown again
     texts: list[Line]  # how the outputs begin, each with its name
     lines: list[Line]
+    values: dict[str, str]  # by question, where an item has one output
     written: list[Line]  # what the person wrote: answers in their own words, and comments
     before: list[Line]  # of a repeat: what was answered the first time
     outcome: str  # in place of scores: why the item was ignored or reported
@@ -88,6 +89,7 @@ def describe_answers(
             repeat_of=names[answer.item.repeat_of] if answer.item.repeat_of else "",
             texts=words[answer.pk].texts,
             lines=words[answer.pk].lines,
+            values=words[answer.pk].values,
             written=words[answer.pk].written,
             before=words[first[answer.pk].pk].lines if answer.pk in first else [],
             outcome=_describe_outcome(study.config, answer),

@@ -1,10 +1,10 @@
 """The page of one person: how they did beside the others, what they answered and wrote."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
 from django.db.models import Avg
@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.participants.models import Origin, Participant
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.notes import read_notes_of
@@ -23,6 +24,7 @@ from evalsite.quality.pay import describe_sets, is_paid, list_payable, with_answ
 from evalsite.quality.pay_views import LABELS, OFFERED
 from evalsite.quality.person_measures import Measures
 from evalsite.results.people.answers import (
+    Given,
     answers_of,
     describe_answers,
     with_words,
@@ -56,6 +58,9 @@ MOST_WORDY = 200
 PAST_OTHERS = 200
 # the newest answers that a chart has room for
 MOST_BARS = 120
+# questions that have a column each, and characters of their names
+_MOST_COLUMNS, _WIDEST = 4, 60
+_SHORT = ("points", "decision")  # families whose answers take a word or two
 # on scales with more points, a quarter of the scale is far
 _FEW_POINTS = 11
 
@@ -78,7 +83,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
     both = list({answer.pk: answer for answer in (*shown, *wordy)}.values())
     in_words = describe_answers(study, both, is_blind=is_blind)
     described = {row.annotation.pk: row for row in in_words}
-    means = find_means(study, shown, is_blind=is_blind)
+    means, columns = find_means(study, shown, is_blind=is_blind), list_columns(study.config)
     sees_identities = may_see_identities(request, study)
     report = newest_report(study)
     measures = work.people.get(participant.pk)
@@ -110,7 +115,8 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
         "sees_receipts": sees_identities,
         "rows": rows,
         "answers": [described[answer.pk] for answer in shown],
-        "table": [(described[answer.pk], *means.get(answer.pk, ("", False))) for answer in shown],
+        "columns": columns,
+        "table": [_describe_row(described[answer.pk], means, columns) for answer in shown],
         "wrote": [described[answer.pk] for answer in wordy],
         "has_active": any(answer.active_ms is not None for answer in shown),
         "counted": participant.annotations.counted().count(),
@@ -310,13 +316,57 @@ def draw_pace(participant_id: int, study_median: float | None) -> Pace | None:
     )
 
 
+# --- the table of answers ----------------------------------------------------------------------
+
+
+class Mean(NamedTuple):
+    """What the others gave an output on average; whether the person's own score is far away."""
+
+    criterion: str
+    text: str
+    is_far: bool
+
+
+def list_columns(config: Instrument) -> list[Criterion]:
+    """Return the questions that have a column each: a few, of which an output gets one number."""
+    asked = [criterion for criterion in config.criteria if criterion.scale.family != "text"]
+    is_short = all(
+        criterion.per_output and not criterion.per_turn and criterion.scale.family in _SHORT
+        for criterion in asked
+    )
+    fits = len(asked) <= _MOST_COLUMNS and sum(len(str(row.label)) for row in asked) <= _WIDEST
+    return asked if config.item.outputs.most == 1 and is_short and fits else []
+
+
+def _describe_row(
+    answer: Given, means: Mapping[int, list[Mean]], columns: Sequence[Criterion]
+) -> dict[str, Any]:
+    """Return an answer with the means of the others, and with those of each column."""
+    averages = means.get(answer.annotation.pk, [])
+    by_question = {mean.criterion: mean for mean in averages}
+    return {
+        "given": answer,
+        "others": ", ".join(mean.text for mean in averages),
+        "is_apart": any(mean.is_far for mean in averages),
+        "cells": [
+            # without the words of a point: “4 (Good)”
+            (
+                column.label,
+                answer.values.get(column.key, "").partition(" (")[0],
+                by_question.get(column.key),
+            )
+            for column in columns
+        ],
+    }
+
+
 # --- what the others answered ---------------------------------------------------------------------
 
 
 def find_means(
     study: Study, annotations: Collection[Annotation], *, is_blind: bool
-) -> dict[int, tuple[str, bool]]:
-    """Return of each answer the means of the others, and whether one of its scores is far away.
+) -> dict[int, list[Mean]]:
+    """Return of each answer the means of the others, as the answers beside are ordered.
 
     Only of scores: choices have no mean.
     """
@@ -344,7 +394,7 @@ def find_means(
         .annotate(average=Avg("value"))
     }
     orders = {answer.pk: answer.order_shown for answer in annotations}
-    scores: dict[int, list[tuple[tuple[int, int], str, bool]]] = {}
+    scores: dict[int, list[tuple[tuple[int, int], Mean]]] = {}
     for annotation, criterion, output, position, value in mine:
         average = means.get((output, criterion))
         if average is None:
@@ -357,8 +407,6 @@ def find_means(
         # as the answers beside stand: in the order of the page where systems are hidden
         by_page = is_blind and position in order
         place = (order.index(position) if by_page else position, list(scales).index(criterion))
-        scores.setdefault(annotation, []).append((place, f"{average:.1f}", is_far))
-    return {
-        pk: (", ".join(text for _, text, _ in sorted(rows)), any(far for *_, far in rows))
-        for pk, rows in scores.items()
-    }
+        mean = Mean(criterion, f"{average:.1f}", is_far)
+        scores.setdefault(annotation, []).append((place, mean))
+    return {pk: [mean for _, mean in sorted(rows)] for pk, rows in scores.items()}

@@ -17,7 +17,7 @@ KIND = "plan"
 TARGET = 0.8
 # with fewer, it isn't known how much people differ
 FEW_RATERS = 5
-# of one design, so that it is simulated in seconds: inputs times participants times systems
+# of one design, so that it is simulated in seconds: inputs times people times systems
 _MOST_CELLS = 120_000
 _DRAWS = 1000
 # points, each with words
@@ -141,7 +141,7 @@ def run_plan(job: Job) -> dict[str, Any]:
 
 
 def _list_wanted(choice: dict[str, Any]) -> list[tuple[int, int, int | None]]:
-    """Participants, ratings of an output, and inputs (None: to be found), without what can't be."""
+    """People, ratings of an output, and inputs (None: to be found), without what can't be."""
     return [
         (people, k, items)
         for people in choice["raters"]
@@ -204,7 +204,7 @@ def _search_items(
 ) -> tuple[dict[str, Any] | None, int]:
     """The smallest design met that finds the difference often enough, and the most inputs tried.
 
-    Power grows with the root of the inputs until participants are the limit: each step goes to
+    Power grows with the root of the inputs until people are the limit: each step goes to
     where it would be enough, were they not.
     """
     from evalsite.analysis.planning import Design  # noqa: PLC0415

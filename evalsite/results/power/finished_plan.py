@@ -16,13 +16,13 @@ from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, format_money
 
 _PARTS = {
-    "rater": "participants",
+    "rater": "people",
     "item": "inputs",
     "item_system": "inputs by system",
-    "rater_system": "participants by system",
+    "rater_system": "people by system",
     "residual": "residual",
 }
-_RAISE = "Plan with more participants, or raise the limit."
+_RAISE = "Plan with more people, or raise the limit."
 _WIDTHS: dict[str, Callable[[float], str]] = {
     "factor": lambda half: f"×/÷ {exp(half):.2f}",
     "share": lambda half: f"± {_percent(half)}",
@@ -166,14 +166,14 @@ def _describe_finding(
     if not result["rows"]:
         most = max(row["tried"] for row in result["missing"])
         return (
-            f"With so few participants no number of inputs finds {asked} 8 times in 10: "
+            f"With so few people no number of inputs finds {asked} 8 times in 10: "
             f"{most:,} were tried. Plan with more people, or for a larger difference."
         )
     if chosen is None:
         best = max(result["rows"], key=lambda row: row["power"][0])
         return (
             f"None of these designs finds {asked} 8 times in 10. The best of them finds it in "
-            f"{_percent(best['power'][0])} of studies. Plan with more inputs and participants, "
+            f"{_percent(best['power'][0])} of studies. Plan with more inputs and people, "
             "or for a larger difference."
         )
     row, work = result["rows"][chosen], works[chosen]
@@ -182,7 +182,7 @@ def _describe_finding(
     takes = f"{count_of(work.answers, 'answer')} in {count_of(work.sets, 'set')}{cost}"
     return (
         f"To find {asked} 8 times in 10, plan for {count_of(row['items'], 'input')}, "
-        f"{row['raters']:,} participants and {count_of(row['per_output'], 'rating')} of each "
+        f"{row['raters']:,} people and {count_of(row['per_output'], 'rating')} of each "
         f"output{each}: {takes}."
     )
 
@@ -191,12 +191,12 @@ def _list_cautions(study: Study, choice: dict[str, Any], result: dict[str, Any])
     cautions = []
     if choice["raters"][0] < FEW_RATERS:
         cautions.append(
-            "With fewer than 5 participants, no test says much about other people: raters who "
+            "With fewer than 5 people, no test says much about other people: raters who "
             "differ in taste are then too few to average over."
         )
     if result["rows"]:
         cautions += [
-            f"With {entry['raters']} participants and {count_of(entry['per_output'], 'rating')} of "
+            f"With {entry['raters']} people and {count_of(entry['per_output'], 'rating')} of "
             f"each output even {entry['tried']:,} inputs were not enough. Only more people help."
             for entry in result["missing"]
         ]
@@ -208,7 +208,7 @@ def _list_cautions(study: Study, choice: dict[str, Any], result: dict[str, Any])
     people = (choice["model"] or {}).get("raters")
     if people is not None and people < FEW_RATERS:
         cautions.append(
-            f"This rests on results by {count_of(people, 'participant')}. From fewer than "
+            f"This rests on results by {count_of(people, 'person', 'people')}. From fewer than "
             f"{FEW_RATERS} it isn't known how much people differ, so the plan may be far off. "
             "Compare it with typical values."
         )
@@ -246,8 +246,8 @@ def _compare_designs(choice: dict[str, Any], rows: list[dict[str, Any]]) -> list
             saves = more["items"] * more["per_output"] < fewer["items"] * fewer["per_output"]
             if saves and more["raters"] > fewer["raters"] and more["power"][0] > fewer["power"][0]:
                 notes.append(
-                    f"{more['raters']} participants with {_count_ratings(more)} have "
-                    f"{_percent(more['power'][0])} power; {fewer['raters']} participants with "
+                    f"{more['raters']} people with {_count_ratings(more)} have "
+                    f"{_percent(more['power'][0])} power; {fewer['raters']} people with "
                     f"{_count_ratings(fewer)} have {_percent(fewer['power'][0])}. Spread the same "
                     "work over more people."
                 )
@@ -270,7 +270,7 @@ def _warn_of_limit(study: Study, choice: dict[str, Any], rows: list[dict[str, An
     if not above:
         return []
     named = "; ".join(
-        f"{count_of(row['items'], 'input')} with {row['raters']:,} participants and "
+        f"{count_of(row['items'], 'input')} with {row['raters']:,} people and "
         f"{count_of(row['per_output'], 'rating')} of each output"
         for row in above
     )
@@ -383,7 +383,7 @@ def describe_size(study: Study, choice: dict[str, Any], row: dict[str, Any]) -> 
     compared = choice.get("comparisons", 1) + choice.get("further_tests", 0)
     correction = f", after correction for {compared} comparisons" if compared > 1 else ""
     words = (
-        f"{count_of(row['items'], 'input')}, {row['raters']:,} participants, "
+        f"{count_of(row['items'], 'input')}, {row['raters']:,} people, "
         f"{count_of(row['per_output'], 'rating')} of each output: "
         f"{row['power'][0] * 100:.0f}% power to find {_describe_difference(study, choice)}"
         f"{correction}"

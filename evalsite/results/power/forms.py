@@ -62,7 +62,7 @@ class PlannerForm(forms.Form):
         error_messages=_choose("Choose where the variation comes from."),
     )
     raters = NumbersField(
-        label="Participants",
+        label="People",
         least=2,
         most=300,
         help_text="One number or several, such as 6, 12, 24. Below 5, no test can be trusted.",
@@ -159,7 +159,7 @@ class PlannerForm(forms.Form):
         if self._has_few_raters:
             all_few = max(self._list_raters()) < FEW_RATERS
             return (
-                f"Your own results are best from {FEW_RATERS} participants on. "
+                f"Your own results are best from {FEW_RATERS} people on. "
                 f"{'They rest' if all_few else 'Those of some criteria rest'} on fewer, "
                 "too few to tell how much people differ."
             )
@@ -214,9 +214,7 @@ class PlannerForm(forms.Form):
             return values
         raters, per_output, items = values["raters"], values["per_output"], values["items"]
         if per_output[0] > raters[-1]:
-            self.add_error(
-                "per_output", f"So many ratings need {per_output[0]} participants or more."
-            )
+            self.add_error("per_output", f"So many ratings need {per_output[0]} people or more.")
         most = MOST_DESIGNS if items else MOST_SEARCHES
         if len(raters) * len(per_output) * max(len(items), 1) > most:
             self.add_error(None, f"These are more than {most} designs. Enter fewer numbers.")
@@ -224,7 +222,7 @@ class PlannerForm(forms.Form):
         if items and items[-1] > most_items:
             self.add_error(
                 "items",
-                f"With {raters[-1]} participants and {values['systems']} systems, "
+                f"With {raters[-1]} people and {values['systems']} systems, "
                 f"enter {most_items:,} or fewer.",
             )
         return values

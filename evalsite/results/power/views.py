@@ -1,4 +1,4 @@
-"""The staff page that plans a study: how many inputs, participants and ratings it needs."""
+"""The staff page that plans a study: how many inputs, people and ratings it needs."""
 
 from typing import Any
 from uuid import UUID

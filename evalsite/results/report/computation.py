@@ -579,7 +579,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "reserved": list(scale.reserved_values()),
         "minimum": scale.minimum,
         "maximum": scale.maximum,
-        **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
+        **({"per": "item"} if not criterion.is_of_outputs and not scale.compares else {}),
         **({"options": options} if options else {}),
         **({"reasons": scale.list_reasons()} if scale.list_reasons() else {}),
         **scale.describe_marks(),

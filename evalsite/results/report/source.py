@@ -17,10 +17,10 @@ from evalsite.analysis.plan import CLEAR, SIGN, Better
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
 
-# --- plain facts, which need no site
-
 if TYPE_CHECKING:
     from evalsite.instruments.schema import BasedOn
+
+# --- plain facts, which need no site
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +106,11 @@ class Source:
     def plan(self) -> Stored:
         return self.content.get("plan") or {}
 
+    @property
+    def collection(self) -> Stored:
+        """Return how many answers are in and planned, and who met or saw them; {} of a file."""
+        return self.content.get("collection") or {}
+
     @cached_property
     def criteria(self) -> list["Criterion"]:
         """List the criteria, the primary one first."""
@@ -148,12 +153,16 @@ class Criterion:
     def mean_unit(self) -> Unit:
         systems = self.stored["systems"]
         unit = CODES.get(systems[0]["headline"]["name"], (None,))[0] if systems else None
+        if self.family.orders:
+            return "statistic"
         return "share" if unit == "share" or self.family.compares else "points"
 
     @cached_property
     def difference_unit(self) -> Unit:
         if self.family.is_log:
             return "ratio"
+        if self.family.orders:
+            return "statistic"
         return "difference in shares" if self.mean_unit == "share" else "points"
 
     @property
@@ -161,7 +170,8 @@ class Criterion:
         """Return what a difference is counted in: "points"; "" of numbers, which have no unit."""
         if self.difference_unit == "difference in shares":
             return "percentage points"
-        return "" if self.family.is_log else name_unit(self.stored)
+        is_plain = self.family.is_log or self.family.orders
+        return "" if is_plain else name_unit(self.stored)
 
     # --- systems
 
@@ -260,6 +270,11 @@ class Criterion:
             )
             for value, label in known.items()
         ]  # fmt: skip
+
+    def placed(self, system: Stored) -> list[Figure]:
+        """Return what orders show of the system beside its strength; nothing of other answers."""
+        figures = system["others"] if self.family.orders else ()
+        return [read_figure(stored, stored["name"], self.group(system)) for stored in figures]
 
     def group(self, system: Stored) -> dict[str, str]:
         return {"criterion": self.key, "system": str(system["system"])}

@@ -138,6 +138,7 @@ def describe_summary(study: Study, source: Source, newest: Newest) -> dict[str, 
         "reasons": reasons,
         "computed": render_html(Document("", computed)),
         "computed_in_short": method.text,
+        "has_orders": any(criterion.family.orders for criterion in source.criteria),
         **count_exclusions(source),
     }  # fmt: skip
 

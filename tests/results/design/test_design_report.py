@@ -365,7 +365,7 @@ def test_the_design_names_caps_checks_repeats_and_the_seed():
 
     facts = dict(report_design(study).facts)
 
-    assert facts["A participant gives"] == "at most 2 sets and 15 items"
+    assert facts["A person gives"] == "at most 2 sets and 15 items"
     assert facts["Checks"] == "1 gold or attention item per person"
     assert facts["Hidden repeats"] == "5% of the items, at least 8 items later"
     assert facts["Seed"] == "s33d"

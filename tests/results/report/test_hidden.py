@@ -55,6 +55,20 @@ def test_the_page_draws_them_without_pairs() -> None:
     assert [figure.value for figure in charts["agreement"].figures] == [0.58]
 
 
+def test_precision_is_drawn_from_what_would_be_exact() -> None:
+    (stored,) = hide()["kept"]["criteria"]
+    (ratio,) = hide_systems({"kept": make_content(), "all": None, "plan": {}})["kept"]["criteria"]
+
+    lows = []
+    for criterion in (stored, ratio):
+        blocks = make_hidden([Criterion(criterion)], None, 549)
+        chart = next(b for b in blocks if isinstance(b, Chart) and b.name == "precision")
+        lows += [(figure.unit, figure.low) for figure in chart.figures]
+
+    # × 1 is the width of nothing, of a difference it is 0
+    assert lows == [("points", 0.0), ("ratio", 1.0)]
+
+
 def test_what_is_not_projected_has_no_column() -> None:
     (stored,) = hide()["kept"]["criteria"]
 

@@ -35,6 +35,8 @@ def test_simulated_ratings_come_first() -> None:
 
     assert warning.code == "simulated"
     assert warning.text.startswith("8 of 12 ratings are simulated.")
+    content["data"]["origins"] = {"own": 0, "imported": 0, "simulated": 12}
+    assert list_warnings(make_source(content))[0].text.startswith("All 12 ratings are simulated.")
 
 
 @pytest.mark.parametrize(

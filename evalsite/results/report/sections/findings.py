@@ -18,6 +18,7 @@ from evalsite.results.document.blocks import (
     start_sentence,
 )
 from evalsite.results.document.figures import (
+    explain_none,
     explain_reason,
     make_figure,
     write_figure,
@@ -68,7 +69,7 @@ def make_headline(source: Source) -> Iterator[Block]:
     _, text = find_headline(source)
     yield Heading(text, 1, "report")
     data = source.kept["data"]
-    done = (source.content.get("collection") or {}).get("done") or data["annotations"]
+    done = source.collection.get("done") or data["annotations"]
     figures = (make_figure("answers_in", done), make_figure("answers_used", data["annotations"]))
     used = "" if done == data["annotations"] else f"; {data['annotations']:,} are used"
     at = source.facts.made_at
@@ -85,7 +86,7 @@ def find_headline(source: Source) -> tuple[str, str]:
     data, criteria = source.kept["data"], source.criteria
     if not data["annotations"] or not criteria:
         return "no_answers", "No answers yet"
-    target = (source.content.get("collection") or {}).get("target") or data["annotations"]
+    target = source.collection.get("target") or data["annotations"]
     if data["annotations"] < FEW_ANSWERS:
         return "too_few", f"Too few answers to tell: {data['annotations']:,} of {target:,}"
     decisions = [decision for criterion in criteria for decision in list_decisions(criterion)]
@@ -417,8 +418,10 @@ def describe_finding(criterion: Criterion) -> tuple[str, str]:
 def _describe_untested(criterion: Criterion) -> str:
     if "by_one_rater" in {pair.code for pair in criterion.pairs}:
         return "One person rated: differences are described, not tested."
-    reasons = {pair.difference.why for pair in criterion.pairs}
-    why = explain_reason(next(iter(reasons))) if len(reasons) == 1 else "too few values"
+    figures = [pair.difference for pair in criterion.pairs]
+    reasons = {figure.why or str(figure.details.get("interval", "")) for figure in figures}
+    code = next(iter(reasons)) if len(reasons) == 1 else ""
+    why = explain_none(code) or explain_reason(code) or "too few values"
     return f"Systems can’t be compared: {why}."
 
 
@@ -436,6 +439,8 @@ def describe_pair(pair: Pair) -> str:
     tested = say_tested(pair, is_size=True)
     if criterion.family.compares:
         return f"{first} is preferred to {second} by {amount} ({tested})"
+    if criterion.family.orders:
+        return f"{first} is {ahead} {second}, by {amount} in log strength ({tested})"
     if figure.unit == "ratio":
         # as the figure stands, whichever is better
         return (
@@ -603,6 +608,8 @@ def _name_scale(criterion: Criterion) -> str:
 def _head_column(criterion: Criterion) -> str:
     if criterion.family.compares:
         return f"{criterion.label} (net share)"
+    if criterion.family.orders:
+        return f"{criterion.label} (strength)"
     note = " (lower is better)" if criterion.better == "lower" else ""
     return f"{criterion.label}{note}"
 
@@ -680,6 +687,11 @@ def _caption_paper(source: Source, *, has_tiers: bool) -> str:
         parts.append(
             "Net share: answers that prefer the system minus those that prefer the other, in "
             "percentage points (95% CI)."
+        )
+    if any(criterion.family.orders for criterion in source.criteria):
+        parts.append(
+            "Strength: log strength of the Plackett–Luce model (95% CI); those of all systems add "
+            "up to 0."
         )
     parts.append("Last row: Krippendorff’s α (95% CI).")
     return " ".join(parts)

@@ -192,6 +192,8 @@ def list_all_pairs(criterion: Criterion) -> list[Block]:
 
 def _list_averages(_: Source, criterion: Criterion) -> Iterator[Block]:
     """Yield the averages of systems that the report doesn't print."""
+    if criterion.family.orders:
+        return
     rows = []
     for system in criterion.systems:
         shown = _MODEL_MEANS if criterion.is_by_model else ()
@@ -537,6 +539,9 @@ def _name_term(figure: Figure) -> str:
 
 def _say_averages(_: Source, criterion: Criterion) -> Iterator[Sentence]:
     """Say which averages put systems in another order than the report does."""
+    if criterion.family.orders:
+        yield _say("averages", "Ranks that the comparisons support.")
+        return
     if criterion.family.compares:
         strengths = [_read_strength(criterion, system) for system in criterion.systems[:MOST_NAMED]]
         known = [figure for figure in strengths if figure is not None]

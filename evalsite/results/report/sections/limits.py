@@ -55,15 +55,16 @@ def _warn_of_simulation(source: Source) -> Warnings:
     data = source.kept["data"]
     simulated, total = data["origins"]["simulated"], data["ratings"]
     if simulated:
+        number = f"{simulated:,} of" if simulated < total else "All"
         yield _warn(
             "simulated",
-            f"{simulated:,} of {count_of(total, 'rating')} are simulated. They show nothing about "
-            "real systems.",
+            f"{number} {count_of(total, 'rating')} are simulated. They show nothing about real "
+            "systems.",
         )
 
 
 def _warn_of_unfinished(source: Source) -> Warnings:
-    collection = source.content.get("collection") or {}
+    collection = source.collection
     done, target = collection.get("done", 0), collection.get("target", 0)
     if done >= target:
         return
@@ -73,7 +74,7 @@ def _warn_of_unfinished(source: Source) -> Warnings:
 
 
 def _warn_of_looks(source: Source) -> Warnings:
-    collection = source.content.get("collection") or {}
+    collection = source.collection
     if not (look := collection.get("look")):
         return
     at, target = datetime.fromisoformat(look["at"]), collection.get("target", 0)
@@ -107,7 +108,7 @@ def _find_label(source: Source, key: str) -> str:
 
 def _warn_of_raters_met(source: Source) -> Warnings:
     """Warn of people who rated in the study that this one repeats."""
-    if met := (source.content.get("collection") or {}).get("met"):
+    if met := source.collection.get("met"):
         yield _warn(
             "raters_met",
             f"{met['number']:,} of {count_of(met['raters'], 'person', 'people')} also rated in the "

@@ -63,7 +63,7 @@ def count_outputs(source: Source) -> int:
 
 
 def _describe_answers(source: Source) -> Cell:
-    data, collection = source.kept["data"], source.content.get("collection") or {}
+    data, collection = source.kept["data"], source.collection
     used = data["annotations"]
     done, target = collection.get("done") or used, collection.get("target") or 0
     text = count_of(done, "answer") if not target else f"{done:,} of {target:,} planned"
@@ -144,6 +144,7 @@ _TESTED_BY = {
 _CITED = {"bootstrap_of_items_and_raters": ("owen2007",)}
 _CITED_AGREEMENT = {
     "alpha": "krippendorff2004", "ac1": "gwet2008", "ac2": "gwet2008", "ICC": "shrout1979",
+    "kendall_w": "kendall1939",
 }  # fmt: skip
 _HOLM = ("holm1979",)
 _NAMES = {
@@ -151,6 +152,8 @@ _NAMES = {
     "alpha_nominal": "Krippendorff’s α (nominal)",
     "alpha_interval": "Krippendorff’s α (interval)",
     "alpha_log": "Krippendorff’s α (of log scores)",
+    "alpha_places": "Krippendorff’s α of places (ordinal)",
+    "kendall_w": "Kendall’s W",
     "ac1": "Gwet’s AC1",
     "ac2": "Gwet’s AC2 (quadratic weights)",
     "ICC(1,1)": "ICC(1,1)",
@@ -163,7 +166,11 @@ def make_methods(source: Source) -> Iterator[Block]:
     modelled = [criterion for criterion in source.criteria if _has_model(criterion)]
     if modelled:
         yield _describe_model(modelled)
-    yield from _describe_other_tests(source.criteria)
+    orders = [criterion for criterion in source.criteria if criterion.family.orders]
+    yield from _describe_other_tests(
+        [criterion for criterion in source.criteria if criterion not in orders]
+    )
+    yield from _describe_orders(orders)
     if any(criterion.family.has_points for criterion in modelled):
         yield Sentence("equal_spacing", "Points are taken as equally spaced.")
     if any(criterion.is_tested for criterion in source.criteria):
@@ -237,6 +244,25 @@ def _describe_other_tests(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
             yield Sentence("other_test", text, cites=_CITED.get(method, ()))
 
 
+def _describe_orders(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
+    """Yield how the strengths of systems are found from orders, or from the best and the worst."""
+    for kind, known, cites in (
+        ("ranking", "outputs that share a place count as the average over their orders", ()),
+        ("best_worst", "the orders of the outputs that are neither best nor worst are summed over",
+         ("marley2005",)),
+    ):  # fmt: skip
+        labels = [isolate(entry.label) for entry in criteria if entry.stored["kind"] == kind]
+        if labels:
+            yield Sentence(
+                f"orders_{kind}",
+                f"On {list_of(labels)}, the strengths of systems are the logarithms of those of "
+                f"the Plackett–Luce model, and add up to 0; {known}. Their intervals, and those of "
+                "their differences, come from a bootstrap over people and inputs. A p value is the "
+                "level at which such an interval would end at 0.",
+                cites=("luce1959", "plackett1975", *cites, "owen2007"),
+            )
+
+
 def _describe_tests(source: Source) -> Sentence:
     by_model = any(_has_model(criterion) for criterion in source.criteria)
     how = " with Kenward–Roger degrees of freedom" if by_model else ""
@@ -290,6 +316,7 @@ def _describe_agreement(criteria: Sequence[Criterion]) -> Sentence | None:
         for criterion in criteria
         for figure in criterion.stored["agreement"]
         if figure["name"] in ("ac1", "ac2", "ICC(1,1)")
+        or (figure["name"] == "kendall_w" and criterion.family.orders)
     ]
     names = [_NAMES[name] for name in dict.fromkeys(printed) if name in _NAMES]
     if not names:
@@ -466,6 +493,11 @@ def make_repeat(source: Source) -> Iterator[Block]:
         "verify",
         "The first command computes every figure of this report again from the study’s bundle; the "
         "second compares a repetition of the study with this one. The scripts in the bundle print "
-        "the same verdicts.",
+        f"the same verdicts{_except_orders(source)}.",
     )
     yield Code("sh", "evalsite verify bundle.zip\nevalsite repeat bundle.zip")
+
+
+def _except_orders(source: Source) -> str:
+    has_orders = any(criterion.family.orders for criterion in source.criteria)
+    return ", except on questions that are answered by an order" if has_orders else ""

@@ -40,6 +40,7 @@ from evalsite.results.report.sections.questions import (
     count_averaged,
     draw_question,
     explain_correction,
+    head_places,
     limit_intervals,
     list_agreement,
     list_shown_pairs,
@@ -62,6 +63,7 @@ from evalsite.results.report.source import Criterion, Decision, Pair, Source, St
 _MOST_POINTS = 11
 _COEFFICIENTS = {
     "α": "Krippendorff’s α",
+    "W": "Kendall’s W",
     "AC1": "Gwet’s AC1",
     "AC2": "Gwet’s AC2",
     "ICC(1,1)": "ICC(1,1)",
@@ -194,8 +196,8 @@ def lay_out_systems(criterion: Criterion) -> Table:
     has_distance = any(distances.values()) and len(systems) > 1
     has_parts = 2 < len(criterion.stored["answers"]) <= _MOST_POINTS
     has_tiers = any(criterion.tier(system) for system in systems)
-    mean = {"share": "Share", "points": "Mean"}[criterion.mean_unit]
-    columns = [Column("System", is_number=False), Column(mean)]
+    mean = {"share": "Share", "statistic": "Strength"}.get(criterion.mean_unit, "Mean")
+    columns = [Column("System", is_number=False), Column(mean), *head_places(criterion)]
     columns += [Column("SD")] if has_sd else []
     columns += [Column("From average")] if has_distance else []
     columns += [Column("Answers, %", is_number=False)] if has_parts else []
@@ -207,6 +209,7 @@ def lay_out_systems(criterion: Criterion) -> Table:
         row: list[Entry] = [
             Cell(isolate(name), (count,), below=f"n = {write_value(count)}"),
             criterion.mean(system),
+            *criterion.placed(system),
         ]
         row += [criterion.sd(system) or ""] if has_sd else []
         row += [_write_distance(distances[name])] if has_distance else []

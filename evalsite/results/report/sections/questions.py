@@ -18,6 +18,7 @@ from evalsite.results.document.blocks import (
     isolate,
 )
 from evalsite.results.document.figures import (
+    CODES,
     explain_none,
     explain_reason,
     make_figure,
@@ -231,6 +232,9 @@ def _write_uncorrected(pair: Pair) -> Sentence:
     if figure.unit == "ratio":
         amount = write_amount(figure, criterion)
         start = f"{isolate(pair.first)} is rated {amount} as high as {isolate(pair.second)}"
+    elif criterion.family.orders:
+        amount = write_amount(figure, criterion)
+        start = f"{first} is ranked above {second}, by {amount} in log strength"
     else:
         start = f"{first} is {write_amount(figure, criterion)} above {second}"
         if criterion.better == "lower":
@@ -265,7 +269,8 @@ def draw_question(criterion: Criterion) -> Iterator[Chart]:
         return
     known = [figure for system in criterion.systems if (figure := place_mean(criterion, system))]
     if known:
-        caption = f"{criterion.label}: means, and intervals as in the table of systems"
+        means = "strengths" if criterion.family.orders else "means"
+        caption = f"{criterion.label}: {means}, and intervals as in the table of systems"
         yield Chart(f"{criterion.key}-systems", "intervals", caption, known)
 
 
@@ -319,13 +324,16 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     has_sd = any(criterion.sd(system) for system in systems) and not criterion.family.compares
     answers = [str(entry["value"]) for entry in criterion.stored["answers"]]
     counted = not criterion.family.compares and 2 < len(answers) <= _MOST_POINTS
-    columns = [Column("System", is_number=False), Column("n"), Column("Mean (95% CI)")]
+    mean = "Strength (95% CI)" if criterion.family.orders else "Mean (95% CI)"
+    columns = [Column("System", is_number=False), Column("n"), Column(mean)]
+    columns += head_places(criterion)
     columns += [Column("SD")] if has_sd else []
     columns += [Column(f"% of {answers[0]} to {answers[-1]}")] if counted else []
     rows: list[list[Entry]] = []
     for system in systems:
         row: list[Entry] = [
             isolate(str(system["system"])), criterion.count(system), criterion.mean(system),
+            *criterion.placed(system),
         ]  # fmt: skip
         row += [criterion.sd(system) or ""] if has_sd else []
         row += [write_distribution(criterion.chosen(system))] if counted else []
@@ -333,12 +341,21 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     means = "Means of the mixed model" if criterion.is_by_model else "Means of all answers"
     if criterion.family.compares:
         means = "Share of its answers that a system won, with ties as half"
+    elif criterion.family.orders:
+        means = "Log strengths of the Plackett–Luce model, which add up to 0"
     elif criterion.family.decides:
         means = means.replace("Means", "Shares of yes")
     elif criterion.family.is_log:
         means = means.replace("Means", "Geometric means")
     caption = f"{criterion.label}: systems. {means}.{_explain_missing_intervals(criterion)}"
     return Table(f"{criterion.key}-systems", caption, columns, rows, place=place)
+
+
+def head_places(criterion: Criterion) -> list[Column]:
+    """Return the columns of what orders show of a system beside its strength."""
+    systems = criterion.systems
+    figures = criterion.placed(systems[0]) if systems else []
+    return [Column(CODES[figure.name][1]) for figure in figures]
 
 
 def _explain_missing_intervals(criterion: Criterion) -> str:
@@ -464,6 +481,8 @@ def list_agreement(criterion: Criterion) -> list[tuple[str, Figure]]:
     listed = [("α", alpha)]
     if alpha.value is None:
         return listed
+    if criterion.family.orders and (stored := criterion.find_agreement("kendall_w")):
+        listed.append(("W", criterion.read(stored, "kendall_w")))
     if stored := criterion.find_agreement(*_AGREEMENT):
         listed.append((stored["name"].upper(), criterion.read(stored, "ac")))
     if stored := criterion.find_agreement("ICC(1,1)"):

@@ -312,7 +312,7 @@ def _say_question(source: Source, criterion: Criterion) -> str:
 def describe_counts(source: Source, target: int, *, closed_at: datetime | None) -> Sentence:
     """Say how many answers are in, how many are used, and when they were computed."""
     data = source.kept["data"]
-    done = (source.content.get("collection") or {}).get("done") or data["annotations"]
+    done = source.collection.get("done") or data["annotations"]
     used = data["annotations"]
     figures = (make_figure("answers_in", done), make_figure("answers_used", used))
     if done >= target:

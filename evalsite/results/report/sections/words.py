@@ -55,6 +55,8 @@ def say_ahead(criterion: Criterion) -> str:
     """Return what a system is that is ahead: "rated higher than"."""
     if criterion.family.compares:
         return "preferred to"
+    if criterion.family.orders:
+        return "ranked above"
     if criterion.family.decides:
         more = "less" if criterion.better == "lower" else "more"
         return f"accepted {more} often than"
