@@ -316,46 +316,6 @@ def _fit_together(counts: Floats, choices: Likelihood, start: Floats) -> tuple[F
     return np.pad(free, ((0, 0), (1, 0))), loglik
 
 
-def fit_best_worst(*, shown: Sequence[str], best: Any, worst: Any) -> dict[str, Any]:
-    """Return strengths with standard errors and scores from answers taken as independent.
-
-    `shown`: for each answer the names of what it is about, separated by spaces. Scores are (times
-    best - times worst) / times shown.
-    """
-    listed = [names.split() for names in shown]
-    systems = sorted({name for names in listed for name in names})
-    at = {name: place for place, name in enumerate(systems)}
-    levels = np.full((len(listed), len(systems)), _ABSENT, dtype=np.int64)
-    for row, names, first, last in zip(levels, listed, best, worst, strict=True):
-        row[[at[name] for name in names]] = _OPEN
-        row[at[first]], row[at[last]] = 0, _WORST
-    likelihood, counts = _Ends(levels), np.ones((1, len(levels)))
-    [theta], [loglik] = _fit(counts, likelihood, np.zeros(len(systems)))
-    information = _differentiate(likelihood, counts, theta)
-    centre = np.eye(len(systems)) - 1 / len(systems)
-    free = np.zeros_like(information)
-    free[1:, 1:] = np.linalg.inv(information[1:, 1:])
-    errors = np.sqrt(np.diag(centre @ free @ centre.T))
-    times = (levels != _ABSENT).sum(axis=0)
-    score = ((levels == 0).sum(axis=0) - (levels == _WORST).sum(axis=0)) / times
-    return {
-        "strength": dict(zip(systems, (theta - theta.mean()).tolist(), strict=True)),
-        "se": dict(zip(systems, errors.tolist(), strict=True)),
-        "loglik": float(loglik),
-        "score": dict(zip(systems, score.tolist(), strict=True)),
-        "shown": dict(zip(systems, times.tolist(), strict=True)),
-    }
-
-
-def _differentiate(likelihood: Likelihood, counts: Floats, theta: Floats) -> Floats:
-    """Return the observed information, from differences of the gradient."""
-    step = 1e-5
-    moved = theta + step * np.concatenate([np.eye(len(theta)), -np.eye(len(theta))])
-    gradients = likelihood.evaluate(moved, np.repeat(counts, len(moved), axis=0))[0]
-    up, down = np.split(gradients, 2)
-    return np.asarray((down - up) / (2 * step))
-
-
 def find_fault(levels: Codes) -> Reason | None:
     """Return why no finite strengths exist; None if they do."""
     if not len(levels):
