@@ -392,9 +392,7 @@ def design_cautions(data: Scores) -> Cautions:
     return cautions
 
 
-# --- the table that every analysis starts from
-
-# --- preferences ----------------------------------------------------------------------
+# --- preferences, as the table names their sides
 
 
 TIE = "tie"

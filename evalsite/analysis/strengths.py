@@ -64,8 +64,6 @@ def climb_tables(
     return beta, hessian, loglik
 
 
-# --- the model
-
 # --- Davidson's model --------------------------------------------------------------------------
 
 Cells = NDArray[np.int64]  # (cells, 2): left and right system

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from math import log
 from operator import attrgetter
 from typing import Any, Literal
@@ -281,6 +282,12 @@ TURN = Column(
     allowed="1 and more", missing="the rating is of the conversation as a whole", of="row",
     cell=lambda row: str(row.turn or ""),
 )  # fmt: skip
+
+
+def _read_detail(name: str, score: Any) -> str:
+    return str((score.detail or {}).get(name, ""))
+
+
 # behind all others, and only in files of instruments that use them
 MORE_OF_RATINGS = (
     Column(
@@ -312,6 +319,18 @@ MORE_OF_RATINGS = (
         missing="none was ticked", of="row", cell=lambda row: _write_reasons(row),
     ),
     TURN,
+    *(
+        Column(
+            name, WHOLE, words, missing="not a corrected text", of="score",
+            cell=partial(_read_detail, name),
+        )
+        for name, words in (
+            ("insertions", "Words that were inserted to correct the output."),
+            ("deletions", "Words that were deleted to correct the output."),
+            ("substitutions", "Words that took the place of others to correct the output."),
+            ("words", "Words of the corrected text."),
+        )
+    ),
     Column(
         SYSTEMS_SHOWN, TEXT, "The systems whose outputs were put in order together.",
         allowed="a JSON list of names, in the order of the file",
@@ -344,7 +363,7 @@ def describe_criterion(criterion: Criterion) -> Column:
         allowed=allowed,
         missing="not rated: the criterion does not apply to this row, or was left out", of="row",
         cell=lambda row: row.values.get(criterion.key, ""),
-        withheld=WITHHELD if "text" in criterion.scale.columns else None,
+        withheld=WITHHELD if "text" in criterion.scale.columns and not is_number else None,
     )  # fmt: skip
 
 
@@ -702,8 +721,6 @@ MQM = (
     ),
 )  # fmt: skip
 
-
-# --- all files
 
 # --- ratings.csv --------------------------------------------------------------------------
 

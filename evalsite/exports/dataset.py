@@ -136,7 +136,7 @@ def list_valued(study: Study) -> list[Criterion]:
         for criterion in study.config.criteria
         if criterion.per == "output"
         and criterion.direction in ("higher", "lower")
-        and not criterion.scale.has_parts
+        and criterion.scale.gives_number
     ]
     return _put_primary_first(study, valued)
 
@@ -418,10 +418,10 @@ def count_shared(study: Study) -> tuple[int, int, int, int]:
     counts = answers.aggregate(
         people=Count("participant", distinct=True, filter=is_shared),
         answers=Count("pk", filter=is_shared),
-        others=Count("participant", distinct=True, filter=~is_shared),
-        other_answers=Count("pk", filter=~is_shared),
+        left_out=Count("participant", distinct=True, filter=~is_shared),
+        answers_left_out=Count("pk", filter=~is_shared),
     )
-    return counts["people"], counts["answers"], counts["others"], counts["other_answers"]
+    return counts["people"], counts["answers"], counts["left_out"], counts["answers_left_out"]
 
 
 def explain_empty(study: Study) -> str:
@@ -440,6 +440,7 @@ class _Tables:
     def __init__(self, study: Study, writer: _Writer) -> None:
         self.study, self.writer, self.made = study, writer, writer.made
         self._id = str(study.pk)
+        self._raters: set[str] = set()
         self._prompts = Prompts(study)
         options, criteria = writer.made.options, study.config.criterion_by_key
         self._votes = Votes(criteria[options.preferences]) if options.preferences else None
@@ -447,7 +448,7 @@ class _Tables:
 
     def write(self) -> None:
         made = self.made
-        made.people, answers, people, left_out = count_shared(self.study)
+        _, answers, people, left_out = count_shared(self.study)
         made.left_out = {"people": people, "answers": left_out}
         chosen = select_shared(self.study)
         simulated = replace(chosen, origin=Origin.SIMULATED).find_annotations(self.study).count()
@@ -463,6 +464,7 @@ class _Tables:
                 about = self._describe_answer(answer, shown)
                 for mark in marks:
                     self.writer.write(RATINGS, self._make_mark(mark, shown) | about)
+        made.people = len(self._raters)
         if self._votes:
             self._write_preferences(self._votes)
         if self._values:
@@ -482,6 +484,7 @@ class _Tables:
 
     def _write_answer(self, answer: Answer, rows: Sequence[RatingRow], shown: Shown) -> None:
         made, at = self.made, _CELLS["submitted_at"](answer)
+        self._raters.add(answer.participant)
         made.excluded += bool(answer.reasons)
         made.first_at = min(made.first_at or at, at or made.first_at)
         made.last_at = max(made.last_at, at)

@@ -266,8 +266,6 @@ def read_judge_labels(study: Study, judge: Judge | None = None) -> Iterator[Grou
         yield label, (label,)
 
 
-# --- answers
-
 # --- preferences in terms of systems
 
 TIE = "tie"
@@ -402,9 +400,6 @@ def _list_reasons(row: "RatingRow", reasons: Mapping[str, Sequence[str]]) -> Ite
 
 # --- comments.csv: every text that a person wrote, beside the answer
 
-# kinds whose text is a part of the output, no words about it
-_OF_OUTPUTS = ("post_edit", "spans")
-
 
 class CommentRow(NamedTuple):
     """A row of comments.csv."""
@@ -418,13 +413,14 @@ class CommentRow(NamedTuple):
 
 def list_written(config: Instrument) -> list[str]:
     """List the criteria to which words are, or may be, the answer."""
-    return [criterion.key for criterion in config.criteria if is_written(criterion.scale, "")]
+    written = [each for each in config.criteria if is_written(each.scale, "")]
+    # a corrected output says nothing about it
+    return [criterion.key for criterion in written if not criterion.scale.rewrites]
 
 
 def is_written(scale: Scale | None, part: str) -> bool:
     """Return whether the text of a rating is words of the person; no scale: it is gone."""
-    has_words = scale is None or ("text" in scale.columns and scale.kind not in _OF_OUTPUTS)
-    return part == COMMENT or has_words
+    return part == COMMENT or scale is None or "text" in scale.columns
 
 
 def make_comment_rows(

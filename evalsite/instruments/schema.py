@@ -316,6 +316,8 @@ class Condition(Part):
         if self.has is not None:
             kinds = self.has.items()
             return any(all(getattr(mark, name) == key for name, key in kinds) for mark in answer)
+        if self.changed is not None:
+            return self.changed in answer
         if named := self.is_ or self.includes:
             return any(value in named for value in answer)
         numbers = [value for value in answer if is_number(value)]
@@ -345,6 +347,10 @@ class Condition(Part):
             if self.has:
                 return _("you marked %(marked)s in “%(label)s”") % marked
             return _("you marked something in “%(label)s”") % marked
+        if self.changed is not None:
+            if self.changed:
+                return _("you changed “%(label)s”") % words
+            return _("you did not change “%(label)s”") % words
         named = self.is_ or self.includes or []
         chosen = _(" or ").join(f"“{asked.scale.name_tested(value)}”" for value in named)
         return _("you chose %(chosen)s for “%(label)s”") % {**words, "chosen": chosen}

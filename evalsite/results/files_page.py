@@ -193,7 +193,7 @@ def _list_ways(study: Study) -> dict[str, Any]:
     known = {} if reason else count_known(study, WAYS)
     return {
         "ways": [(way, known[name]) for name, way in WAYS.items() if known.get(name)],
-        "others": list_of([way.tool for name, way in WAYS.items() if not known.get(name)]),
+        "without": list_of([way.tool for name, way in WAYS.items() if not known.get(name)]),
         "no_scores": reason,
     }
 

@@ -857,7 +857,7 @@ if (new URLSearchParams(location.search).has("was")) {
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
 // sliders, ticks and questions that depend on others: not every page has some
-if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], .ticks")) {
+if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], [data-original], .ticks")) {
   import(words.answers);
 }
 const spans = form.querySelector("[data-spans]");

@@ -91,16 +91,22 @@ const prefixOf = (part) => (part === form ? "" : `${part.id}-`);
 const NUMBER = /^-?[0-9]+(\.[0-9]+)?$/;
 const read = (text) => (NUMBER.test(text) ? Number(text) : text);
 
-// What was answered to the question of this name, as conditions name it; null: nothing.
+// What was answered to the question of this name, as conditions name it; null: nothing. Not by
+// FormData, from which a sheet takes out what is saved.
 function answerTo(name) {
   const found = [];
-  for (const [posted, value] of new FormData(form)) {
-    if (posted === name && value.trim()) found.push(read(value.trim()));
+  for (const control of form.elements) {
+    const { name: posted, value, type } = control;
+    const isChosen = !["radio", "checkbox"].includes(type) || control.checked;
+    if (control.disabled || !isChosen) continue;
+    const { original } = control.dataset;
+    if (posted === name && original !== undefined) {
+      if (isOther(value, original)) found.push(CHANGED);
+    } else if (posted === name && value.trim()) found.push(read(value.trim()));
     else if (posted.startsWith(`${name}.`) && !posted.endsWith(".comment")) {
       const part = posted.slice(name.length + 1);
       // a tick among options is named by its key, a statement by what was said of it
-      const control = form.elements[posted];
-      found.push(control.type === "checkbox" && value === "1" ? part : read(value));
+      found.push(type === "checkbox" && value === "1" ? part : read(value));
     }
   }
   return found.length ? found : null;
@@ -114,6 +120,65 @@ function given(name) {
   return control && !control.closest("[data-ask-if][hidden]") ? answerTo(name) : null;
 }
 
+// --- a text that is corrected ---------------------------------------------------------
+
+// Words count, and no white space, as on the server.
+const CHANGED = "changed";
+const wordsOf = (text) => text.trim().split(/\s+/).join(" ");
+const isOther = (text, original) => wordsOf(text) !== wordsOf(original);
+
+// What was undone comes back by the same button.
+const undone = new WeakMap();
+
+function followText(box) {
+  const question = box.closest("[data-question]");
+  const button = question.querySelector("[data-back]");
+  const tick = question.querySelector("[data-same]");
+  const isChanged = isOther(box.value, box.dataset.original);
+  if (isChanged) undone.delete(box);
+  if (isChanged && tick) tick.checked = false;
+  question.dataset.complete = isChanged || tick?.checked ? "yes" : "no";
+  button.dataset.back ||= button.textContent;
+  button.textContent = undone.has(box) ? button.dataset.redo : button.dataset.back;
+  button.hidden = !isChanged && !undone.has(box);
+  // where a box doesn't grow by itself
+  while (!CSS.supports("field-sizing", "content") && box.scrollHeight > box.clientHeight) box.rows += 1;
+}
+
+form.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-back]");
+  if (!button) return;
+  const box = button.closest("[data-question]").querySelector("[data-original]");
+  const kept = undone.get(box);
+  if (kept === undefined) undone.set(box, box.value);
+  box.value = kept ?? box.dataset.original;
+  change(box);
+  box.focus();
+});
+
+form.addEventListener("change", ({ target }) => {
+  const box = target.closest("[data-question]")?.querySelector("[data-original]");
+  if (box) followText(box);
+});
+
+form.addEventListener("input", ({ target }) => {
+  if (target.matches("[data-original]")) followText(target);
+});
+
+// What changed, as the server says it of what it was sent last.
+form.addEventListener("kept", ({ detail }) => {
+  for (const [name, drawn] of Object.entries(detail.changes ?? {})) {
+    const place = document.getElementById(`${name}-all`)?.querySelector("[data-changes]");
+    if (!place) continue;
+    const isOpen = place.querySelector("details").open;
+    place.replaceChildren(...new DOMParser().parseFromString(drawn, "text/html").body.childNodes);
+    // nothing moves unless one asks
+    place.querySelector("details").open = isOpen;
+  }
+});
+
+// --- conditions -----------------------------------------------------------------------
+
 const SIDES = { first: -1, tie: 0, second: 1 };
 
 // The marks that are posted in one field, as JSON.
@@ -126,6 +191,7 @@ const isOf = (mark, kind) => Object.entries(kind).every(([name, key]) => mark[na
 function isMetBy(condition, answer) {
   if ("answered" in condition) return (answer !== null) === condition.answered;
   if (answer === null) return false;
+  if ("changed" in condition) return answer.includes(CHANGED) === condition.changed;
   if (condition.has) return answer.flatMap(readMarks).some((one) => isOf(one, condition.has));
   const said = answer.map((one) => SIDES[one] ?? one);
   const listed = condition.is ?? condition.includes;
@@ -164,6 +230,7 @@ function ask() {
 
 function start() {
   form.querySelectorAll("[data-slide]").forEach(follow);
+  form.querySelectorAll("[data-original]:enabled").forEach(followText);
   ask();
 }
 

@@ -3,6 +3,9 @@
 
 import { form, isFree, listen, make, Markable, tidy } from "./marking.js";
 
+// from more marks on, a row gets its categories when it is used: they would be many thousands
+const MANY = 100;
+
 const change = (control) => control.dispatchEvent(new Event("input", { bubbles: true }));
 
 // One of the texts in which a question marks passages.
@@ -62,6 +65,8 @@ class Passages extends Markable {
   }
 }
 
+let made = 0;
+
 class Question {
   constructor(box) {
     this.box = box;
@@ -80,7 +85,7 @@ class Question {
       .filter((one) => one.places.length);
     this.marks = JSON.parse(this.field.value || "[]").map((one) => this.read(one)).filter(Boolean);
     this.list.replaceChildren();
-    for (const mark of this.marks) this.list.append(this.makeRow(mark));
+    this.list.append(...this.marks.map((mark) => this.makeRow(mark)));
     this.settle();
     this.listen();
   }
@@ -114,6 +119,9 @@ class Question {
       this.take(event.target);
     });
     this.list.addEventListener("keydown", (event) => this.press(event));
+    for (const use of ["focusin", "pointerdown"]) {
+      this.list.addEventListener(use, ({ target }) => target.matches("select") && this.fill(target));
+    }
     this.none?.addEventListener("change", () => {
       if (this.none.checked && this.marks.length) {
         this.none.checked = false;
@@ -220,6 +228,7 @@ class Question {
     const entries = this.marks.map((one) => this.write(one));
     this.field.value = entries.length ? JSON.stringify(entries) : "";
     change(this.field);
+    globalThis.fit?.();
   }
 
   settle() {
@@ -249,6 +258,7 @@ class Question {
   makeRow(mark) {
     const row = this.find("row").content.firstElementChild.cloneNode(true);
     mark.row = row;
+    mark.place = made++;
     mark.select = row.querySelector("[data-category]");
     mark.radios = [...row.querySelectorAll("[type=radio]")];
     mark.box = row.querySelector("[data-note]");
@@ -256,6 +266,7 @@ class Question {
     quote.lang = mark.text.text.lang;
     quote.textContent = mark.isMissing ? this.words.omission : `“${mark.text.quote(mark.span)}”`;
     if (mark.select) {
+      if (this.marks.length > MANY) this.empty(mark);
       mark.select.value = mark.category;
       mark.select.disabled = mark.isMissing && Boolean(this.words.category);
     }
@@ -264,11 +275,33 @@ class Question {
       const next = this.marks[this.remove(mark)] ?? this.marks.at(-1);
       (next?.row.querySelector("[data-remove]") ?? this.button).focus();
     });
+    this.offer(mark);
     return row;
+  }
+
+  // Only the category that is chosen, and the others once they are needed.
+  empty({ select, category }) {
+    const chosen = category && select.querySelector(`[value="${CSS.escape(category)}"]`);
+    select.replaceChildren(select.options[0], ...(chosen ? [chosen] : []));
+    select.dataset.isShort = "";
+  }
+
+  fill(select) {
+    if (!("isShort" in select.dataset)) return;
+    const { value } = select;
+    delete select.dataset.isShort;
+    const whole = this.find("row").content.querySelector("[data-category]").cloneNode(true);
+    select.replaceChildren(...whole.childNodes);
+    select.value = value;
+    this.offer(this.marks.find((one) => one.select === select));
   }
 
   number(mark, number) {
     const { row, select, radios } = mark;
+    if (this.list.children[number - 1] !== row) {
+      this.list.insertBefore(row, this.list.children[number - 1] ?? null);
+    }
+    if (mark.span.number === number) return;
     mark.span.number = number;
     row.querySelector("[data-number]").textContent = number;
     const named = `${number}, ${this.name(mark)}`;
@@ -276,11 +309,8 @@ class Question {
     const label = (name) => row.querySelector(`[data-of-${name}]`).textContent.replace("%s", named);
     select?.setAttribute("aria-label", label("category"));
     row.querySelector("[data-severity]")?.setAttribute("aria-label", label("severity"));
-    for (const radio of radios) radio.name = `${this.box.id}-severity-${number}`;
-    this.offer(mark);
-    if (this.list.children[number - 1] !== row) {
-      this.list.insertBefore(row, this.list.children[number - 1] ?? null);
-    }
+    // those of the row that had this number aren't in one group with these
+    for (const radio of radios) radio.name = `${this.box.id}-severity-${mark.place}`;
   }
 
   // Only the categories of this text, and the severities of the category, can be chosen.
@@ -312,6 +342,7 @@ class Question {
       if ("covers" in control.selectedOptions[0].dataset) this.cover(mark);
     } else if (control === mark.box) mark.note = control.value;
     else if (control.checked) mark.severity = control.value;
+    this.offer(mark);
     this.keep();
   }
 

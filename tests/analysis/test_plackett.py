@@ -234,21 +234,20 @@ def test_best_of_seven_comes_first_and_the_worst_last_where_all_is_turned_round(
     shown = [f"s{number}" for number in range(7)]
     answers = [("s0", "s6"), ("s1", "s5"), ("s2", "s0"), ("s6", "s1"), ("s3", "s4"), ("s5", "s2"),
                ("s4", "s3")]  # fmt: skip
-
     data = pd.DataFrame(
-        [(" ".join(shown), f"r{number}", "i", best, worst)
-         for number, (best, worst) in enumerate(answers)],
-        columns=["shown", "rater", "item", "best", "worst"],
-    )  # fmt: skip
-    found = rank_within_screens(read_ends(data), draws=2)
+        [(f"r{number}", "i1", " ".join(shown), *ends) for number, ends in enumerate(answers)],
+        columns=["rater", "item", "shown", "best", "worst"],
+    )
+    ranked = rank_within_screens(read_ends(data), draws=5)
 
-    theta = {system: figure.value for system, figure in found.strengths.items()}
+    theta = {system: figure.value for system, figure in ranked.strengths.items()}
     total = 0.0
     for best, worst in answers:
         rest = [name for name in shown if name != best]
         total += theta[best] - np.log(sum(np.exp(theta[name]) for name in shown))
         total += -theta[worst] - np.log(sum(np.exp(-theta[name]) for name in rest))
-    assert found.loglik == pytest.approx(total, abs=1e-9)
+    assert ranked.loglik == pytest.approx(total, abs=1e-9)
+    assert ranked.screens == 7
 
 
 def test_always_best_has_no_end():

@@ -33,6 +33,7 @@ BATCHES = {
     "direct_assessment": "esa.csv",
     "esa": "esa.csv",
     "mqm": "esa.csv",
+    "post_edit": "post_edit.csv",
     "ranking": "ranking.jsonl",
     "sqm": "esa.csv",
     "summeval": "summeval.jsonl",

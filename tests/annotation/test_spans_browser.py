@@ -57,7 +57,7 @@ def open_set(browser: Browser, live_server: Any) -> Iterator[Callable[[Study, st
     contexts = []
 
     def open_first(study: Study, way: str) -> Page:
-        contexts.append(browser.new_context(**WAYS[way], reduced_motion="reduce"))
+        contexts.append(browser.new_context(**(WAYS[way] | {"reduced_motion": "reduce"})))
         page = contexts[-1].new_page()
         page.goto(f"{live_server}{mint_link(make_annotator(study))}")
         page.click(".btn.main")

@@ -111,6 +111,7 @@ def test_excluded_answers_are_marked_and_decide_nothing(tmp_path: Path) -> None:
     assert max(row["votes_chosen"] for row in tables["preferences"]) == 2
 
 
+@pytest.mark.both_databases
 def test_only_answers_of_people_who_agreed_are_in_it_and_the_card_counts_the_others(
     tmp_path: Path,
 ) -> None:
@@ -141,15 +142,15 @@ def test_nothing_is_written_if_nobody_agreed(tmp_path: Path) -> None:
 
 def test_simulated_answers_are_left_out_unless_there_are_no_others(tmp_path: Path) -> None:
     study = make_rated()
-    some = Annotation.objects.filter(study=study, participant__pseudonym="PB3T")
-    some.update(origin=Origin.SIMULATED)
+    of_rater = Annotation.objects.filter(study=study, participant__pseudonym="PB3T")
+    of_rater.update(origin=Origin.SIMULATED)
 
     mixed, _ = write(study, tmp_path / "mixed")
     Annotation.objects.filter(study=study).update(origin=Origin.SIMULATED)
     alone = write_dataset_folder(study, propose_options(study), tmp_path / "alone")
 
-    assert (mixed.rows["ratings"], mixed.is_simulated) == (18, False)
-    assert (alone.rows["ratings"], alone.is_simulated) == (27, True)
+    assert (mixed.rows["ratings"], mixed.people, mixed.is_simulated) == (18, 2, False)
+    assert (alone.rows["ratings"], alone.people, alone.is_simulated) == (27, 3, True)
     assert "machine-generated" in (tmp_path / "alone" / "README.md").read_text()
 
 

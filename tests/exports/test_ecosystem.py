@@ -154,7 +154,7 @@ def test_ratings_are_loaded_as_ratings_csv_has_them(tmp_path: Path, *, is_parque
     for row in counted:
         if row["value"]:
             means[row["output_id"]].append(float(row["value"]))
-    labels = {key: fmean(given) for key, given in means.items()}
+    labels = {key: fmean(rated) for key, rated in means.items()}
     unpaired = check_table(loaded["tables"]["unpaired"], made.fields["unpaired"], set())
     assert digest(
         (row["completion"], row["label"], row["mean_value"], row["raters"]) for row in unpaired
@@ -168,11 +168,11 @@ def test_ratings_are_loaded_as_ratings_csv_has_them(tmp_path: Path, *, is_parque
 def count_votes(values: dict[str, dict[str, dict[str, float]]]) -> Iterable[tuple[Any, ...]]:
     """Yield the pairs that a majority decided: chosen, rejected, and the votes."""
     for of_group in values.values():
-        outputs = sorted({output for given in of_group.values() for output in given})
+        outputs = sorted({output for rated in of_group.values() for output in rated})
         for first, second in combinations(outputs, 2):
-            both = [given for given in of_group.values() if {first, second} <= given.keys()]
+            both = [rated for rated in of_group.values() if {first, second} <= rated.keys()]
             votes = Counter(
-                (given[first] > given[second]) - (given[first] < given[second]) for given in both
+                (rated[first] > rated[second]) - (rated[first] < rated[second]) for rated in both
             )
             if votes[1] > votes[-1]:
                 yield first, second, votes[1], votes[-1], votes[0]

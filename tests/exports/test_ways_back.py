@@ -62,6 +62,7 @@ def make_inspected() -> Study:
     return study
 
 
+@pytest.mark.both_databases
 def test_edits_for_inspect_are_those_of_the_example() -> None:
     study = make_inspected()
 
@@ -157,8 +158,8 @@ def test_every_rating_is_a_score_of_its_trace_in_langfuse() -> None:
     assert [*rows[0]] == [*read_expected("langfuse_scores.csv")[0]]
     assert {row["trace_id"] for row in rows} <= systems.keys()
     assert {row["observation_id"] for row in rows} == {""}
-    given = [float(row["value"]) for row in rows if systems[row["trace_id"]] == "alpha"]
-    assert given[:3] == [4, 4, 5]
+    values = [float(row["value"]) for row in rows if systems[row["trace_id"]] == "alpha"]
+    assert values[:3] == [4, 4, 5]
     assert len({row["score_id"] for row in rows}) == len(rows)
     assert {json.loads(row["metadata"])["rater"] for row in rows} == {"P7KQ", "P9MX", "PB3T"}
     # sent twice, they are the same scores
@@ -214,7 +215,7 @@ def test_a_batch_from_no_tool_has_no_file_and_the_page_says_so(file: str) -> Non
     posted = client.post(reverse("admin:export-scores", args=[study.pk, file]))
 
     assert page.context["ways"] == []
-    assert all(way.tool in page.context["others"] for way in WAYS.values())
+    assert all(way.tool in page.context["without"] for way in WAYS.values())
     assert posted.status_code == 302
     with pytest.raises(ValidationError) as error:
         write(study, file)
@@ -230,6 +231,7 @@ def test_a_study_without_a_number_for_one_output_says_so() -> None:
     assert page.context["no_scores"] in page.text
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("role", ["viewer", "editor", "owner"])
 def test_page_offers_the_file_of_the_tool_and_the_script(role: str) -> None:
     study = make_inspected()

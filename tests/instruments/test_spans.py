@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.checks import read_instrument
+from evalsite.instruments.checks import InvalidInstrument, read_instrument
 from evalsite.instruments.scales.spans import Spans
+from evalsite.instruments.schema import Condition
 from evalsite.lib.passages import is_split
 from tests.support.instruments import GALLERY
 
@@ -287,3 +288,49 @@ def test_a_weight_is_of_category_and_severity_then_of_the_category_then_of_the_s
                MQM.weigh("source_error", "major"), MQM.weigh("", "neutral")]  # fmt: skip
 
     assert weights == [0.1, 5, 0, 0]
+
+
+def list_faults(change: Any, key: str = "mqm") -> set[tuple[str, str]]:
+    data = json.loads((GALLERY / f"{key}.json").read_bytes())
+    change(data)
+    try:
+        read_instrument(data)
+    except InvalidInstrument as refused:
+        return {(fault.code, fault.place) for fault in refused.faults}
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda data: data["item"]["outputs"].update(kind="table"),
+         ("not_supported", "criteria.errors.scale")),
+        (lambda data: data["item"]["inputs"][0].update(kind="table"),
+         ("wrong_column", "criteria.errors.scale.mark_in")),
+        (lambda data: data["item"]["inputs"][0].update(shown=False),
+         ("wrong_column", "criteria.errors.scale.mark_in")),
+        (lambda data: data["layout"].update(screen="sheet"), ("not_supported", "layout.screen")),
+        (lambda data: data.update(x_highlight="Mark what you like."),
+         ("not_supported", "x_highlight")),
+        (lambda data: data["criteria"][0]["scale"]["severities"][0].update(weight=10**9),
+         ("out_of_range", "criteria.errors.scale.weights")),
+        (lambda data: data["criteria"][0]["scale"].update(most=3_001),
+         ("out_of_range", "criteria.errors.scale.most")),
+    ],
+)  # fmt: skip
+def test_passages_are_marked_only_where_a_page_can_show_them(change, fault):
+    assert fault in list_faults(change)
+
+
+def test_a_page_marks_code_and_markdown():
+    assert list_faults(lambda data: data["item"]["outputs"].update(kind="markdown")) == set()
+    assert list_faults(lambda data: data["item"]["outputs"].update(kind="code")) == set()
+
+
+def test_a_condition_names_what_is_marked_in_words():
+    words = Condition.model_validate({"criterion": "errors", "has": {"severity": "major"}})
+    question = SimpleNamespace(label="Errors", scale=MQM)
+
+    assert words.describe({"errors": question}) == "you marked “Major” in “Errors”"
+    any_mark = Condition.model_validate({"criterion": "errors", "has": {}})
+    assert any_mark.describe({"errors": question}) == "you marked something in “Errors”"

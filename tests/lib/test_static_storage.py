@@ -66,3 +66,10 @@ def test_comments_go_but_those_of_licences_stay(collected: Path) -> None:
     assert "// " not in (collected / "js/page.js").read_text()
     jquery = (collected / "admin/js/vendor/jquery/jquery.js").read_text()
     assert "Released under the MIT license" in jquery
+
+
+def test_a_script_imports_another_by_the_name_of_its_content(collected: Path) -> None:
+    (script,) = collected.glob("js/spans.????????????.js")
+    (imported,) = collected.glob("js/marking.????????????.js")
+
+    assert f'from"./{imported.name}"' in script.read_text()

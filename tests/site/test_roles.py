@@ -50,7 +50,8 @@ READ = {
         "results-judges", "judge-differences", "judge-certificate",
         "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-script", "export-bundle", "export-anonymous",
-        "export-public", "export-instrument", "files-all", "report-file",
+        "export-public", "export-dataset", "export-instrument", "export-scores-script",
+        "files-all", "report-file",
         "results-question", "results-question-table", "results-raters", "study-document",
         "results-items", "results-item", "results-comments", "study-plan-data",
         "study-repeat-report",
@@ -69,7 +70,7 @@ READ = {
         "background-question", "check-question", "study-example",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-new", "upload-preview", "upload-faults", "ratings-undo-confirm",
-        "results-file-undo-confirm", "judge-about",
+        "results-file-undo-confirm", "judge-about", "study-about",
     ],
     OWNERS: [
         "study-close-confirm", "study-rules", "output-correct", "system-rename",
@@ -82,6 +83,7 @@ POST = {
     ALL: [
         "export-file", "export-workbook", "export-ready",
         "export-bundle", "export-bundle-file", "export-anonymous", "export-public",
+        "export-dataset", "export-scores",
         "member-remove",
     ],
     EDITORS: [
@@ -104,6 +106,7 @@ POST = {
         "upload-new", "upload-preview", "upload-correct", "upload-cancel", "upload-import",
         "batch-undo", "ratings-undo", "results-file-undo", "metrics-take", "judge-about",
         "systems-rename", "options-change", "job-restart", "study-instrument", "team-note",
+        "study-about",
     ],
     OWNERS: [
         "study-rules", "study-results-reveal", "output-correct", "system-rename",

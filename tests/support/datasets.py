@@ -183,5 +183,5 @@ def rate_as_in_the_example(study: Study, systems: Mapping[str, str]) -> None:
         for item, group in zip(items.order_by("pk"), ("s1", "s2", "s3"), strict=False):
             for row in rows:
                 if (row["group"], row["system"]) == (group, name):
-                    given = row | {"item": item.key}
-                    add_rating(study, given, "fluency", output=system, value=int(row["value"]))
+                    moved = row | {"item": item.key}
+                    add_rating(study, moved, "fluency", output=system, value=int(row["value"]))

@@ -205,6 +205,10 @@ def _of_kind(scale: Any, rating: Rating) -> Row:
         "option": detail.get("option", ""),
         "both": detail.get("both", ""),
         "reasons": "; ".join(told),
+        **{
+            name: _text(detail.get(name))
+            for name in ("insertions", "deletions", "substitutions", "words")
+        },
     }
 
 

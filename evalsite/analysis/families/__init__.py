@@ -58,7 +58,7 @@ class Family:
     `has_points`: on points at equal distances; `decides`: answers are yes or no, and can be
     compared with scores; `compares`: each is about two outputs; `orders`: each is about all outputs
     of an item. `is_log`: logarithms are analysed. `has_marks`: the score adds up marked passages,
-    whose places are compared as well.
+    whose places are compared as well. `counts`: what the score counts, where fewer are better.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Family:
     orders: bool = False
     is_log: bool = False
     has_marks: bool = False
+    counts: str = ""
     # figures of a rater, in a separate table on raters
     rater_columns: tuple[str, ...] = ()
     # there are statistics; a criterion for each option; a mean of several statements
@@ -80,8 +81,8 @@ class Family:
 
 def name_unit(criterion: Mapping[str, Any]) -> str:
     """Return the unit of a difference of scores; "" for numbers, which have none."""
-    if find_family(criterion).has_marks:
-        return "penalty points"
+    if counts := find_family(criterion).counts:
+        return counts
     return "" if criterion["kind"] == "number" else "points"
 
 
@@ -275,6 +276,16 @@ PENALTIES = Family(
     name="penalties",
     is_scored=True,
     has_marks=True,
+    counts="penalty points",
+)
+
+
+# --- edits: words changed for 100 words of a corrected text; lower is better
+
+EDITS = Family(
+    name="edits",
+    is_scored=True,
+    counts="edits per 100 words",
 )
 
 
@@ -282,6 +293,7 @@ FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
         POINTS, MAGNITUDE, DECISION, PREFERENCE, RANKS, CATEGORIES, SHARES, TEXT, TURNS, PENALTIES,
+        EDITS,
     )
 }  # fmt: skip
 # the families of the kinds of questions whose answers can be analysed from a file alone
@@ -298,6 +310,7 @@ KNOWN_KINDS: Mapping[str, Family] = {
     "ranking": RANKS,
     "best_worst": RANKS,
     "spans": PENALTIES,
+    "post_edit": EDITS,
 }
 # values of `--protocol`
 NAMES: Mapping[str, Family] = {**KNOWN_KINDS, "pairwise": PREFERENCE}

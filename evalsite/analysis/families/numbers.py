@@ -249,8 +249,6 @@ def find_scale(table: Table) -> Ends | None:
     return None if np.isnan(low) or np.isnan(high) else (float(low), float(high))
 
 
-# --- a criterion that is rated for each output
-
 # --- the ratings of each output, combined ---------------------------------------------
 COLUMNS = (
     "criterion", "item", "output", "group", "cluster", "system", "n", "mean", "median",

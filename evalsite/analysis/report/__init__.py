@@ -76,8 +76,6 @@ from evalsite.analysis.report.raters import (
 from evalsite.analysis.report.spans import list_unscored, report_spans
 from evalsite.analysis.thresholds import START, Thresholds
 
-# --- notes: words to read, warnings, and how figures were computed
-
 # --- words to read --------------------------------------------------------------------
 _AT_ONCE = 10_000  # rows; texts may be long
 # columns of items.csv that aren't inputs; those of gold begin with gold_

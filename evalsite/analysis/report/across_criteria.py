@@ -376,8 +376,6 @@ def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
     )
 
 
-# --- the parts of the report
-
 # --- correlations and Cronbach's alpha ------------------------------------------------
 TOO_ALIKE = 0.8
 _CRONBACH = "cronbach_alpha"

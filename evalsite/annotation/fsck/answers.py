@@ -36,6 +36,7 @@ from evalsite.annotation.fsck.findings import (
     names_answers,
 )
 from evalsite.annotation.models import (
+    ROW,
     TOP_UP_FROM,
     Annotation,
     AnnotationQuerySet,
@@ -463,6 +464,18 @@ def typed_text_that_is_missing(study: Study) -> Iterable[str]:
     return _name_ratings(missing)
 
 
+def edit_rate_that_contradicts_its_counts(study: Study) -> Iterable[str]:
+    """Find corrected texts whose number isn't the rate of the edits that were counted."""
+    for criterion in study.config.criteria:
+        if not criterion.scale.rewrites:
+            continue
+        stored = _ratings(study.pk).filter(criterion=criterion.key).exclude(part=COMMENT)
+        rows = stored.order_by("pk").values_list(*_COLUMNS, *ROW).iterator()
+        for row in rows:
+            if not criterion.scale.are_consistent([AnswerRow(*row[len(_COLUMNS) :])]):
+                yield _name_rating(*row[: len(_COLUMNS)])
+
+
 CHECKS = checks_in(
     ("Items have more answers that count than the study asks for", more_than_k_count),
     ("People have answered an item more than once", answered_twice),
@@ -487,4 +500,5 @@ CHECKS = checks_in(
     ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),
     ("The text of typed numbers is missing", typed_text_that_is_missing),
+    ("Edit rates contradict the edits that were counted", edit_rate_that_contradicts_its_counts),
 )

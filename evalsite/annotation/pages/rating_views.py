@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
@@ -514,13 +515,28 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     may_renew = not _is_left_since(me, sent.shown) and keep_draft(me, sent.screen, sent.data)
     if agreement_of(me) is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
+    drawn = draw_changes(sent.screen, sent.data)
+    changes = {"changes": drawn} if drawn else {}
     if me.is_pilot:
-        return JsonResponse({"lease_until": None})
+        return JsonResponse({"lease_until": None, **changes})
     if not is_mine(me, sent.screen):
         return JsonResponse({"lease_until": None}, status=409)
     # whatever item it is, the end is that of the set
     until = shown_end(find_end(me, me.study))
-    return JsonResponse({"lease_until": until, "is_final": not may_renew})
+    return JsonResponse({"lease_until": until, "is_final": not may_renew, **changes})
+
+
+def draw_changes(screen: Screen, data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return what has changed in texts that are being corrected, by the names of their boxes."""
+    entered = screen.read_entered(data)
+    return {
+        f"{prefix}{question.name}": render_to_string(
+            "scales/_changes.html",
+            {"view": question.scale.view_entry(entered[question.name])},
+        )
+        for question in screen.questions
+        if question.scale.rewrites and question.name in entered
+    }
 
 
 def _is_left_since(me: Participant, shown: Shown) -> bool:

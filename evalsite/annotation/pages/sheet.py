@@ -13,7 +13,7 @@ from evalsite.annotation.models import Annotation, Draft, Slot, order_for
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.shown_screens import newest_values
-from evalsite.fields import SentField, SentForm
+from evalsite.fields import SentField, SentForm, unify_breaks
 from evalsite.lib.clock import now
 from evalsite.lib.limited import read_json
 from evalsite.participants.models import ItemSet, Participant
@@ -99,7 +99,12 @@ def _load_part(
     values = newest_values(screen, draft)
     # a whole answer that waits for its saving is sent with the next one
     is_whole = bool(values) and screen.make_form(values).is_valid()
-    return ShownPart(place, screen, values, {} if is_whole else values)
+    starts = {
+        question.name: start
+        for question in screen.questions
+        if (start := question.scale.start_entry)
+    }
+    return ShownPart(place, screen, values, {} if is_whole else starts | values)
 
 
 def write_known(values: Mapping[str, str]) -> str:
@@ -112,7 +117,11 @@ def write_known(values: Mapping[str, str]) -> str:
 
 def is_changed(data: QueryDict) -> bool:
     """Tell whether what was sent for a part says anything else than the page did when shown."""
-    entered = {name: text for name, text in data.items() if name not in _NO_ANSWERS and text}
+    entered = {
+        name: unify_breaks(str(text))
+        for name, text in data.items()
+        if name not in _NO_ANSWERS and text
+    }
     try:
         was = read_json(str(data.get("was", "")), most_depth=1)  # an object of texts
     except ValueError:

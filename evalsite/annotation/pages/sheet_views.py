@@ -23,6 +23,7 @@ from evalsite.annotation.pages.rating_views import (
     SetPage,
     address_for_consent,
     ask_to_wait,
+    draw_changes,
     go_on,
     is_mine,
     is_skipped,
@@ -137,6 +138,13 @@ def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     is_lapsed = not me.is_pilot and not all(is_mine(me, answer.screen) for answer in rest)
     report = _describe_saved(page, sent, saved)
     report["is_final"] = not _may_renew(me, item_set, missing)
+    report["changes"] = {
+        name: drawn
+        for answer in sent
+        for name, drawn in draw_changes(
+            answer.screen, answer.data, f"{anchor_of(answer.shown.place)}-"
+        ).items()
+    }
     return JsonResponse(report, status=409 if is_lapsed else 200)
 
 

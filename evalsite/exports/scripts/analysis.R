@@ -123,6 +123,7 @@ guess_family <- function(d) {
   else if (all(d$scale %in% c("ranking", "best_worst"))) "ranks"
   else if (all(d$scale == "decision")) "decision"
   else if (all(d$scale == "spans")) "penalties"
+  else if (all(d$scale == "post_edit")) "edits"
   else "points"
 }
 
@@ -857,7 +858,7 @@ finish_pair <- function(result, pair) {
     if (is_log) ends <- exp(ends)
     ends <- cut_ends(ends, find_bounds(criterion))
     row$t <- sign * pair$t
-    if (isTRUE(pair$is_by_model) && criterion$family %in% c("points", "turns", "penalties")) {
+    if (isTRUE(pair$is_by_model) && criterion$family %in% c("points", "turns", "penalties", "edits")) {
       total <- sqrt(sum(result$variances))
       row$d <- row$estimate / total
       row[c("d_low", "d_high")] <- ends / total

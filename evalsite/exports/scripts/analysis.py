@@ -220,7 +220,8 @@ def guess_family(rows: pd.DataFrame) -> str:
     if rows["scale"].isin(["ranking", "best_worst"]).all():
         return "ranks"
     scale = rows["scale"].iloc[0] if rows["scale"].nunique() == 1 else ""
-    return {"decision": "decision", "spans": "penalties"}.get(scale, "points")
+    families = {"decision": "decision", "spans": "penalties", "post_edit": "edits"}
+    return families.get(scale, "points")
 
 
 def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:

@@ -259,7 +259,9 @@ class ItemMaker:
         named = [(one, f"gold_{one.key}") for one in config.criteria]
         self._gold_fields = [(one, name) for one, name in named if name in fields]
         self._by_turn = [one.turns for one in config.criteria if one.turns is not None]
-        self._marking = [criterion.scale for criterion in config.marking]
+        # they say what is wrong with the texts that they are asked about
+        scales = [criterion.scale for criterion in config.criteria]
+        self._of_texts = [each for each in scales if each.marked_columns or each.rewrites]
         self._taken = taken
         self._drafts = drafts
         # metadata that differs between rows of which one was taken
@@ -525,11 +527,12 @@ class ItemMaker:
                 if message and message not in told:
                     self._fault("turns_invalid" if column else "no_turns", message, output, column)
                     told.add(message)
-        for scale in self._marking:
+        for scale in self._of_texts:
             for output in outputs:
                 column, message = scale.find_item_fault(output.shared, output.text)
                 if message:
-                    self._fault("spans_invalid", message, output, column)
+                    code = "output_too_long" if scale.rewrites else "spans_invalid"
+                    self._fault(code, message, output, column)
 
     def _read_gold(self, outputs: list[DraftOutput]) -> dict[str, str]:
         first, kind = outputs[0], outputs[0].shared.get("kind")

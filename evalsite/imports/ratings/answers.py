@@ -265,6 +265,9 @@ class AnswerBuilder:
         number = find_output(item, row.system) if is_of_output else None
         output = None if number is None else item.outputs[number][0]
         about = AnswerRow(item.pk, output, criterion.key)
+        if criterion.scale.rewrites and row.part_key != COMMENT:
+            read = self._marks.read_corrected(row, item, about)
+            return number, [CheckedRating(rating, *place) for rating in read]
         if criterion.scale.marked_columns and row.part_key != COMMENT:
             marks = self._marks.read(row, item, about)
             return number, [CheckedRating(read, *place) for read in marks]
@@ -272,7 +275,8 @@ class AnswerBuilder:
 
     def _check_value(self, row: RatingRow) -> Iterator[Fault]:
         """Report a faulty value even where its criterion is unknown."""
-        if row.criterion.scale.compares or row.criterion.scale.marked_columns:
+        scale = row.criterion.scale
+        if scale.compares or scale.marked_columns or scale.rewrites:
             return
         try:
             self.values.read(row, AnswerRow(0, None, row.criterion.key))

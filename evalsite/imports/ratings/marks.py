@@ -153,10 +153,11 @@ def _find_passage(segment: Segment, passage: Passage, known: KnownOutput | None)
 
 
 class MarkReader:
-    """Reads lists of marks, which need the texts of their items."""
+    """Reads lists of marks and corrected texts, which need the texts of their items."""
 
     def __init__(self, study: Study) -> None:
-        self.is_needed = bool(study.config.marking)
+        scales = [criterion.scale for criterion in study.config.criteria]
+        self.is_needed = any(scale.marked_columns or scale.rewrites for scale in scales)
         self._texts: dict[int, tuple[dict[str, Any], dict[int, str]]] = {}
 
     def load(self, items: Collection[int]) -> None:
@@ -189,6 +190,29 @@ class MarkReader:
                     "Put <v> and </v> around what is wrong."
                 ) from None
             raise
+
+    def read_corrected(
+        self, row: RatingRow, item: FoundItem, about: AnswerRow
+    ) -> tuple[AnswerRow, ...]:
+        """Return the row of a corrected text; ValidationError if its number isn't that of it."""
+        if not row.text.strip():
+            raise ValidationError(
+                "The edit rate follows from the corrected text, and this row has none. Upload the "
+                "texts in a column text, as ratings.csv has them."
+            )
+        _inputs, outputs = self._texts[item.pk]
+        scale = row.criterion.scale.for_output(outputs[about.output or 0])
+        # a text that is as the output was looked at
+        entry = scale.read_entry({"text": row.text, "text.same": "yes"}, "text")
+        answer = scale.make_field(row.criterion, "this output").clean(entry)
+        rows = scale.make_rows(answer, about, ())
+        stored, value = rows[0].value, row.value.strip()
+        if value and value not in (str(stored), f"{stored:.3f}"):
+            raise ValidationError(
+                f"The value is {shorten(value)}, but this text and its output give an edit rate of "
+                f"{stored}. See whether the text is masked, or of another output."
+            )
+        return rows
 
     def _check_categories(self, row: RatingRow, value: str) -> None:
         known = [option["key"] for option in row.criterion.scale.describe_marks()["options"]]

@@ -71,6 +71,8 @@ class Scale(Part):
     is_typed: ClassVar[bool] = False  # what is entered varies too much for a page to be kept
     is_written: ClassVar[bool] = False  # a number is written into a box
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
+    # an answer is a version of the output, from which its number follows
+    rewrites: ClassVar[bool] = False
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
     # its question lists the outputs, and an answer has rows of them, though it is of the item
@@ -210,6 +212,11 @@ class Scale(Part):
     def list_options(self) -> tuple[tuple[str, str], ...]:
         """List key and label of the options that an analysis looks at one by one."""
         return ()
+
+    @property
+    def gives_number(self) -> bool:
+        """Tell whether an answer has one number for an output, whatever parts it has."""
+        return not self.has_parts
 
     def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
         """Describe categories, severities and weights of marks, as an analysis reads them."""

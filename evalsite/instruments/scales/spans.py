@@ -357,6 +357,10 @@ class Spans(Scale):
     def columns(self) -> frozenset[str]:
         return frozenset({"part"} if self.none else ())
 
+    @property
+    def gives_number(self) -> bool:
+        return self.score == "sum"
+
     def describe_marks(self) -> dict[str, list[dict[str, Any]]]:
         names = {part.key: part.label for part in self.categories}
         names |= {part.key: part.label for part in self.severities}

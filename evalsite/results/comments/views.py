@@ -141,8 +141,6 @@ def _find_headline(
     return {"system": system, "label": label}
 
 
-# --- comments
-
 # --- which comments a reader wants to see, and in which order
 
 # in place of a question: notes on items, texts of skips and of problem reports

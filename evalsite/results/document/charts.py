@@ -526,8 +526,6 @@ def _make_patch(colour: str) -> Any:
     return Patch(facecolor=colour)
 
 
-# --- SVG of the summary
-
 # --- the table for a paper ------------------------------------------------------------------------
 
 

@@ -17,10 +17,10 @@ from evalsite.analysis.plan import CLEAR, SIGN, Better
 from evalsite.lib.rating_columns import name_option
 from evalsite.results.document.figures import CODES, make_figure, read_figure
 
-# --- plain facts, which need no site
-
 if TYPE_CHECKING:
     from evalsite.instruments.schema import BasedOn
+
+# --- plain facts, which need no site
 
 
 @dataclass(frozen=True, kw_only=True)

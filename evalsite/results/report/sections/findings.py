@@ -244,8 +244,8 @@ def ask_decision(decision: Decision) -> str:
             return f"Do {system} and {rivals} differ by less than {margin} on {label}?"
         case "differs":
             return f"Does {system} differ from {rivals} on {label}?"
-    if criterion.family.has_marks:
-        return f"Does {system} have fewer penalty points than {rivals} on {label}?"
+    if counts := criterion.family.counts:
+        return f"Does {system} have fewer {counts} than {rivals} on {label}?"
     return f"Is {system} {say_ahead(criterion)} {rivals} on {label}?"
 
 
@@ -447,9 +447,9 @@ def describe_pair(pair: Pair) -> str:
             f"{isolate(pair.first)} is rated {amount} as high as {isolate(pair.second)} "
             f"({say_tested(pair)})"
         )
-    if criterion.family.has_marks:
+    if counts := criterion.family.counts:
         size = write_number(abs(figure.value), figure.unit)
-        return f"{first} has {size} fewer penalty points than {second} ({tested})"
+        return f"{first} has {size} fewer {counts} than {second} ({tested})"
     verb, _, than = ahead.partition(" ")
     return f"{first} is {verb} {amount} {than} {second} ({tested})"
 

@@ -46,8 +46,8 @@ def say_is(names: Sequence[str]) -> str:
 
 def say_leads(criterion: Criterion, names: Sequence[str]) -> str:
     """Return what these systems do that are ahead: "is rated higher than"."""
-    if criterion.family.has_marks:
-        return f"{'have' if len(names) > 1 else 'has'} fewer penalty points than"
+    if counts := criterion.family.counts:
+        return f"{'have' if len(names) > 1 else 'has'} fewer {counts} than"
     return f"{say_is(names)} {say_ahead(criterion)}"
 
 
