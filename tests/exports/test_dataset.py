@@ -111,6 +111,7 @@ def test_excluded_answers_are_marked_and_decide_nothing(tmp_path: Path) -> None:
     assert max(row["votes_chosen"] for row in tables["preferences"]) == 2
 
 
+@pytest.mark.both_databases
 def test_only_answers_of_people_who_agreed_are_in_it_and_the_card_counts_the_others(
     tmp_path: Path,
 ) -> None:

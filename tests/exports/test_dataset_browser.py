@@ -66,8 +66,17 @@ def test_a_dataset_is_made_and_taken_without_a_fault_at_any_width(
     with page.expect_download() as scores:
         page.click("[aria-label='inspect_scores: JSONL']")
 
+    results = import_from_tool(GIVING_OUT / "promptfoo/results.json", title="Prompts", by=user)
+    rate_as_in_the_example(results, {"alpha": "alpha", "beta": "beta"})
+    page.goto(f"{live_server}{reverse('admin:files-all', args=[results.pk])}")
+    look("files-all-promptfoo", faults)
+    page.fill("[name=pass_from]", "0.9")
+    with page.expect_download() as passed:
+        page.click("[aria-label='promptfoo_scores: CSV']")
+
     assert faults == []
     assert watch.found == []
     with ZipFile(downloading.value.path()) as archive:
         assert len(archive.namelist()) == 6
     assert len(scores.value.path().read_text().splitlines()) == 6
+    assert passed.value.path().read_text().count(",true,") == 2

@@ -62,6 +62,7 @@ def make_inspected() -> Study:
     return study
 
 
+@pytest.mark.both_databases
 def test_edits_for_inspect_are_those_of_the_example() -> None:
     study = make_inspected()
 
@@ -230,6 +231,7 @@ def test_a_study_without_a_number_for_one_output_says_so() -> None:
     assert page.context["no_scores"] in page.text
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("role", ["viewer", "editor", "owner"])
 def test_page_offers_the_file_of_the_tool_and_the_script(role: str) -> None:
     study = make_inspected()

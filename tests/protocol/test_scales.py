@@ -367,7 +367,7 @@ def read_cell(scale: Scale, value: str, **cells: str) -> tuple[float, str]:
     row = RatingRow(
         line=2, record=1, participant="w1", item="i1", criterion=make_criterion(scale),
         system="s1", value=value, preferred="", place=None, order_shown="", shown_first="",
-        label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
+        label=cells.get("label", ""), typed=cells.get("typed", ""), outcome="", time="", note="",
         part=Part(columns={}, fixed={}, is_wide=False),
     )  # fmt: skip
     about = AnswerRow(1, 2, row.criterion.key)
