@@ -316,7 +316,7 @@ def _list_criterion(
     )
     yield state("Name of the criterion", isolate(asked.label))
     yield from words or map(state, ("Definition given to evaluators", "Question put to evaluators"))
-    size = f"{len(asked.answers):,}" if asked.answers else "open: any whole number that is allowed"
+    size = f"{len(asked.answers):,}" if asked.answers else "open: any number that is allowed"
     yield state("Size of the scale", size)
     yield state("Possible answers", "; ".join(map(isolate, asked.answers)) or isolate(asked.scale))
     direction = _DIRECTIONS.get(asked.better, "")

@@ -74,6 +74,8 @@ SOURCES = {
 UNPLANNED = {
     "categories": "Choices are planned by one of the scores.",
     "shares": "Checklists are planned by one of the scores.",
+    "edits": "Corrected texts are planned by one of the scores.",
+    "penalties": "Marked errors are planned by one of the scores.",
     "text": "Words are read, not counted, so they need no plan.",
     "turns": "Questions about turns are planned by one of the scores of whole conversations.",
 }

@@ -193,6 +193,8 @@ _SCORES = {
     "categories": "the share of counted answers that took an option",
     "shares": "the mean share of statements answered yes",
     "turns": "the mean of the turns of a conversation",
+    "penalties": "the mean penalty of its outputs",
+    "edits": "the mean edit rate of its outputs",
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from evalsite.analysis.families import EDITS
 from evalsite.analysis.figure import ALL_EQUAL, REML
 from evalsite.lib.money import format_money
 from evalsite.lib.words import count_of, list_of
@@ -23,6 +24,7 @@ from evalsite.results.document.blocks import (
 )
 from evalsite.results.document.figures import make_figure, write_method
 from evalsite.results.report.sections.spans import describe_scoring
+from evalsite.results.report.sections.words import MOST_NAMED
 from evalsite.results.report.source import Criterion, Facts, Source
 
 # --- the study in a few lines, planned beside collected
@@ -160,6 +162,18 @@ _NAMES = {
 }
 
 
+def _describe_edits(criteria: Sequence[Criterion]) -> Iterator[Sentence]:
+    corrected = [criterion for criterion in criteria if criterion.family is EDITS]
+    if corrected:
+        named = list_of([isolate(criterion.label) for criterion in corrected[:MOST_NAMED]])
+        yield Sentence(
+            "edits_method",
+            f"On {named}, the edit rate of an output is the number of words that a person "
+            "inserted, deleted and substituted, for 100 words of the corrected text. A block that "
+            "moves counts word by word.",
+        )
+
+
 def make_methods(source: Source) -> Iterator[Block]:
     yield Heading("Methods", 2, "methods")
     yield from _describe_changes(source.facts)
@@ -180,6 +194,7 @@ def make_methods(source: Source) -> Iterator[Block]:
     if sentence := _describe_agreement(source.criteria):
         yield sentence
     yield from describe_scoring(source)
+    yield from _describe_edits(source.criteria)
     yield from _describe_missing(source.criteria)
     if sentence := _describe_plan(source):
         yield sentence
