@@ -147,7 +147,7 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "strength_difference": ("statistic", "Difference of strengths"),
     "mean_place": ("statistic", "Mean place"),
     "share_first": ("share", "Placed first, ties shared"),
-    "best_worst_score": ("coefficient", "Best less worst, of times shown"),
+    "best_worst_score": ("coefficient", "Best less worst"),
     "times_best": ("count", "Times best"),
     "times_worst": ("count", "Times worst"),
     "alpha_places": ("coefficient", "Krippendorff’s α of places"),

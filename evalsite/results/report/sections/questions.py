@@ -342,7 +342,9 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
     if criterion.family.compares:
         means = "Share of its answers that a system won, with ties as half"
     elif criterion.family.orders:
-        means = "Log strengths of the Plackett–Luce model, which add up to 0"
+        means = "Log strengths of the Plackett–Luce model (sum 0)"
+        if criterion.stored["kind"] == "best_worst":
+            means += "; best less worst as a share of times shown"
     elif criterion.family.decides:
         means = means.replace("Means", "Shares of yes")
     elif criterion.family.is_log:
