@@ -24,7 +24,11 @@ def test_outputs_with_fewer_errors_are_chosen(tmp_path: Path) -> None:
     _, tables = write(study, tmp_path, preferences="errors", unpaired="errors", good_from=1,
                       bad_below=2)  # fmt: skip
 
-    ratings = [(row["system"], row["part"], row["value"]) for row in tables["ratings"]]
+    ratings, marks = [], []
+    for row in tables["ratings"]:
+        rows = ratings if row["start"] is None else marks
+        rows.append((row["system"], row["part"], row["value"]))
+    assert marks == [("A", "style", None)] * 4
     assert ratings == [("A", None, 6), ("B", "none", 1), ("B", None, 0)] * 2
     (pair,) = tables["preferences"]
     assert (pair["chosen_system"], pair["votes_chosen"]) == ("B", 2)
