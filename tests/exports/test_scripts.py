@@ -46,6 +46,14 @@ def script(request: pytest.FixtureRequest) -> Script:
 
 # --- the report's verdicts ------------------------------------------------------------------
 
+OF_ERRORS = [
+    row | {"scale": "spans", "scale_min": 0, "scale_max": "", "part": "",
+           "value": max(0, 4 - row["value"]) * 1.1}
+    for row in rate("errors", 21, A=0, B=0.6, C=1.4)
+]  # fmt: skip
+# who found no error has said so in a row of its own
+OF_ERRORS += [row | {"part": "none", "value": 1} for row in OF_ERRORS if not row["value"]]
+
 # a study of each kind, small: every fit of R takes a while
 STUDIES: dict[str, tuple[Rated, int]] = {
     "points of two criteria, none of them primary": (
@@ -70,6 +78,14 @@ STUDIES: dict[str, tuple[Rated, int]] = {
     ),
     "magnitudes": (
         Rated(rows=measure("naturalness", 5, A=0, B=0.4, C=1.0), instrument=[MAGNITUDE]),
+        3,
+    ),
+    "penalties": (
+        Rated(
+            rows=OF_ERRORS,
+            instrument=[describe("errors", "spans", "penalties", ends=(0, None), better="lower")],
+            columns=["part"],
+        ),
         3,
     ),
     "a plan with margins": (

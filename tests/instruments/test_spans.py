@@ -283,6 +283,24 @@ def test_right_values_meet_their_gold():
     assert all(is_met for is_met, _words in MQM.judge(right, [answer], None, ["Translation"]))
 
 
+def test_a_researchers_marks_become_gold_that_they_meet():
+    marks = [
+        {"quote": "ist", "nth": 2, **MINOR},
+        mark("Aufzug", **MINOR),
+        {"missing": True, **MINOR},
+    ]
+    answer = clean(ESA, *marks)
+
+    gold = ESA.write_gold([answer])
+
+    assert json.loads(gold) == [[
+        {"quote": "Aufzug", "severity": "minor"},
+        {"quote": "ist", "nth": 2, "severity": "minor"},
+    ]]  # fmt: skip
+    right = ESA.parse_gold(gold, ["system"])
+    assert all(is_met for is_met, _words in ESA.judge(right, [answer], None, ["Translation"]))
+
+
 def test_a_weight_is_of_category_and_severity_then_of_the_category_then_of_the_severity():
     weights = [MQM.weigh("punctuation", "minor"), MQM.weigh("punctuation", "major"),
                MQM.weigh("source_error", "major"), MQM.weigh("", "neutral")]  # fmt: skip

@@ -10,6 +10,7 @@ from evalsite.instruments.scales import read_scale
 from evalsite.results.items.records import list_records
 from evalsite.results.items.spread import find_limit, find_ratings, measure_records
 from evalsite.studies.models import Item, Study
+from tests.results.test_analysis_plan import save
 from tests.support.answering import RatingPage
 from tests.support.batches import import_rows
 from tests.support.factories import launch
@@ -106,3 +107,22 @@ def test_item_says_each_answer_by_its_outputs_and_whether_orders_differ(staff_cl
     assert text.count("place 1") == 2
     rows = staff_client.get(reverse("admin:results-items", args=[study.pk])).text
     assert "On no item do people’s orders differ much" in rows
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("relation", "is_taken"),
+    [("better", True), ("differs", True), ("equivalent", False), ("not_worse", False)],
+)
+def test_claims_about_orders_are_planned_without_a_margin(staff_client, relation, is_taken):
+    study = make_live("ranking", "abc")
+    (criterion,) = study.config.criteria
+    said = {
+        "system-1": "a", "relation-1": relation, "other-1": "b", "margin-1": "0.5",
+        "criterion-1": criterion.key,
+    }  # fmt: skip
+
+    page = save(staff_client, study, **said)
+
+    assert (page.status_code == 302) is is_taken
+    assert ("no points that a margin could be given in" in page.text) is not is_taken

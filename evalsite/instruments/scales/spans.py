@@ -980,6 +980,16 @@ class _Text:
             )
         return Span(start, end)
 
+    def list_spans(self, words: str) -> list[Span]:
+        """List where these words are, one after another."""
+        even = make_even(self.shown)
+        spans: list[Span] = []
+        span, at = find_passage(words, even)
+        while span and len(spans) < MOST:
+            spans.append(span)
+            span, at = find_passage(words, even, at + len(words))
+        return spans
+
     def find_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
         """Return the place of the words that an entry quotes; of something missing, their end."""
         words = " ".join(str(entry.get("quote") or "").split())
@@ -987,12 +997,7 @@ class _Text:
             return Span(len(self.shown), len(self.shown))
         if not words:
             raise ValidationError(_("Write the passage that you mean"), code="empty")
-        even = make_even(self.shown)
-        spans: list[Span] = []
-        span, at = find_passage(words, even)
-        while span and len(spans) < MOST:
-            spans.append(span)
-            span, at = find_passage(words, even, at + len(words))
+        spans = self.list_spans(words)
         about = {"quote": quote_words(words), "count": len(spans)}
         if not spans:
             raise ValidationError(
@@ -1075,16 +1080,26 @@ def _read_row(data: Mapping[str, Any], name: str, number: int) -> dict[str, Any]
 
 
 def _write_data(value: Marked) -> list[dict[str, Any]]:
-    """Return the marks as examples have them."""
+    """Return the marks as examples have them: those that quote something."""
     return [
         {
             **({} if mark.column == OUTPUT else {"in": mark.column}),
             "quote": mark.quote,
+            **_number_quote(mark, value.texts.get(mark.column, "")),
             **({"category": mark.category} if mark.category else {}),
             **({"severity": mark.severity} if mark.severity else {}),
         }
         for mark in value.marks
+        if mark.quote
     ]
+
+
+def _number_quote(mark: Mark, stored: str) -> dict[str, int]:
+    """Say which of several equal passages is marked."""
+    text = _Text(stored)
+    spans = text.list_spans(" ".join(mark.quote.split()))
+    starts = [text.places[span.start] for span in spans]
+    return {"nth": starts.index(mark.start) + 1} if starts[1:] and mark.start in starts else {}
 
 
 def _find_words(shown: str) -> list[Span]:

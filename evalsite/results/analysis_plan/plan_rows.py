@@ -30,6 +30,10 @@ _NO_DIRECTION = (
     "Nothing says which values of this question are better. Choose “differs from” or “is "
     "equivalent to”."
 )
+_NO_MARGIN = (
+    "Answers to this question put outputs in order, so there are no points that a margin could be "
+    "given in. Choose “is better than” or “differs from”."
+)
 Row = dict[str, Any]
 
 
@@ -119,6 +123,7 @@ class QuestionForm(RowForm):
             self.check(_has_better(criterion), "relation", _NO_DIRECTION)
         meant = {name: row.get(name) for name in ("criterion", "system", "relation", "other")}
         if row["relation"] not in DIFFERENCES:
+            self.check(not FAMILIES[criterion.family].orders, "relation", _NO_MARGIN)
             meant["margin"] = self._read_margin(criterion, row.get("margin", ""))
         return meant
 
