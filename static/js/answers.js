@@ -145,20 +145,27 @@ function followText(box) {
   while (!CSS.supports("field-sizing", "content") && box.scrollHeight > box.clientHeight) box.rows += 1;
 }
 
+function undo(box) {
+  undone.set(box, box.value);
+  box.value = box.dataset.original;
+}
+
 form.addEventListener("click", ({ target }) => {
   const button = target.closest("[data-back]");
   if (!button) return;
   const box = button.closest("[data-question]").querySelector("[data-original]");
-  const kept = undone.get(box);
-  if (kept === undefined) undone.set(box, box.value);
-  box.value = kept ?? box.dataset.original;
+  if (undone.has(box)) box.value = undone.get(box);
+  else undo(box);
   change(box);
   box.focus();
 });
 
 form.addEventListener("change", ({ target }) => {
   const box = target.closest("[data-question]")?.querySelector("[data-original]");
-  if (box) followText(box);
+  if (!box) return;
+  // what needs no change has none
+  if ("same" in target.dataset && target.checked && isOther(box.value, box.dataset.original)) undo(box);
+  followText(box);
 });
 
 form.addEventListener("input", ({ target }) => {

@@ -148,6 +148,8 @@ def make_live(key: str) -> Study:
 
 def answer_all(page: Page) -> None:
     """Every question that is asked has an answer, those that an answer brings up, too."""
+    for box in page.locator("#work textarea:visible").all():
+        box.fill("Because it is shorter.")
     for _ in range(3):
         names = page.eval_on_selector_all(
             "#work input[type=radio]:enabled",
@@ -157,13 +159,12 @@ def answer_all(page: Page) -> None:
             group = page.locator(f'#work [type=radio][name="{name}"]')
             if not page.locator(f'#work [type=radio][name="{name}"]:checked').count():
                 group.nth(group.count() // 2).check()
-    for group in page.locator("#work fieldset:has([type=checkbox]):visible").all():
+    ticks = page.locator("#work fieldset:has([type=checkbox]):not(.post-edit):visible")
+    for group in ticks.all():
         if not group.locator(":checked").count():
             group.locator("[type=checkbox]").first.check()
     for box in page.locator("#work .number:visible").all():
         box.fill("50")
-    for box in page.locator("#work textarea:visible").all():
-        box.fill("Because it is shorter.")
 
 
 def look_at(page: Page) -> list[str]:

@@ -46,7 +46,7 @@ def open_set(browser: Browser, live_server: Any) -> Iterator[Callable[..., Page]
     contexts = []
 
     def open_first(way: str, study: Study | None = None) -> Page:
-        contexts.append(browser.new_context(**WAYS[way], reduced_motion="reduce"))
+        contexts.append(browser.new_context(**{"reduced_motion": "reduce"} | WAYS[way]))
         page = contexts[-1].new_page()
         page.goto(f"{live_server}{mint_link(make_annotator(study or make_live()))}")
         page.click(".btn.main")
@@ -180,6 +180,11 @@ def test_changes_are_undone_and_brought_back_by_one_button(open_set):
     page.get_by_label("Nothing needs changing").check()
     page.fill(BOX, BETTER)
     expect(page.get_by_label("Nothing needs changing")).not_to_be_checked()
+    page.get_by_label("Nothing needs changing").check()
+    expect(page.locator(BOX)).to_have_value(TEXTS[0][1])
+    undo.click()
+    expect(page.get_by_label("Nothing needs changing")).not_to_be_checked()
+    expect(page.locator(BOX)).to_have_value(BETTER)
     expect(page.locator("#corrected-all ins")).to_have_count(1)
 
 
@@ -191,7 +196,7 @@ def test_on_a_sheet_only_what_was_looked_at_is_sent(open_set):
     first.locator("textarea").fill(BETTER)
     page.locator("#q1 .tick", has_text="Something was wrong").click()
     page.locator("[name=q1-effort][value='2']").check()
-    expect(page.locator("#status")).to_contain_text("saved")
+    expect(page.locator("#status")).to_contain_text("Saved")
     expect(first.locator("ins")).to_have_count(1)
     assert list_stored() == EXPECTED[:1]
     second.get_by_label("Nothing needs changing").check()
