@@ -878,7 +878,9 @@ def _number(text: pd.DataFrame, name: str, rows: Any) -> Any:
     values = numbers[places]
     wrong = np.flatnonzero((~np.isfinite(numbers) & ~empty)[places])
     if wrong.size:
+        advice = " If values are words, give --protocol choice." if name == "value" else ""
         raise ValueError(
             f"Row {rows[wrong[0]]}: {text[name].iloc[wrong[0]]!r} in column {name} isn't a number."
+            + advice
         )
     return values
