@@ -47,7 +47,7 @@ SUBJECTS: dict[str, dict[str, str]] = {
     "People": {
         "People you know": "recruiting#people-you-know",
         "Prolific": "recruiting#prolific",
-        "Connect, SONA and other panels": "recruiting#every-panel",
+        "Connect, SONA and other panels": "recruiting#connect-sona-and-other-panels",
         "Checks and repeats": "designs#checks-and-hidden-repeats",
         "Screening and quotas": "recruiting#who-may-take-part",
         "Consent and notices": "recruiting#privacy",
