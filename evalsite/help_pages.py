@@ -28,14 +28,13 @@ GUIDES = {
 # which subject it belongs.
 SUBJECTS: dict[str, dict[str, str]] = {
     "Outputs in": {
-        "Which files are read": "getting-outputs-in",
-        "One file, several files, folders": "getting-outputs-in#a-text-file-for-each-system",
-        "promptfoo, lm-evaluation-harness, Inspect": (
-            "getting-outputs-in#what-evaluation-tools-write"
-        ),
+        "Which files are read": "files#outputs",
+        "One file, several files, folders": "files#a-text-file-for-each-system",
+        "promptfoo, lm-evaluation-harness, Inspect": "files#what-evaluation-tools-write",
         "Ratings you already have": "files#ratings-you-already-have",
         "Scores of a metric or a judge": "files#scores-of-automatic-metrics",
-        "Every column and rule": "files",
+        "Ratings out, and what a row is": "files#files-you-can-download",
+        "All about files": "files",
     },
     "What people are asked": {
         "Which instrument?": "instruments#choose-and-try",

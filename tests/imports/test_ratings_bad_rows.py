@@ -79,6 +79,20 @@ def test_a_wrong_cell_is_named_with_its_place(
     assert fault in list_faults(check(study, rows))
 
 
+def test_a_whole_number_may_be_written_as_a_float_and_is_kept_as_a_whole_number(
+    study: Study,
+) -> None:
+    rows = [row | {"value": f"{row['value']}.0"} for row in rows_for(study, ["w1"])]
+
+    checked = check(study, rows)
+
+    assert [str(fault) for fault in checked.faults] == []
+    ratings = [rating for answer in checked.answers for rating in answer.ratings.values()]
+    assert [rating.row.text for rating in ratings] == [
+        row["value"].removesuffix(".0") for row in rows
+    ]
+
+
 def test_a_fault_says_what_is_wrong_and_what_to_do(study: Study) -> None:
     rows = rows_for(study)
     rows[0]["item"] = "item-2"

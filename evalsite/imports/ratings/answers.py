@@ -533,12 +533,14 @@ class ValueReader:
         return {"value": int(row.value)}
 
     def _read_typed(self, row: RatingRow) -> tuple[int, str]:
-        value = self.clean(row.criterion, row.value)
+        # as pandas writes a whole number in a column of floats
+        text = row.value.removesuffix(".0")
+        value = self.clean(row.criterion, text)
         if row.typed and self.clean(row.criterion, row.typed) != value:
             raise ValidationError(
                 f"The value {value} is not what was typed: “{shorten(row.typed)}”. Correct one."
             )
-        return value, row.typed or row.value
+        return value, row.typed or text
 
     def _read_value(self, row: RatingRow) -> Any:
         criterion, text = row.criterion, row.value.strip()
