@@ -39,7 +39,7 @@ from evalsite.analysis.ratings import Coded, Floats, Ints, Ratings, Table, code,
 # variances of the three are estimated from mean distances of ratings and drawn 1,000 times, each
 # draw gives a table of two ratings of a unit, and every coefficient follows from this table. So the
 # intervals of a criterion agree with one another, and their ends are possible values. The draws are
-# a Halton sequence, which needs no seed. Their measured coverage is in docs/analysis.md.
+# a Halton sequence, which needs no seed. Their measured coverage is in docs/results.md.
 
 DRAWS = 1000
 MOST_POINTS = 11  # with more values than this, distances are those of the values, without cuts

@@ -878,7 +878,11 @@ def _number(text: pd.DataFrame, name: str, rows: Any) -> Any:
     values = numbers[places]
     wrong = np.flatnonzero((~np.isfinite(numbers) & ~empty)[places])
     if wrong.size:
-        raise ValueError(
-            f"Row {rows[wrong[0]]}: {text[name].iloc[wrong[0]]!r} in column {name} isn't a number."
-        )
+        row, cell = rows[wrong[0]], text[name].iloc[wrong[0]]
+        if name == "value":
+            raise ValueError(
+                f"Row {row}: {cell!r} in column value isn't a number. If values are words, give "
+                "--protocol choice."
+            )
+        raise ValueError(f"Row {row}: {cell!r} in column {name} isn't a number.")
     return values

@@ -148,7 +148,7 @@ def _put_primary_first(study: Study, criteria: list[Criterion]) -> list[Criterio
 
 def needs_thresholds(criterion: Criterion) -> bool:
     """Tell whether a person has to say which means are good; yes or no says it by itself."""
-    return criterion.scale.family != "decision"
+    return not criterion.scale.decides
 
 
 def propose_options(study: Study) -> DatasetOptions:

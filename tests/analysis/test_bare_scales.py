@@ -126,7 +126,9 @@ def test_files_separated_by_tabs_are_read(tmp_path, capsys, values, family):
 
 def test_words_among_numbers_are_no_decisions(tmp_path, capsys):
     assert main(["report", str(write(tmp_path, ["yes", 3]))]) == 2
-    assert "in column value isn't a number" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "in column value isn't a number" in error
+    assert "--protocol choice" in error
 
 
 @pytest.mark.one_case

@@ -8,8 +8,8 @@ from pathlib import Path
 ANALYSIS = Path(__file__).parents[2] / "evalsite" / "analysis"
 # their words are for whoever types a command
 COMMANDS = ("__main__.py", "gate.py")
-# of a system, as reports print it
-NAMES = ("all outputs together",)
+# of a system and of units, as reports print them
+NAMES = ("all outputs together", "penalty points", "edits per 100 words")
 WORDS = re.compile(r"[A-Za-z’'][,;:]? [a-z]{2}")
 
 

@@ -88,11 +88,12 @@ def test_mark_of_a_question_or_of_a_turn_is_named(world, fields, check):
 
 @pytest.mark.both_databases
 def test_every_promise_is_broken_once_by_these_tests():
-    # those of turns need a conversation, marks and corrected texts a question: test_turns.py,
-    # test_spans_saved.py and test_post_edit_saved.py break them
+    # those of turns need a conversation; marks, corrected texts and orders a question:
+    # test_turns.py, test_spans_saved.py, test_post_edit_saved.py and test_orders_page.py break them
     elsewhere = {
         "rating_of_a_turn_that_is_not_asked", "answer_without_all_turns",
         "answer_that_contradicts_its_marks", "edit_rate_that_contradicts_its_counts",
+        "answer_that_is_no_order",
     }  # fmt: skip
     assert {*BREAKS, *elsewhere} == ALL
 

@@ -38,6 +38,8 @@ MESSAGES = Path(__file__).resolve().parents[2] / "fixtures" / "import_messages.t
 NOT_SHOWN = {
     "too_many_outputs", "decision_needed", "input_unclear", "no_file", "turns_not_supported",
     "option_unused",
+    # of marked passages: they need files of their own
+    "categories_many", "mark_twice", "questions_several",
 }  # fmt: skip
 # the calls whose first argument is the code of a fault
 _CALLS = {"Fault", "Refused", "Problem", "_blame", "_blame_answer"}

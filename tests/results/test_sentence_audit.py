@@ -824,6 +824,8 @@ ON_SITES = {
     "method", "metrics", "no_plan", "no_rule", "notes", "order", "own_examples",
     "judge_methods", "judge_not_used", "judge_used", "plan_frozen", "planned", "preference",
     "raters_met", "reasons", "shown_unknown",
+    # of corrected texts, marked passages and orders: no study of these cases asks for them
+    "edits_method", "errors_in_full", "penalties", "penalty_method", "places", "places_method",
     "simulated", "unfinished", "verdict_changes", "verify",
 }  # fmt: skip
 SECTIONS = Path(sections.__file__).parent

@@ -27,7 +27,8 @@ KEY = "informativeness"
 @pytest.fixture(scope="module")
 def content(tmp_path_factory) -> dict[str, Any]:
     path = write(tmp_path_factory.mktemp("slider"), slide(KEY))
-    return make_reports({"ratings": path}, Settings(instrument=[EFFORT | {"key": KEY}], seed=3))
+    settings = Settings(instrument=[EFFORT | {"key": KEY}], seed=3)
+    return make_reports({"ratings": path}, settings) | {"exclusions": []}
 
 
 @pytest.fixture

@@ -270,7 +270,7 @@ def test_study_keeps_its_version_whatever_becomes_of_the_instrument():
 
 def test_study_in_another_language_asks_what_was_translated():
     jane = make_user()
-    content = deepcopy(read_gallery()[0])
+    content = deepcopy(next(one for one in CONTENTS if len(one["criteria"]) > 1))
     key = content["criteria"][0]["key"]
     content["translations"] = {"de": {f"criteria.{key}.label": "Flüssigkeit"}}
     version, _ = import_instrument(data=content, by=jane)

@@ -3,7 +3,7 @@
 Studies are simulated design by design. The true value is that of very many units, each rated by two
 people who rate nothing else but one unit of another input. Each rate is printed with its binomial
 interval (99%), and the command fails where that lies wholly outside the limits of its cell. Cells
-with a lower limit of their own are known to be weak: docs/analysis.md names them.
+with a lower limit of their own are known to be weak: docs/results.md names them.
 """
 
 import os

@@ -26,8 +26,7 @@ from evalsite.imports.ratings.items import (
 from evalsite.imports.ratings.marks import MarkReader
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import NumberedText, list_questions, match_rows, number_texts
-from evalsite.instruments.scales import COMMENT, NA
-from evalsite.instruments.scales.preference import BOTH
+from evalsite.instruments.scales import BOTH, COMMENT, NA
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of

@@ -9,8 +9,7 @@ from evalsite.data.tables.mqm import SEVERITIES, SOURCE, Segment, read_segments
 from evalsite.data.tables.table import Refused, Table
 from evalsite.imports.ratings.columns import make_key
 from evalsite.imports.ratings.marks import describe_passage, place_passage
-from evalsite.instruments.scales import COMMENT, NA
-from evalsite.instruments.scales.spans import NONE, OUTPUT, write_json
+from evalsite.instruments.scales import COMMENT, NA, NONE, OUTPUT, write_json
 from evalsite.lib.mqm_weights import (
     CRITERION,
     SEVERITY_WEIGHTS,

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.ratings.columns import shorten
-from evalsite.instruments.scales.preference import BOTH
+from evalsite.instruments.scales import BOTH
 from evalsite.participants.models import ParticipantIdentity
 from evalsite.studies.models import Item, Output, Study
 

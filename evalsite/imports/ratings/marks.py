@@ -13,7 +13,7 @@ from evalsite.data.tables.table import Refused, Row, Table, name_some
 from evalsite.imports.ratings.columns import RatingRow, shorten
 from evalsite.imports.ratings.items import FoundItem
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.scales.spans import NONE, OUTPUT, parse_entry, write_json
+from evalsite.instruments.scales import NONE, OUTPUT, parse_entry, write_json
 from evalsite.lib.passages import as_shown
 from evalsite.studies.items import number_segments
 from evalsite.studies.models import Item, Output, Study

@@ -21,10 +21,14 @@ from evalsite.instruments.scales.likert import Likert
 from evalsite.instruments.scales.magnitude import Magnitude
 from evalsite.instruments.scales.number import Number
 from evalsite.instruments.scales.post_edit import PostEdit
+from evalsite.instruments.scales.preference import BOTH as BOTH
 from evalsite.instruments.scales.preference import Preference
 from evalsite.instruments.scales.ranking import Ranking
 from evalsite.instruments.scales.slider import Slider
+from evalsite.instruments.scales.spans import NONE as NONE
 from evalsite.instruments.scales.spans import Spans
+from evalsite.instruments.scales.spans import parse_entry as parse_entry
+from evalsite.instruments.scales.spans import write_json as write_json
 from evalsite.instruments.scales.text import Text
 
 # one line for each kind, in the order of lists and of the builder

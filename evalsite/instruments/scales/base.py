@@ -74,6 +74,7 @@ class Scale(Part):
     # an answer is a version of the output, from which its number follows
     rewrites: ClassVar[bool] = False
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
+    decides: ClassVar[bool] = False  # an answer is yes or no
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
     # its question lists the outputs, and an answer has rows of them, though it is of the item
     orders: ClassVar[bool] = False

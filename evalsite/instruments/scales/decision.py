@@ -23,6 +23,7 @@ class Decision(ScaleOfParts):
     family: ClassVar[str] = "decision"
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
     is_told_in_words: ClassVar[bool] = True
+    decides: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1

@@ -126,7 +126,7 @@ def _describe_precision(
     projection = find_projection(study, report, newest.job)
     questions = list_questions(report, projection) if projection else []
     if not questions or projection is None:
-        return context
+        return context | {"is_projected": projection is not None}
     asked = request.GET.get("question", "")
     question = next((entry for entry in questions if entry.stored["key"] == asked), questions[0])
     options = list_options(study, question, projection)

@@ -76,6 +76,7 @@ UNPLANNED = {
     "shares": "Checklists are planned by one of the scores.",
     "edits": "Corrected texts are planned by one of the scores.",
     "penalties": "Marked errors are planned by one of the scores.",
+    "ranks": "Orders are planned by one of the scores.",
     "text": "Words are read, not counted, so they need no plan.",
     "turns": "Questions about turns are planned by one of the scores of whole conversations.",
 }

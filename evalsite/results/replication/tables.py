@@ -194,6 +194,8 @@ _SCORES = {
     "shares": "the mean share of statements answered yes",
     "turns": "the mean of the turns of a conversation",
     "penalties": "the mean penalty of its outputs",
+    "ranks": "minus its mean place; for the best and the worst, the times it was best less the "
+    "times it was worst, over the times it was shown",
     "edits": "the mean edit rate of its outputs",
 }
 

@@ -253,6 +253,17 @@ def test_what_cannot_be_projected_says_why(staff_client, why, words):
     assert "What more answers would buy" not in page
 
 
+def test_results_of_a_command_have_no_projection_and_the_page_says_how_to_get_it(staff_client):
+    study = make_answered()
+    keep_report(study)
+
+    response = staff_client.get(url("results-design", study))
+
+    assert response.context["is_projected"] is False
+    assert "Compute again" in response.text
+    assert "there are no comparisons" not in response.text
+
+
 def test_the_page_asks_little_of_the_database(staff_client, django_assert_max_num_queries):
     study = make_answered()
     keep_projection(study, options=[PLANNED], smallest=1.1)

@@ -343,7 +343,8 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
         means = "Share of its answers that a system won, with ties as half"
     elif criterion.family.orders:
         means = "Log strengths of the Plackett–Luce model (sum 0)"
-        if criterion.stored["kind"] == "best_worst":
+        figures = criterion.placed(criterion.systems[0]) if criterion.systems else []
+        if "best_worst_score" in [figure.name for figure in figures]:
             means += "; best less worst as a share of times shown"
     elif criterion.family.decides:
         means = means.replace("Means", "Shares of yes")
