@@ -111,7 +111,7 @@ def try_item(config: Instrument, number: int, data: QueryDict | None) -> dict[st
         return context | {
             "item": _view(config, sample, form.entered, form.first_errors, with_marks=True),
             "errors": list(form.first_errors.items()),
-            "status": "Correct what is marked, then check again",
+            "status": "Fix what is marked, then check again",
         }
     feedback = _explain(config, sample, form)
     view = _view(config, sample, form.entered, is_disabled=True, with_marks=True)

@@ -69,7 +69,7 @@ _PURPOSES = {
     "participants": "One row for each person: sets, times, exclusion and its reason.",
     "metrics": "One row for each score of an automatic metric. Can be uploaded again.",
     "judge_labels": "One row for each label of a judge. Can be uploaded again.",
-    "mqm": "One row for each error, in the form of WMT. Without excluded answers.",
+    "mqm": "One row for each error, in WMT’s format. Without excluded answers.",
 }
 # of studies in which people compare outputs
 _OF_PAIRS = (

@@ -73,6 +73,7 @@ def test_page_has_the_output_in_a_box_and_nothing_is_answered(tab):
     assert Entered(page).values["corrected"].lstrip("\n") == TEXT
     assert 'data-complete="no"' in page
     assert "<del>" not in page
+    assert tab.page.context["status"] == "No answers yet"
 
 
 def test_a_corrected_text_is_stored_once_with_its_edits(tab):

@@ -19,7 +19,7 @@ from tests.support.instruments import make_built_study, read_instrument
 
 def make_live(key: str, systems: str, **fields: Any) -> Study:
     content = read_instrument(key)
-    content["criteria"] = content["criteria"][:1]
+    content["criteria"], content["practice"] = content["criteria"][:1], []
     study = make_built_study(content, is_practice_on=False, set_size=1, k=3, **fields)
     name = content["item"]["inputs"][0]["name"]
     import_rows(
@@ -126,3 +126,19 @@ def test_claims_about_orders_are_planned_without_a_margin(staff_client, relation
 
     assert (page.status_code == 302) is is_taken
     assert ("no points that a margin could be given in" in page.text) is not is_taken
+
+
+@pytest.mark.django_db
+def test_corrections_are_apart_by_their_edits_per_100_words(staff_client, researcher):
+    study = make_live("post_edit", "a", by=researcher)
+    # "Answer of a.": one word of three differs, then all do
+    for text in ("Answer of b.", "All is new"):
+        page = RatingPage(study)
+        (question,) = page.questions
+        assert page.post({question.name: text}).status_code == 302
+
+    spread = measure(study)
+    assert (spread.apart, spread.is_wide) == (66.667, True)
+    for name, place in (("results-items", []), ("results-item", [study.items.main().get().pk])):
+        page = staff_client.get(reverse(f"admin:{name}", args=[study.pk, *place]))
+        assert page.context["choice"].limit.unit == "edits"

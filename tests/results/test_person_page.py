@@ -25,6 +25,7 @@ from tests.support.factories import (
     make_user,
 )
 from tests.support.reports import keep_report
+from tests.support.spans import make_spans_study
 
 pytestmark = pytest.mark.django_db
 
@@ -185,6 +186,24 @@ def test_a_few_questions_on_one_output_have_a_column_each(staff_client):
     assert [(value, mean.text, mean.is_far) for _, value, mean in row["cells"]] == [
         ("5", "1.0", True)
     ] * len(keys)
+
+
+def test_a_penalty_without_an_upper_end_is_beside_that_of_the_others(staff_client):
+    study = make_spans_study(items=1, systems="A")
+    item = study.items.main().get()
+    people = [make_annotator(study) for _ in range(2)]
+    for me, value in zip(people, (25, 1), strict=True):
+        annotation = annotate(study, me, item)
+        Rating.objects.filter(annotation=annotation).delete()
+        Rating.objects.create(
+            study=study, annotation=annotation, criterion="errors", value=value,
+            output=item.outputs.get(),
+        )  # fmt: skip
+
+    page = staff_client.get(url(people[0]))
+
+    [row] = page.context["table"]
+    assert (row["others"], row["is_apart"]) == ("1.0", False)
 
 
 @pytest.mark.parametrize("protocol", ["magnitude", "rrgen", "pairwise"])

@@ -43,12 +43,18 @@ def describe_arrival(request: HttpRequest, me: Participant, item_set: ItemSet) -
 
 def count_answers(view: ItemView, *, is_typed: bool) -> str:
     """Say how much of this item is answered."""
-    if not any(question.value for question in view.questions):
+    # what a page starts with is nobody's answer
+    known = [
+        question
+        for question in view.questions
+        if question.value and question.value != question.scale.start_entry
+    ]
+    if not known:
         return _("No scores yet") if is_typed else _("No answers yet")
     asked = [
         question for question in view.questions if question.criterion.required and not question.when
     ]
-    answered = sum(bool(question.value) for question in asked)
+    answered = sum(question in known for question in asked)
     if answered == len(asked):
         return _("All answered, saved")
     return _("%(answered)s of %(asked)s answered, saved") % {

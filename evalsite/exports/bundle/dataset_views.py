@@ -67,13 +67,13 @@ class DatasetForm(forms.Form):
     unpaired = forms.ChoiceField(
         label="Good and bad outputs by",
         required=False,
-        help_text="What is between the two means below is left out. Yes or no needs no means.",
+        help_text="Outputs between the two means are left out. Yes or no needs no means.",
     )
     good_from = forms.FloatField(label="Good from a mean of", required=False)
     bad_below = forms.FloatField(
         label="Bad below a mean of",
         required=False,
-        help_text="Where lower values are better: good up to, and bad above.",
+        help_text="If lower is better, good is up to the first mean, bad above the second.",
     )
     has_comments = forms.BooleanField(
         label="Include what people wrote",

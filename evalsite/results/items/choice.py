@@ -123,15 +123,15 @@ class Choice:
 
     @cached_property
     def reach(self) -> Reach:
-        """Return the values between which marks differ: of magnitudes, those people gave."""
+        """Return the values between which marks differ: without fixed ends, those people gave."""
         assert self.criterion is not None
         scale = self.criterion.scale
-        if not get_family(scale.family).is_log:
+        if not get_family(scale.family).is_log and scale.maximum is not None:
             return scale.minimum, scale.maximum
         ratings = read_counted(self.study, is_everyone=self.is_everyone).order_by()
         values = ratings.filter(criterion=self.criterion.key)
         ends = values.aggregate(low=Min("value"), high=Max("value"))
-        return ends["low"] or scale.minimum, ends["high"] or scale.maximum
+        return ends["low"] or scale.minimum, ends["high"] or scale.maximum or 0.0
 
     @property
     def order(self) -> str:

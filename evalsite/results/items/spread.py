@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import exp
+from math import exp, inf
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -26,12 +26,15 @@ WIDE_RATIO = 4
 _MOST_POINTS = 11
 
 # points or steps between answers; how many times one is another; the share without the most chosen;
-# 1 minus the mean F1 of characters that two people marked; 1 minus Kendall's W of people's orders
-Unit = Literal["points", "steps", "times", "share", "places", "orders"]
+# 1 minus the mean F1 of characters that two people marked; 1 minus Kendall's W of people's orders;
+# edits per 100 words
+Unit = Literal["points", "steps", "times", "share", "places", "orders", "edits"]
 # of people's orders: under this they differ
 _LEAST_W = 0.3
 # of two people's marks: from here on they are at other places
 _LEAST_F1 = 0.2
+# of edit rates: every fourth word
+_MANY_EDITS = 25
 
 
 class Limit(NamedTuple):
@@ -74,7 +77,7 @@ def find_limit(scale: Scale) -> Limit:
     """Return from when on answers are far apart.
 
     Points: 3 of five, 4 of seven. A slider: a quarter. Magnitudes: four times. Without an order:
-    when no answer has a majority.
+    when no answer has a majority. Edit rates: by every fourth word.
     """
     if scale.compares:
         most = 2 * int(scale.maximum)
@@ -88,6 +91,8 @@ def find_limit(scale: Scale) -> Limit:
         return Limit("share", 0.5, 1)
     if family.is_log:
         return Limit("times", WIDE_RATIO, scale.maximum)
+    if scale.maximum is None:
+        return Limit("edits", _MANY_EDITS, inf)
     span, step = scale.maximum - scale.minimum, 1.0
     if scale.has_decimals:
         listed = len(scale.list_answers())

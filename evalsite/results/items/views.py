@@ -209,6 +209,8 @@ def _write_apart(apart: float | None, limit: Limit | None) -> str:
         return f"{apart:.0%}"
     if limit.unit in ("places", "orders"):
         return f"{apart:.2f}"
+    if limit.unit == "edits":
+        return f"{apart:.1f}"
     return f"{apart:.1f}×" if limit.unit == "times" else f"{apart:g}"
 
 

@@ -400,10 +400,9 @@ def find_means(
         if average is None:
             continue
         scale, order = scales[criterion].scale, orders[annotation]
-        span = scale.maximum - scale.minimum
-        is_far = scale.family == "points" and abs(value - average) >= (
-            2 if span < _FEW_POINTS else span / 4
-        )
+        # only points have two ends: penalties and edit rates have no upper one
+        span = scale.maximum - scale.minimum if scale.family == "points" else 0
+        is_far = span > 0 and abs(value - average) >= (2 if span < _FEW_POINTS else span / 4)
         # as the answers beside stand: in the order of the page where systems are hidden
         by_page = is_blind and position in order
         place = (order.index(position) if by_page else position, list(scales).index(criterion))

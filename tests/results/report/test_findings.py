@@ -21,7 +21,7 @@ def find(*pairs: dict[str, Any], **known: Any) -> tuple[str, str]:
     return describe_finding(Criterion(make_points(*pairs, **known)))
 
 
-def tier(criterion: dict[str, Any], **tiers: int) -> dict[str, Any]:
+def tier(criterion: dict[str, Any], **tiers: int | None) -> dict[str, Any]:
     for system in criterion["systems"]:
         system["cluster"] = tiers[system["system"]]
     return criterion
@@ -46,6 +46,29 @@ def test_tiers_say_who_is_ahead_and_who_shows_no_clear_difference() -> None:
 
     assert code == "finding"
     assert text == "a and b are rated higher than c. a and b: no clear difference."
+
+
+def test_a_system_with_too_few_values_is_never_ahead() -> None:
+    """Systems without a tier have too few values to be compared."""
+    criterion = make_points(make_pair("a", "b", "higher"), make_pair("a", "c", "not_enough"))
+    criterion = tier(criterion, a=1, b=2, c=None)
+
+    code, text = describe_finding(Criterion(criterion))
+
+    assert code == "finding"
+    assert text == "a is rated higher than b. c can’t be compared: too few values."
+    assert head(criterion)[1] == "a is rated higher than b on fluency"
+
+
+def test_others_behind_are_counted_beside_a_system_that_cannot_be_compared() -> None:
+    criterion = make_points(
+        make_pair("a", "b", "higher"), make_pair("a", "d", "higher"),
+        make_pair("a", "c", "not_enough"), means=(3.9, 3.5, 3.4, 3.0),
+    )  # fmt: skip
+
+    assert head(tier(criterion, a=1, b=2, d=3, c=None))[1] == (
+        "a is rated higher than 2 other systems on fluency"
+    )
 
 
 def test_a_pair_that_is_clear_within_a_tier_is_named() -> None:

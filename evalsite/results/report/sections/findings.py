@@ -171,6 +171,8 @@ def say_leader(criterion: Criterion) -> str:
     tiers = find_tiers(criterion)
     if len(tiers) > 1:
         behind = "the others" if len(tiers) == 2 else "the rest"
+        if list_untiered(criterion):
+            behind = count_of(sum(map(len, tiers[1:])), "other system")
         if len(tiers) == 2 and len(tiers[1]) == 1:
             behind = isolate(tiers[1][0])
         return f"{list_names(tiers[0])} {say_leads(criterion, tiers[0])} {behind}"
@@ -463,11 +465,17 @@ def _size_pair(pair: Pair) -> str:
 
 
 def find_tiers(criterion: Criterion) -> list[list[str]]:
-    """Return the systems of each tier, the best tier first; one list where there are no tiers."""
+    """Return the systems of each tier, the best tier first."""
     tiers: dict[int, list[str]] = {}
     for system in criterion.systems:
-        tiers.setdefault(system.get("cluster") or 0, []).append(str(system["system"]))
+        if number := system.get("cluster"):
+            tiers.setdefault(number, []).append(str(system["system"]))
     return [tiers[number] for number in sorted(tiers)]
+
+
+def list_untiered(criterion: Criterion) -> list[str]:
+    """Return the systems without a tier: beside tiers, they have too few values to be compared."""
+    return [str(system["system"]) for system in criterion.systems if not system.get("cluster")]
 
 
 def _describe_tiers(criterion: Criterion, tiers: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -488,6 +496,8 @@ def _describe_tiers(criterion: Criterion, tiers: Sequence[Sequence[str]]) -> Ite
         first, second = find_higher(pair)
         leads = say_leads(criterion, [first])
         yield f"{isolate(first)} {leads} {isolate(second)}, though they share a tier."
+    if untiered := list_untiered(criterion):
+        yield f"{list_names(untiered)} can’t be compared: too few values."
 
 
 def _has_clear_within(criterion: Criterion, tier: Sequence[str]) -> bool:
