@@ -91,7 +91,7 @@ def find_limit(scale: Scale) -> Limit:
         return Limit("share", 0.5, 1)
     if family.is_log:
         return Limit("times", WIDE_RATIO, scale.maximum)
-    if scale.maximum is None:
+    if scale.rewrites:
         return Limit("edits", _MANY_EDITS, inf)
     span, step = scale.maximum - scale.minimum, 1.0
     if scale.has_decimals:
