@@ -118,8 +118,8 @@ def write_scale(folder):
         rows.writerow(["item", "source", "system", "output"])
         for number in range(1, 13):
             source = f"Die Fähre kam an Tag {number} mit {number * 3} Minuten Verspätung."
-            rows.writerow([f"s{number:02}", source, "short", f"Ferry late, day {number}."])
-            rows.writerow([f"s{number:02}", source, "long", f"The ferry was {number * 3} late."])
+            rows.writerow([f"s{number:02}", source, "terse", f"Ferry late, day {number}."])
+            rows.writerow([f"s{number:02}", source, "wordy", f"The ferry was {number * 3} late."])
 
 
 def test_documented_kind_takes_every_number_of_a_range_as_right(tmp_path, monkeypatch):

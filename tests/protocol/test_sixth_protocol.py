@@ -145,8 +145,8 @@ def write_protocol(folder: Path, key: str, template: str) -> None:
         rows.writerow(["item", "report", "system", "output"])
         for number in range(1, 13):
             report = f"On day {number} the ferry was late by {number * 3} minutes."
-            rows.writerow([f"r{number:02}", report, "short", f"Ferry late, day {number}."])
-            rows.writerow([f"r{number:02}", report, "long", f"The ferry was {number * 3} late."])
+            rows.writerow([f"r{number:02}", report, "terse", f"Ferry late, day {number}."])
+            rows.writerow([f"r{number:02}", report, "wordy", f"The ferry was {number * 3} late."])
 
 
 def write_protocols(folder: Path) -> None:
