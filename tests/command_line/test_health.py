@@ -6,6 +6,7 @@ import socket
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
+import django
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -18,6 +19,13 @@ from evalsite.lib.clock import now
 from evalsite.operations import health
 from tests.site.test_bad_database import away
 from tests.support.factories import make_user
+
+
+@pytest.fixture(autouse=True)
+def set_up_once(monkeypatch):
+    """Commands don't set Django up again: the log would go to this test's captured output, which is
+    closed when the test ends, and later tests would fail at it."""
+    monkeypatch.setattr(django, "setup", lambda: None)
 
 
 @pytest.fixture

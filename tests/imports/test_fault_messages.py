@@ -38,7 +38,7 @@ MESSAGES = Path(__file__).resolve().parents[2] / "fixtures" / "import_messages.t
 NOT_SHOWN = {
     "too_many_outputs", "decision_needed", "input_unclear", "no_file", "turns_not_supported",
     "option_unused",
-    # of marked passages: they need files of their own
+    # of marked passages: test_bare_errors and test_marks_import have them
     "categories_many", "mark_twice", "questions_several",
 }  # fmt: skip
 # the calls whose first argument is the code of a fault

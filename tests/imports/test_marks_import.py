@@ -10,7 +10,13 @@ from evalsite.exports.services import Choice, write_file
 from evalsite.results.report.computation import analyse_study
 from tests.analysis.vectors import compare, read_vector
 from tests.support.imported import check, load
-from tests.support.spans import SOURCE, answer_vector, make_spans_study, make_text
+from tests.support.spans import (
+    SOURCE,
+    answer_vector,
+    make_content,
+    make_spans_study,
+    make_text,
+)
 
 pytestmark = pytest.mark.django_db
 TEXT = make_text(80)
@@ -122,3 +128,14 @@ def test_a_file_of_scores_is_refused_since_the_score_follows_from_the_marks():
     checked = check(study, "participant,item,system,value\nw1,i01/D,D,6.1\n")
 
     assert [fault.code for fault in checked.faults] == ["value_invalid"]
+
+
+def test_a_study_with_two_questions_on_passages_takes_no_such_file():
+    content = make_content()
+    content["criteria"].append(content["criteria"][0] | {"key": "more_errors"})
+    study = make_spans_study(items=1, systems="D", content=content)
+
+    checked = check(study, write({}))
+
+    assert [fault.code for fault in checked.faults] == ["questions_several"]
+    assert not Rating.objects.filter(study=study).exists()

@@ -6,10 +6,12 @@ that few sentences share are for `make torture`.
 
 import ast
 import csv
+import io
 import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -42,6 +44,8 @@ from evalsite.analysis.report.raters import (
 )
 from evalsite.analysis.report.replication import warn_of_both
 from evalsite.analysis.thresholds import START
+from evalsite.command_line.main import run_command
+from evalsite.data.tables.mqm import COLUMNS, write_line
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.document.blocks import Sentence
 from evalsite.results.people.flags import describe_unseen
@@ -109,6 +113,20 @@ def prefer(pairs: Iterable[tuple[str, str, float]], *, raters: int = 6, seed: in
     ]  # fmt: skip
 
 
+def mark_passages() -> list[list[str]]:
+    """Errors in the columns of WMT: six raters mark the first word of A, and nothing of B."""
+    errors = {
+        "A": ["<v>Halb</v> acht.", "Accuracy/Mistranslation", "Major"],
+        "B": ["Um halb acht.", "No-error", "No-error"],
+    }
+    return [
+        [system, "doc", f"{item}", f"{item}", f"p{rater}", "Half past seven.", *errors[system], ""]
+        for rater in range(6)
+        for item in range(12)
+        for system in "AB"
+    ]
+
+
 # --- analyses -------------------------------------------------------------------------
 
 
@@ -171,6 +189,17 @@ def run(rows: list[Row], *options: str, beside: list[Row] | None = None) -> dict
     if gate := made.get("gate"):
         made["gate"] = {"code": "gate", "facts": gate}
     return made
+
+
+def report_tsv(rows: list[list[str]]) -> dict[str, Any]:
+    """What `evalsite report` makes of a file of errors."""
+    printed = io.StringIO()
+    with TemporaryDirectory() as folder, redirect_stdout(printed):
+        path = Path(folder) / "mqm.tsv"
+        path.write_text("".join(map(write_line, [COLUMNS, *rows])), encoding="utf-8")
+        assert run_command(["report", str(path), "--json"]) == 0
+    report: dict[str, Any] = json.loads(printed.getvalue())["report"]
+    return report
 
 
 def doubt(name: str, at: str = "2026-05-03T10:00:00+00:00") -> list[dict[str, Any]]:
@@ -499,6 +528,8 @@ STUDIES: dict[str, Callable[[], Any]] = {
         rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1)), kind="decision"
     ),
     "numbers": lambda: analyse(rate(spread()), kind="number"),
+    "corrected texts": lambda: analyse(rate(spread(1)), kind="post_edit"),
+    "marked passages": lambda: report_tsv(mark_passages()),
     "circle": lambda: analyse(
         prefer([("A", "B", 0.8), ("B", "C", 0.8), ("C", "A", 0.8)]), kind="preference"
     ),
@@ -773,6 +804,12 @@ CASES: dict[str, tuple[str, str]] = {
     "tests_differ": ("ranks part", "no difference"),
     "uncorrected_only": ("chain", "no difference"),
     "variance_parts": ("no difference", "ranks part"),
+    "edits_method": ("corrected texts", "marked passages"),
+    "errors_in_full": ("marked passages", "corrected texts"),
+    "penalties": ("marked passages", "corrected texts"),
+    "penalty_method": ("marked passages", "corrected texts"),
+    "places": ("marked passages", "corrected texts"),
+    "places_method": ("marked passages", "corrected texts"),
 }
 
 # of each code what differs between two studies on a site
@@ -824,8 +861,6 @@ ON_SITES = {
     "method", "metrics", "no_plan", "no_rule", "notes", "order", "own_examples",
     "judge_methods", "judge_not_used", "judge_used", "plan_frozen", "planned", "preference",
     "raters_met", "reasons", "shown_unknown",
-    # of corrected texts, marked passages and orders: no study of these cases asks for them
-    "edits_method", "errors_in_full", "penalties", "penalty_method", "places", "places_method",
     "simulated", "unfinished", "verdict_changes", "verify",
 }  # fmt: skip
 SECTIONS = Path(sections.__file__).parent
@@ -853,7 +888,7 @@ def test_every_sentence_has_a_study_that_has_it() -> None:
 
 # The suite looks at the sentences of the studies that most of them share: each study is analysed.
 USES = Counter(name for names in CASES.values() for name in names)
-SHARED = {name for name, _ in USES.most_common(24)}
+SHARED = {name for name, _ in USES.most_common(26)}
 # No other test of the suite has these.
 ALONE = {
     "many_pairs", "no_baseline", "no_shared_input", "only_first", "only_second",
