@@ -122,6 +122,8 @@ def fit_entry(entry: Entry, first: FirstItem) -> Fit:
     elif config.layout.outputs == "several":
         # two are a pair
         points -= 4 * (len(first.outputs) == 2)
+    # correcting a text takes people longer than rating it
+    points -= any(criterion.scale.rewrites for criterion in config.criteria)
     lacks = [*_find_missing(config, first, sources), *_find_wrong_outputs(entry, first)]
     return Fit(entry=entry, points=points, inputs=sources, lacks=lacks)
 
