@@ -60,7 +60,7 @@ FREE_ANSWERS: Sequence[Answers] = (
     },
     {
         "quality": "2", "clear": "1", "score": "na", "support": "all_of_it", "said.1": "1",
-        "said.2": "1", "style.plain": "1", "style.short": "1",
+        "said.2": "1", "style.plain": "1", "style.short": "1", "note": "The source is old.",
     },
 )  # fmt: skip
 
