@@ -153,7 +153,7 @@ def make_draws(
 
 
 def guess_draws(data: Coded, level: str) -> Draws:
-    """Return the draws for an alpha by itself, for which nobody said what its values are."""
+    """Return the draws for one alpha, whose kind of values isn’t stated."""
     used = np.unique(data.overlapping().value)
     if level == "nominal":
         return make_draws(data, "categories")
