@@ -302,8 +302,8 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         with folder.create(MQM_FILE) as file:
             _write_mqm(study, contents, file)
         # it repeats the texts for each error: a long one would make the bundle look like a trap
-        size, others = folder.files[MQM_FILE][0], sum(size for size, _ in folder.files.values())
-        if size > max(_MUCH_OF_MQM, others - size):
+        size, total = folder.files[MQM_FILE][0], sum(size for size, _ in folder.files.values())
+        if size > max(_MUCH_OF_MQM, total - size):
             del folder.files[MQM_FILE]
     for version in study.versions.all():
         # not a character more, so that the file has the SHA-256 of the version
