@@ -23,6 +23,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/checks.py",
     "evalsite/command_line",
     "evalsite/data",
+    "evalsite/exports",
     "evalsite/fields.py",
     "evalsite/help_pages.py",
     "evalsite/instruments",
@@ -38,6 +39,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/settings.py",
     "evalsite/studies",
     "evalsite/urls.py",
+    "protocols",
 )
 
 

@@ -171,7 +171,7 @@ def _replace_all(replacer: Replacer) -> None:
             before = row.content.get("texts", {})
             _replace(row, names, replacer)
             after = row.content.get("texts", {})
-            hashes |= {hash_text(before[one]): hash_text(after[one]) for one in before}
+            hashes |= {hash_text(before[key]): hash_text(after[key]) for key in before}
             model._default_manager.filter(pk=row.pk).update(sha256=hash_row(row.content))
     for version in InstrumentVersion.objects.all():
         _replace(version, ("title", "content"), replacer)
