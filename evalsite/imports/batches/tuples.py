@@ -64,13 +64,13 @@ def _find_best(outputs: int, size: int, seed: str) -> Tuples:
 
 def _draw(outputs: int, size: int, times: int, draw: Random) -> Tuples:
     """Deal all outputs in random order as often as they are shown, each once in a tuple."""
-    dealt: list[int] = []
+    sequence: list[int] = []
     for _ in range(times):
         shuffled = draw.sample(range(outputs), outputs)
-        begun = dealt[len(dealt) - len(dealt) % size :]
+        begun = sequence[len(sequence) - len(sequence) % size :]
         fill = [output for output in shuffled if output not in begun][: -len(begun) % size]
-        dealt += fill + [output for output in shuffled if output not in fill]
-    return tuple(tuple(sorted(dealt[at : at + size])) for at in range(0, len(dealt), size))
+        sequence += fill + [output for output in shuffled if output not in fill]
+    return tuple(tuple(sorted(sequence[at : at + size])) for at in range(0, len(sequence), size))
 
 
 class TupleCounts:
