@@ -42,7 +42,7 @@ from evalsite.studies.models import (
 from evalsite.studies.versions import hash_content, hash_text
 
 Plain = dict[str, Any]
-WORDS, FOUND = "words.json", "replaced.json"
+WORDS, REPLACED = "words.json", "replaced.json"
 # where researchers' words are kept; inputs, outputs and ids are what people rated
 _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
@@ -102,7 +102,7 @@ def write_anonymous(
             raise _refuse(failure)
         with (folder / COPY).open("rb") as made:
             shutil.copyfileobj(made, target)
-        replaced = Counter(read_json((folder / FOUND).read_bytes()))
+        replaced = Counter(read_json((folder / REPLACED).read_bytes()))
     packed = measure(target, files=packed.files, ratings=packed.ratings)
     report = verify_bundle(target)
     target.seek(0)
@@ -149,7 +149,7 @@ def make_copy(bundle: Bundle, folder: Path) -> None:
     basis = find_basis(bundle)
     finder = make_finder(replacer.replace(basis)) if basis else None
     write_copy(study, contents, folder, about.get(LEFT_OUT_COUNTS), finder)
-    (folder / FOUND).write_text(json.dumps(replacer.counts), encoding="utf-8")
+    (folder / REPLACED).write_text(json.dumps(replacer.counts), encoding="utf-8")
 
 
 def _rename(study_id: UUID) -> UUID:

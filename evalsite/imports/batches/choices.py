@@ -74,7 +74,7 @@ _LETTERS = str.maketrans({
     "ø": "o", "å": "a", "ł": "l", "đ": "d",
 })  # fmt: skip
 _HARMLESS = re.compile(r"[\w#(\[](?:[\w .,:;#()\[\]&%+*=@!?|~/-]*[\w.)\]!?%])?")
-_OTHERS = re.compile(r"[^A-Za-z0-9._:/-]+")
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._:/-]+")
 
 
 def shorten_id(text: str) -> str:
@@ -82,7 +82,7 @@ def shorten_id(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).translate(_LETTERS)
     marked = unicodedata.normalize("NFD", plain)
     plain = "".join(sign for sign in marked if not unicodedata.combining(sign))
-    return re.sub("--+", "-", _OTHERS.sub("-", plain)).strip("-._:/")[:MAX_KEY]
+    return re.sub("--+", "-", _NOT_IN_IDS.sub("-", plain)).strip("-._:/")[:MAX_KEY]
 
 
 class ShortIds:
@@ -137,7 +137,7 @@ class Names:
     def __init__(self, existing: Iterable[str] = ()) -> None:
         # most names are as they are when folded: of these nothing but their line is kept
         self._plain: dict[str, int] = {}
-        self._others: dict[str, tuple[str, int]] = {}
+        self._spelled: dict[str, tuple[str, int]] = {}
         for name in existing:
             self._take(name, fold_system(name), 0)
 
@@ -146,8 +146,8 @@ class Names:
         folded = fold_system(name)
         if folded in self._plain:
             spelling, first = folded, self._plain[folded]
-        elif folded in self._others:
-            spelling, first = self._others[folded]
+        elif folded in self._spelled:
+            spelling, first = self._spelled[folded]
         else:
             self._take(name, folded, line)
             return "", name
@@ -164,7 +164,7 @@ class Names:
         if name == folded:
             self._plain[name] = line
         else:
-            self._others[folded] = (name, line)
+            self._spelled[folded] = (name, line)
 
 
 def find_known(target: Target) -> tuple[set[str], list[str]]:

@@ -121,12 +121,12 @@ class PairCounts:
     """For each number of outputs, how many items have it and how many pairs these make."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, bool], list[int]] = defaultdict(lambda: [0, 0])
+        self._counted: dict[tuple[int, bool], list[int]] = defaultdict(lambda: [0, 0])
         self.made = 0
 
     def add(self, outputs: Sequence[DraftOutput]) -> None:
         if len(outputs) > 2:
-            count, counts = count_pairs(outputs), self._found[len(outputs), _is_named(outputs)]
+            count, counts = count_pairs(outputs), self._counted[len(outputs), _is_named(outputs)]
             counts[0] += 1
             counts[1] += count
             self.made += count
@@ -136,7 +136,7 @@ class PairCounts:
             f"{items:,} item{'' if items == 1 else 's'} with {number} systems "
             f"{'becomes' if items == 1 else 'become'} {pairs:,} pairs"
             f"{', those that are named' if is_named else ''}, each a separate item"
-            for (number, is_named), (items, pairs) in sorted(self._found.items())
+            for (number, is_named), (items, pairs) in sorted(self._counted.items())
         ]
 
 
@@ -1393,21 +1393,21 @@ class Coverage(Check):
         self._bits = {name: 1 << number for number, name in enumerate(self._systems)}
         # of each group, by its place: which systems it has, and where it begins
         self._places: dict[str, int] = {}
-        self._held: list[int] = []
+        self._bits_by_place: list[int] = []
         self._lines, self._records = array("L"), array("L")
 
     def add(self, item: CheckedItem) -> None:
         place = self._places.setdefault(item.group, len(self._places))
-        if place == len(self._held):
-            self._held.append(0)
+        if place == len(self._bits_by_place):
+            self._bits_by_place.append(0)
             self._lines.append(item.line)
             self._records.append(item.record)
         for output in item.outputs:
             # an earlier output that is shown again may be of a system that the file hasn't got
-            self._held[place] |= self._bits.get(output.system, 0)
+            self._bits_by_place[place] |= self._bits.get(output.system, 0)
 
     def list_warnings(self) -> Iterator[Remark]:
-        if len(self._systems) > 1 and all(bits.bit_count() == 1 for bits in self._held):
+        if len(self._systems) > 1 and all(bits.bit_count() == 1 for bits in self._bits_by_place):
             yield Remark(
                 "systems_missing",
                 f"No inputs have outputs of two systems: the {len(self._systems)} systems can "
@@ -1417,7 +1417,7 @@ class Coverage(Check):
         names = list(self._places)
         for name in self._systems[:_MOST_SYSTEMS]:
             bit = self._bits[name]
-            without = [place for place, bits in enumerate(self._held) if not bits & bit]
+            without = [place for place, bits in enumerate(self._bits_by_place) if not bits & bit]
             if without:
                 message = f"Groups without an output of system “{name}”"
                 first = [self._name(names[place], place) for place in without[:PLACES]]

@@ -78,17 +78,17 @@ class TupleCounts:
 
     def __init__(self, size: int, seed: str) -> None:
         self._size, self._seed = size, seed
-        self._found: dict[int, int] = defaultdict(int)
+        self._inputs: dict[int, int] = defaultdict(int)
         self.made = 0
 
     def add(self, outputs: int) -> None:
         if outputs > self._size:
-            self._found[outputs] += 1
+            self._inputs[outputs] += 1
             self.made += outputs * count_times(outputs, self._size) // self._size
 
     def describe(self) -> Iterator[str]:
         """Say how many items each input makes, how often outputs are shown, and how evenly."""
-        for outputs, inputs in sorted(self._found.items()):
+        for outputs, inputs in sorted(self._inputs.items()):
             design = _find_best(outputs, self._size, self._seed)
             met = count_meetings(outputs, design)
             difference = max(met) - min(met)

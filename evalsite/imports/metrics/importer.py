@@ -44,7 +44,7 @@ _NAMES = {
 }
 _BETTER = {"": "higher", "higher": "higher", "lower": "lower"}
 # what batches and exports say of an output in addition to its id: these aren't metrics
-_OTHERS = frozenset(
+_NOT_METRICS = frozenset(
     ("better", "study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id",
      "output", "output_is_empty", "extra", "text", "reference", "references", "gold_why", "item_no",
      "group_no")
@@ -120,7 +120,7 @@ class MetricImporter(WholeFileImporter):
             return mapping
         # without a row for each score it has nothing to say
         mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
-        not_metrics = _OTHERS | {fold(column.name) for column in target.instrument.columns}
+        not_metrics = _NOT_METRICS | {fold(column.name) for column in target.instrument.columns}
         for name in header:
             if not mapping[name] and fold(name) not in not_metrics:
                 mapping[name] = OF_METRIC
@@ -351,7 +351,7 @@ class ScoreReader(WholeFileReader):
     def _list_remarks(self) -> Iterator[Remark]:
         left_out = [name for name, use in self._checked.mapping.items() if not use]
         if not self._metrics:
-            left_out = [name for name in left_out if fold(name) not in _OTHERS]
+            left_out = [name for name in left_out if fold(name) not in _NOT_METRICS]
         if left_out:
             message = f"Left out, because they aren't metrics: {', '.join(left_out)[:300]}"
             yield Remark("columns_left_out", message)
