@@ -5,10 +5,10 @@ from itertools import count
 from random import SystemRandom
 from typing import Any
 
-from django.db.models import IntegerField, Q, Value
+from django.db.models import IntegerField, Value
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.exports.rows import list_written
+from evalsite.exports.rows import find_written
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows
@@ -123,9 +123,8 @@ def _list_ratings(study: Study) -> list[list[Any]]:
 def _find_texts(study: Study) -> tuple[Any, Any]:
     """Return the ratings that are texts, and the answers with a note."""
     answers = _find_answers(study).order_by()
-    is_written = Q(part=COMMENT) | Q(criterion__in=list_written(study.config))
-    ratings = Rating.objects.without_marks().filter(is_written, annotation__in=answers.values("pk"))
-    return ratings.exclude(text="").order_by(), answers.exclude(note="")
+    ratings = Rating.objects.filter(annotation__in=answers.values("pk"))
+    return find_written(ratings, study.config).order_by(), answers.exclude(note="")
 
 
 def _list_comments(study: Study) -> list[list[Any]]:
@@ -133,8 +132,8 @@ def _list_comments(study: Study) -> list[list[Any]]:
     texts, notes = _find_texts(study)
     met = [
         *texts.order_by("pk").values_list(
-            "annotation__participant__pseudonym", "annotation__item", "output", "criterion", "text",
-            "annotation__item__kind", "annotation__status", "annotation__participant",
+            "annotation__participant__pseudonym", "annotation__item", "output", "criterion",
+            "words", "annotation__item__kind", "annotation__status", "annotation__participant",
             "annotation", "annotation__submitted_at",
         ),
         *notes.order_by("pk").values_list(

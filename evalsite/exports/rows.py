@@ -16,9 +16,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db.models import Case, Count, F, Q, QuerySet, TextField, Value, When, Window
+from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, RowNumber
 
-from evalsite.annotation.models import Annotation, Rating, Revision
+from evalsite.annotation.models import Annotation, Rating, RatingQuerySet, Revision
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.columns import REASONS, STRENGTH, VALUE, has_na, write_text, yes_no
 from evalsite.exports.mqm_rows import MqmWriter, Shown
@@ -409,6 +410,7 @@ class CommentRow(NamedTuple):
     answer: str
     reasons: str
     text: str
+    quote: str = ""
 
 
 def list_written(config: Instrument) -> list[str]:
@@ -423,10 +425,31 @@ def is_written(scale: Scale | None, part: str) -> bool:
     return part == COMMENT or scale is None or "text" in scale.columns
 
 
+def find_written(ratings: RatingQuerySet, config: Instrument) -> RatingQuerySet:
+    """Return the ratings with words of people, which are in `words`: of a passage, the note."""
+    of_question = Q(part=COMMENT) | Q(criterion__in=list_written(config))
+    texts = (
+        ratings.filter(of_question, start=None)
+        if not _asks_notes(config)
+        else ratings.filter(
+            Q(of_question, start=None) | Q(start__isnull=False, detail__has_key="note")
+        )
+    )
+    note = When(start__isnull=False, then=KT("detail__note"))
+    return texts.annotate(words=Case(note, default="text")).exclude(words="")
+
+
+def _asks_notes(config: Instrument) -> bool:
+    return any(criterion.scale.asks_notes for criterion in config.criteria)
+
+
 def make_comment_rows(
-    answer: "Answer", ratings: Sequence["RatingRow"], config: Instrument
+    answer: "Answer",
+    ratings: Sequence["RatingRow"],
+    marks: Sequence["MarkRow"],
+    config: Instrument,
 ) -> Iterator[CommentRow]:
-    """Yield the texts of an annotation: of its questions, then of the item."""
+    """Yield the texts of an annotation: of its questions, of passages, then of the item."""
     written = list_written(config)
     criteria = {criterion.key: criterion for criterion in config.criteria}
     for rating in ratings:
@@ -435,24 +458,30 @@ def make_comment_rows(
         if not score.text or not (is_comment or score.criterion in written):
             continue
         criterion = criteria.get(score.criterion) if is_comment else None
-        value, reasons = _find_answer(rating, ratings, criterion) if criterion else ("", "")
+        value, reasons = "", ""
+        if criterion:
+            value, reasons = _find_answer((rating.number, rating.turn), ratings, criterion)
         yield CommentRow(rating.system, score.criterion, value, reasons, score.text)
+    for mark in marks:
+        if mark.note and (criterion := criteria.get(mark.criterion)):
+            value, _none = _find_answer((mark.number, 0), ratings, criterion)
+            yield CommentRow(mark.system, mark.criterion, value, "", mark.note, mark.quote)
     if answer.note:
         names = [name or "" for _, name in answer.outputs.values()]
         yield CommentRow(names[0] if len(names) == 1 else "", "", "", "", answer.note)
 
 
 def _find_answer(
-    comment: "RatingRow", ratings: Sequence["RatingRow"], criterion: Criterion
+    place: tuple[int, int], ratings: Sequence["RatingRow"], criterion: Criterion
 ) -> tuple[str, str]:
-    """Return the answer beside a comment, and its reasons."""
+    """Return the answer beside a comment on this output and turn, and its reasons."""
     compares = criterion.scale.compares
     rows = [
         rating
         for rating in ratings
         if rating.score.criterion == criterion.key
         and rating.score.part != COMMENT
-        and (compares or (rating.number, rating.turn) == (comment.number, comment.turn))
+        and (compares or (rating.number, rating.turn) == place)
     ]
     cells = dict(write_answer(criterion, rows)) if rows else {}
     return cells.get((criterion.key, VALUE), ""), cells.get((criterion.key, REASONS), "")
@@ -809,10 +838,18 @@ class AnswerReader:
                 )
 
     def read_comments(self) -> Iterator[Group]:
-        """Rows of comments.csv: by annotation, then criterion; what is of the item is last."""
+        """Rows of comments.csv: by annotation, then criterion; notes on passages come after these,
+        and what is of the item is last."""
+        config = self.study.config
         for answers in self.read_pages(with_outputs=True):
+            marks = {}
+            if _asks_notes(config):
+                marks = {answer.id: rows for answer, rows in self._read_marks(answers)}
             for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
-                yield answer, [*make_comment_rows(answer, ratings, self.study.config)]
+                yield (
+                    answer,
+                    [*make_comment_rows(answer, ratings, marks.get(answer.id, ()), config)],
+                )
 
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""

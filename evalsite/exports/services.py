@@ -31,7 +31,7 @@ from evalsite.exports.columns import (
 from evalsite.exports.rows import (
     AnswerReader,
     Group,
-    list_written,
+    find_written,
     read_items,
     read_judge_labels,
     read_metrics,
@@ -40,7 +40,6 @@ from evalsite.exports.rows import (
 from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import JudgeLabel, MetricScore
-from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import BYTE_ORDER_MARK, LINE_END, guard_cell, write_rows
 from evalsite.lib.transactions import consistent_cut
@@ -518,8 +517,7 @@ def _find_ratings(study: Study, choice: Choice) -> RatingQuerySet:
 
 def _find_comments(study: Study, choice: Choice) -> tuple[QuerySet[Any], QuerySet[Any]]:
     """Return the ratings that are texts, and the annotations with a note."""
-    is_written = Q(part=COMMENT) | Q(criterion__in=list_written(study.config))
-    texts = _find_ratings(study, choice).without_marks().filter(is_written).exclude(text="")
+    texts = find_written(_find_ratings(study, choice), study.config)
     return texts, choice.selection.find_annotations(study).order_by().exclude(note="")
 
 
