@@ -19,7 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection, models
 
-from evalsite.data.tables.paths import Known, PathColumns, is_pattern, last_name
+from evalsite.data.tables.paths import Known, PathColumns, is_pattern, is_spread, last_name
 from evalsite.data.tables.reader import (
     AS_TABLE,
     CHOSEN,
@@ -792,7 +792,9 @@ def _guess_paths(
     importer: Importer, paths: Collection[str], guess: Mapping[str, str], target: Target
 ) -> dict[str, str]:
     """Return what the last name of each path suggests, where no column says so; else left out."""
-    by_name = {last_name(path): path for path in sorted(paths, reverse=True)}
+    # which of them make rows of a record is for a person to say
+    single = [path for path in sorted(paths, reverse=True) if not is_spread(path)]
+    by_name = {last_name(path): path for path in single}
     taken = set(guess.values())
     guessed = importer.guess(list(by_name), target)
     return dict.fromkeys(sorted(paths), LEAVE_OUT) | {

@@ -80,7 +80,8 @@ _UNLIKE_SYSTEMS = re.compile(
     "domain|topic|category|type|label|lang|language|locale|url|link|doc|document|title|author|user|"
     "worker|annotator|participant|score|rating|value|bleu|rouge|length|len|seed|status|tag|tags|"
     "note|notes|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt|"
-    "uuid|lfd[._ ]*nr[.]?|nummer|bemerkung|bemerkungen|kommentar|anmerkung|kategorie|thema|datum)"
+    "uuid|lfd[._ ]*nr[.]?|nummer|bemerkung|bemerkungen|kommentar|anmerkung|kategorie|thema|datum|"
+    "(quell|ziel)?sprache)"
 )
 _SHORT = 5
 _NUMBERED = re.compile(r"(.*?)_?([1-9][0-9]?)")
@@ -98,6 +99,9 @@ _VALUES: dict[str, Callable[[str], object]] = {
     "truth values": lambda text: text.casefold() in ("true", "false"),
     "dates": _DATE.fullmatch,
 }
+# letters of languages that write no spaces between words: Thai to Khmer, Japanese, Chinese
+_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_FEW_LETTERS = 4
 _NO_VALUE = {"", "nan", "none", "null"}
 _TIES = {"tie", "both", "neither"}
 _LEAST_WORDS, _MOSTLY = 2, 0.6
@@ -341,7 +345,7 @@ def are_texts(cells: Sequence[str]) -> bool:
     sentences = [
         cell
         for cell in filled
-        if len(cell.split()) >= _LEAST_WORDS
+        if (len(cell.split()) >= _LEAST_WORDS or len(_WITHOUT_SPACES.findall(cell)) > _FEW_LETTERS)
         and not _NUMBER.fullmatch(cell)
         and not cell.startswith(("{", "["))
     ]
