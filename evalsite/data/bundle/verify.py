@@ -48,7 +48,7 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
-    # of the frozen plan, with the hash of each (quality/plan_commitment.py)
+    # of the frozen plan, with the hash of each (decisions/plan_commitment.py)
     plan_versions: list[dict[str, Any]] = field(default_factory=list)
     # all that the report of the loaded rows is made of; None if it wasn't computed
     computed: dict[str, Any] | None = None
