@@ -21,8 +21,8 @@ from zipfile import ZipFile
 import pytest
 
 from evalsite.data.files.dataset import DatasetOptions
-from evalsite.data.management.commands.export_bundle import export_scores
 from evalsite.data.files.scripts import read_scores_script
+from evalsite.data.management.commands.export_bundle import export_scores
 from evalsite.results.documents.dataset_card import write_dataset_folder
 from evalsite.studies.models import Output, Study
 from tests.data.files.test_dataset import HOSTILE

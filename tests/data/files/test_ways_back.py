@@ -11,9 +11,9 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError
 from django.urls import reverse
 
-from evalsite.data.management.commands.export_bundle import export_scores
 from evalsite.data.files.ways_back import WAYS
 from evalsite.data.files.ways_back.scores import write_scores
+from evalsite.data.management.commands.export_bundle import export_scores
 from evalsite.decisions.models import Exclusion
 from evalsite.people.models import Participant
 from evalsite.studies.models import Item, Study
