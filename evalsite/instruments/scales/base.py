@@ -20,9 +20,9 @@ from django.db.models.functions import Cast, Mod, Round
 from django.db.models.lookups import Exact
 from pydantic import AfterValidator
 
-from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments.answer import UNITS, AnswerRow, count_units
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import LONGEST_TEXT
 from evalsite.instruments.parts import Key, Part, refuse
 
 # as entry, as value and in data: the question is not applicable
@@ -284,6 +284,11 @@ class Scale(Part):
     def marked_columns(self) -> tuple[str, ...]:
         """Name the inputs in which passages are marked, and “output” if they are in that."""
         return ()
+
+    @property
+    def asks_notes(self) -> bool:
+        """Tell whether people can write a note on a passage that they mark."""
+        return False
 
     def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
         """Return the column of an item at fault and what is wrong; both "" if nothing is."""
