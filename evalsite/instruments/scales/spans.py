@@ -748,7 +748,7 @@ class Spans(Scale):
     def parse_gold(self, text: str, outputs: Sequence[str]) -> list[Any]:
         try:
             parts = read_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             parts = None
         if isinstance(parts, list) and len(outputs) == 1 and all(map(self._is_mark, parts)):
             parts = [parts]
@@ -1049,7 +1049,7 @@ def parse_entry(entry: str) -> list[Any] | None:
         return []
     try:
         entries = read_json(entry)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(entries, list):
         return None

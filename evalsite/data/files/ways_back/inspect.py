@@ -13,6 +13,7 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
     for score in scores:
         scale = score.criterion.scale
         values = ", ".join(f"{value:g}" for value in score.values)
+        epoch = score.read_exactly("epoch")
         yield from write_lines(
             [
                 {
@@ -20,7 +21,7 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
                     "model": score.system,
                     "sample_id": score.read_exactly("id"),
                     "sample_uuid": score.kept.get("uuid"),
-                    "epoch": int(score.kept.get("epoch", 1)),
+                    "epoch": epoch if isinstance(epoch, int) else 1,
                     "score_name": score.name,
                     "edit": {
                         "value": round(score.mean, 4),
