@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
-from evalsite.quality.exclusions import exclude
+from evalsite.decisions.exclusions import exclude
+from evalsite.handout.models import Annotation
 from evalsite.results.comments.views import read_reasons
 from evalsite.results.models import Report
 from evalsite.results.navigation import count_evidence
