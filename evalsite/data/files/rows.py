@@ -89,8 +89,8 @@ def is_typed(scale: Scale | None, value: float | None, text: str) -> bool:
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
     """Return the reasons of active exclusions, by what they leave out."""
     reasons: dict[tuple[str, int], list[str]] = {}
-    standing = Exclusion.objects.active().filter(study=study).order_by("id")
-    for participant, annotation, reason in standing.values_list(
+    exclusions = Exclusion.objects.active().filter(study=study).order_by("id")
+    for participant, annotation, reason in exclusions.values_list(
         "participant_id", "annotation_id", "reason"
     ):
         key = ("participant", participant) if participant else ("annotation", annotation)
@@ -678,9 +678,9 @@ class AnswerReader:
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
-        wanted = choose(self.selection.make_condition(self.study), "yes", "")
+        condition = choose(self.selection.make_condition(self.study), "yes", "")
         annotations = Annotation.objects.agreed().filter(study=self.study).order_by("id")
-        rows = annotations.annotate(is_wanted=wanted).values_list(*_FIELDS)
+        rows = annotations.annotate(is_wanted=condition).values_list(*_FIELDS)
         places = self._number_in_groups(annotations)
         numbered = zip(rows.iterator(chunk_size=PAGE), places, strict=self._has_groups)
         for page in _paginate(numbered, PAGE):
@@ -736,8 +736,8 @@ class AnswerReader:
 
     def _add_outputs(self, answers: Sequence[Answer]) -> None:
         outputs: defaultdict[int, dict[int, tuple[int, str | None]]] = defaultdict(dict)
-        found = Output.objects.filter(item__in={answer.item_id for answer in answers})
-        for item, position, pk, system in found.order_by("position").values_list(
+        shown = Output.objects.filter(item__in={answer.item_id for answer in answers})
+        for item, position, pk, system in shown.order_by("position").values_list(
             "item_id", "position", "id", "system_id"
         ):
             outputs[item][position + 1] = (pk, self._systems[system] or None)
@@ -766,7 +766,7 @@ class AnswerReader:
         """Return the ratings of each of these annotations."""
         if not answers:
             return
-        found: dict[int, tuple[Answer, list[RatingRow]]] = {
+        by_annotation: dict[int, tuple[Answer, list[RatingRow]]] = {
             answer.id: (answer, []) for answer in answers
         }
         stored = self._find_related(Rating.objects.without_marks(), answers).order_by()
@@ -778,14 +778,14 @@ class AnswerReader:
         ranks, last, make_row = self._ranks, len(self._ranks), RatingRow._make
         for row in ratings.iterator(chunk_size=PAGE):
             annotation, file_row, criterion, output, pk, value, text, *more = row
-            if annotation not in found:
+            if annotation not in by_annotation:
                 continue
             is_number = is_typed(self._scales.get(criterion), value, text)
             typed, words = (text, "") if is_number else ("", text)
             if words and self.selection.is_masked:
                 scale, part = self._scales.get(criterion), more[0] if more else ""
                 words = mask_words(words) if is_written(scale, part) else words
-            answer, rows = found[annotation]
+            answer, rows = by_annotation[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
             # words on a comparison prefer nothing, nor are they a tie
@@ -805,7 +805,7 @@ class AnswerReader:
                 name, score,
             )  # fmt: skip
             rows.append(make_row(cells))
-        for _, rows in found.values():
+        for _, rows in by_annotation.values():
             rows.sort()
             yield rows
 

@@ -97,12 +97,12 @@ def write_lines(
     """
     kinds: list[str] = []
     parts: list[Callable[[Any], str]] = []
-    for kind, some in groupby(columns, key=attrgetter("of")):
-        part = _make_part([*some], is_guarded=is_guarded)
+    for kind, members in groupby(columns, key=attrgetter("of")):
+        part = _make_part([*members], is_guarded=is_guarded)
         kinds.append(kind)
         parts.append(_remember(part) if kind == "score" else part)
     shared = [(place, part) for place, part in enumerate(parts) if kinds[place] == "answer"]
-    own = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
+    unshared = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
     texts = [""] * len(parts)
     join = ",".join
     for answer, rows in groups:
@@ -112,7 +112,7 @@ def write_lines(
             texts[place] = part(answer)
         lines = []
         for row in rows:
-            for place, part in own:
+            for place, part in unshared:
                 texts[place] = part(row)
             lines.append(join(texts) + LINE_END)
         yield lines

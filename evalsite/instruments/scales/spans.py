@@ -3,6 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -28,7 +29,15 @@ from evalsite.instruments.scales.base import (
 )
 from evalsite.instruments.scales.points import quote as quote_words
 from evalsite.lib.limited import read_json
-from evalsite.lib.passages import Span, as_shown, find_passage, find_places, is_split, make_even
+from evalsite.lib.passages import (
+    EvenText,
+    Span,
+    as_shown,
+    find_passage,
+    find_places,
+    is_split,
+    make_even,
+)
 
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"
@@ -36,8 +45,8 @@ NONE = "none"
 OMISSION = "omission"
 MOST = 3_000
 LONGEST_NOTE = 1_000
-# rows to fill in without a script
-_BLANK_ROWS = 3
+# rows to fill in without a script, and of those that don't fit their text
+_BLANK_ROWS, _MOST_ROWS = 3, 50
 
 
 class Severity(Part):
@@ -460,8 +469,10 @@ class Spans(Scale):
         return write_json(entries) if entries else ""
 
     def view_entry(self, entry: str) -> MarksView:
-        entries = parse_entry(entry) or []
-        marks, rows = [], []
+        # no page posts more: it has the marks that fit, and few rows
+        entries = (parse_entry(entry) or [])[: MOST + _MOST_ROWS]
+        marks: list[Mark] = []
+        rows: list[Any] = []
         for posted in entries:
             if posted == NONE:
                 continue
@@ -469,8 +480,10 @@ class Spans(Scale):
                 marks.append(self.locate(posted))
             except ValidationError:
                 rows.append(posted)
+        del rows[_MOST_ROWS:]
         shown = [self._view_mark(number, mark) for number, mark in enumerate(sort_marks(marks), 1)]
         free = max(min(_BLANK_ROWS, self.highest - len(marks) - len(rows)), 1)
+        free = min(free, _MOST_ROWS - len(rows))
         return MarksView(
             shown, [*rows, *({} for _number in range(free))],
             write_json(self._write_marks(marks)) if marks else "", NONE in entries,
@@ -734,7 +747,7 @@ class Spans(Scale):
     def parse_gold(self, text: str, outputs: Sequence[str]) -> list[Any]:
         try:
             parts = read_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             parts = None
         if isinstance(parts, list) and len(outputs) == 1 and all(map(self._is_mark, parts)):
             parts = [parts]
@@ -952,6 +965,11 @@ class _Text:
         self.stored = stored
         self.shown = as_shown(stored)
         self.places = find_places(stored)
+        self._spans: dict[str, list[Span]] = {}
+
+    @cached_property
+    def even(self) -> EvenText:
+        return make_even(self.shown)
 
     def check_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
         """Return the place that an entry names; ValidationError if it isn't one, or not quoted."""
@@ -985,12 +1003,14 @@ class _Text:
 
     def list_spans(self, words: str) -> list[Span]:
         """List where these words are, one after another."""
-        even = make_even(self.shown)
+        if words in self._spans:
+            return self._spans[words]
         spans: list[Span] = []
-        span, at = find_passage(words, even)
+        span, at = find_passage(words, self.even)
         while span and len(spans) < MOST:
             spans.append(span)
-            span, at = find_passage(words, even, at + len(words))
+            span, at = find_passage(words, self.even, at + len(words))
+        self._spans[words] = spans
         return spans
 
     def find_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
@@ -1028,7 +1048,7 @@ def parse_entry(entry: str) -> list[Any] | None:
         return []
     try:
         entries = read_json(entry)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(entries, list):
         return None

@@ -472,8 +472,8 @@ def _find_answer(
     """Return the answer to the question on which a text was written; none if it is the answer."""
     if criterion is not None and rating is not None and rating.start is not None:
         # the passage with its category and severity
-        said = {key: words for key, words in (rating.detail or {}).items() if key != "note"}
-        return [rating._replace(detail=said or None)]
+        detail = {key: words for key, words in (rating.detail or {}).items() if key != "note"}
+        return [rating._replace(detail=detail or None)]
     if criterion is None or (rating is not None and rating.part != COMMENT):
         return []
     asked = [row for row in rows if row.criterion == criterion.key and row.part != COMMENT]

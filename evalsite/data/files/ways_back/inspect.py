@@ -16,6 +16,7 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
         if not has_bounds(score.criterion):
             bounds = f"from {scale.minimum:g}, where lower is better"
         values = ", ".join(f"{value:g}" for value in score.values)
+        epoch = score.read_exactly("epoch")
         yield from write_lines(
             [
                 {
@@ -23,7 +24,7 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
                     "model": score.system,
                     "sample_id": score.read_exactly("id"),
                     "sample_uuid": score.kept.get("uuid"),
-                    "epoch": int(score.kept.get("epoch", 1)),
+                    "epoch": epoch if isinstance(epoch, int) else 1,
                     "score_name": score.name,
                     "edit": {
                         "value": round(score.mean, 4),
