@@ -62,7 +62,7 @@ torture-cases: .venv/.installed-dev system-tools var/test-tools/ecosystem/bin/py
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%) --whole --database postgresql
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
 	$(BIN)/pytest -q -rs $(DRAWN) -m "hypothesis and not torture"
-	$(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
+	$(BIN)/pytest -q -rs $$(grep -lr --include="test_*.py" find_faults_in_turn tests)
 
 torture-crashes: PROXIES = yes
 torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run kill -9, servers that stop, power cuts, slow clients and the composed site

@@ -13,7 +13,7 @@ from evalsite.fieldwork.launch import launch_study
 from evalsite.handout.models import Annotation, Rating
 from evalsite.studies.models import Study
 from tests.support.browsing import find_faults_in_turn, press_tab_to, walk_to_work
-from tests.support.factories import make_annotator, make_user, mint_link
+from tests.support.factories import make_annotator, make_user, mint_link, open_to_everyone
 from tests.support.geometry import PHONE, WIDE, find_hidden
 from tests.support.instruments import GALLERY, make_built_study
 
@@ -129,6 +129,7 @@ def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
     page, live_server, answer, is_asked
 ):
     study = make_live("arena_preference", "arena_preference.jsonl", is_practice_on=True)
+    open_to_everyone(study)
     walk = walk_to_work(page, str(live_server), study, with_errors=False)
     next(name for name in walk if name == "practice")
     page.get_by_text(answer, exact=True).click()

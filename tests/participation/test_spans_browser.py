@@ -283,6 +283,31 @@ def drag(page: Page, first: str, last: str) -> None:
     page.mouse.up()
 
 
+def test_a_mended_answer_leaves_the_list_of_problems_and_nothing_moves(open_set):
+    page = open_set(make_live("esa"), "keyboard")
+    title = page.title()
+    press(page, "m", "ArrowRight", "Enter")
+    page.click(MAIN)
+    problem, problems = page.locator(".problem"), page.locator(".problem a:visible")
+    expect(problems).to_have_count(2)
+    expect(page).to_have_title(f"Error: {title}")
+    minor, box = page.locator(".marks").get_by_label("Minor"), page.locator("[name=score]")
+    place = minor.bounding_box()
+
+    minor.check()
+    expect(problems).to_have_count(1)
+    expect(page.locator(".spans .error")).to_be_hidden()
+    box.press_sequentially("80")
+    expect(problems).to_have_count(1)  # typing isn't over
+    box.press("Tab")
+
+    expect(problem).to_be_hidden()
+    expect(page).to_have_title(title)
+    assert minor.bounding_box() == place
+    with page.expect_navigation(url="**/items/2/**"):
+        page.click(MAIN)
+
+
 @pytest.mark.torture
 def test_a_refused_answer_keeps_its_marks_and_can_be_corrected(open_set):
     page = open_set(make_live("mqm"), "keyboard")

@@ -238,7 +238,7 @@ MAY_READ = {
     "evalsite/data/bundle/write.py": "writes bundles",
     "evalsite/results/report/files.py": "writes the sources of a report",
     "evalsite/data/files/scripts/analysis.py": "runs beside a bundle, without Evalsite",
-    "evalsite/data/files/scripts/scores_back.py": "runs beside files that went back, without Evalsite",
+    "evalsite/data/files/scripts/scores_back.py": "runs beside files that went back",
 }
 
 

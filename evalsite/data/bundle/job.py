@@ -167,17 +167,17 @@ def run_packing(job: Job) -> dict[str, Any]:
     part = path.with_suffix(".part")
     try:
         with part.open("w+b") as target:
-            told = {}
+            facts = {}
             if words:
                 made = write_anonymous(study.pk, contents, words, target)
-                packed, told = (
+                packed, facts = (
                     made.packed,
                     {"replaced": made.list_replaced(words), "left": made.left},
                 )
             elif page := job.params.get("page"):
                 packed = _write_page(study, contents, PageOptions(**page), target)
             elif options := job.params.get("dataset"):
-                packed, told = _write_dataset(study, DatasetOptions(**options), target)
+                packed, facts = _write_dataset(study, DatasetOptions(**options), target)
             else:
                 packed = write_bundle(
                     study.pk,
@@ -198,7 +198,7 @@ def run_packing(job: Job) -> dict[str, Any]:
         "size": packed.size,
         "sha256": packed.sha256,
         "is_simulated": _is_simulated(study, contents),
-        **told,
+        **facts,
     }
 
 

@@ -285,6 +285,11 @@ class Scale(Part):
         """Name the inputs in which passages are marked, and “output” if they are in that."""
         return ()
 
+    @property
+    def asks_notes(self) -> bool:
+        """Tell whether people can write a note on a passage that they mark."""
+        return False
+
     def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
         """Return the column of an item at fault and what is wrong; both "" if nothing is."""
         return "", ""

@@ -307,6 +307,10 @@ class Spans(Scale):
         return tuple(sorted(columns, key=lambda name: (name != OUTPUT, name)))
 
     @property
+    def asks_notes(self) -> bool:
+        return self.note != "none"
+
+    @property
     def defines_severities(self) -> bool:
         return any(part.definition for part in self.severities)
 

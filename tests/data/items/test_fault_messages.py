@@ -33,8 +33,9 @@ from tests.support.imported import Row, check, load, rows_for
 pytestmark = pytest.mark.django_db
 
 MESSAGES = Path(__file__).resolve().parents[3] / "fixtures" / "import_messages.txt"
-# it takes a file of 100,000 pairs; what is asked of several files and of tools is in tests/data/tables and
-# test_getting_in.py; turns are in tests/participation; and options only commands have
+# it takes a file of 100,000 pairs; what is asked of several files and of tools is in
+# tests/data/tables and test_getting_in.py; turns are in tests/participation; and options only
+# commands have
 NOT_SHOWN = {
     "too_many_outputs", "decision_needed", "input_unclear", "no_file", "turns_not_supported",
     "option_unused",

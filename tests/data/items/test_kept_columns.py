@@ -59,6 +59,16 @@ def test_a_column_of_values_beside_one_of_texts_makes_no_two_systems() -> None:
     assert OF_SYSTEM not in mapping.values()
 
 
+@pytest.mark.parametrize("name", ["Sprache", "Zielsprache", "language"])
+def test_outputs_without_spaces_are_texts_beside_a_column_of_languages(name: str) -> None:
+    config = installed_protocols()["dialogue"]
+    rows = [["1", "Why?", "图书馆下午六点关门。", "图书馆18点关闭。", "zh"]]
+
+    mapping = guess_mapping([*HEADER, name], config, rows)
+
+    assert [mapping[column] for column in ("alpha", "beta", name)] == [OF_SYSTEM, OF_SYSTEM, ""]
+
+
 def test_every_column_that_is_kept_is_named_once() -> None:
     mapping = {"id": "item", "comet": "", "winner": "", "chrf": "", "topic": "", "ip": "-"}
     rows = [["1", "0.8", "comet", "51", "fruit", "::1"]]
