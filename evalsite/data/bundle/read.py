@@ -200,7 +200,7 @@ def in_pages(rows: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
 def parse_json(text: str | bytes, file: str, line: int | None = None) -> Any:
     try:
         return read_json(text, most_values=VALUES_IN_FILE, decoder=_DECODER)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise BadBundle("json_invalid", "This isn't JSON that can be read.", file, line) from None
 
 

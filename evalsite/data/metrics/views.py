@@ -225,7 +225,7 @@ def _read_object(text: str) -> dict[str, str]:
     """Return the scores of an object such as {"f1": 0.5} or {"judge": {"value": "C"}}."""
     try:
         values = read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return {}
     scores = {}
     for name, value in values.items():
