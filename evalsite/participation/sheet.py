@@ -172,7 +172,7 @@ def share_time(
     return (now() - began) / parts
 
 
-def next_showing() -> datetime:
+def next_time_shown() -> datetime:
     """Return since when a person sees what they have just saved: not before it was."""
     return now() + _LEAST_TIME
 

@@ -45,7 +45,7 @@ from evalsite.participation.sheet import (
     anchor_of,
     is_changed,
     load_parts,
-    next_showing,
+    next_time_shown,
     place_after,
     share_time,
     write_known,
@@ -305,7 +305,7 @@ def _describe_saved(
         parts[place] = {"was": write_known(answer.form.entered)}
         if place in saved:
             # whoever changes it from this page has seen this answer
-            parts[place]["state"] = replace(answer.shown, shown_at=next_showing()).sign()
+            parts[place]["state"] = replace(answer.shown, shown_at=next_time_shown()).sign()
     places = enumerate(page.item_set.item_ids, start=1)
     outcome = next((became for became in _TELLING[:4] if became in saved.values()), None)
     return {
