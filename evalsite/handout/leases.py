@@ -109,7 +109,7 @@ _locked_answers = Prepared(
     )
 )
 # locked in the order of the places, as by those who wait for one
-_held = Prepared(
+_leased_slots = Prepared(
     lambda participant, study: (
         Slot.objects.leased()
         .filter(participant=participant, study=study)
@@ -256,7 +256,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     """
     answered = answered_items(open_set)
     kept: dict[int, tuple[int, Any]] = {
-        item_id: (pk, until) for item_id, pk, until in _held.all(me.pk, study.pk)
+        item_id: (pk, until) for item_id, pk, until in _leased_slots.all(me.pk, study.pk)
     }
     lapsed = [pk for pk, until in kept.values() if until <= now()]
     held_ids = set(kept) & set(open_set.item_ids)

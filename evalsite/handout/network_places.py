@@ -34,7 +34,7 @@ class NetworkIsFull(LimitReached):
 
 
 @dataclass(frozen=True)
-class _Held:
+class _PersonPlaces:
     """What a person of the network holds, and with how many answers in their set."""
 
     digest: str
@@ -58,7 +58,7 @@ def check_network(
         return
     if is_locking:
         _lock_site(network)
-    rows = _list_held(study, network, me)
+    rows = _list_places(study, network, me)
     of_network = [row for row in rows if row.digest in network.digests]
     for people, factor in ((of_network, 1), (rows, SITE_FACTOR)):
         new = [row for row in people if row.answers < _NEWCOMERS_ANSWER]
@@ -71,7 +71,7 @@ def is_invited(me: Participant) -> bool:
     return me.is_expert or PersonalLink.objects.filter(participant=me).exists()
 
 
-def _check_share(study: Study, rows: Sequence[_Held], sets: int, percent: int) -> None:
+def _check_share(study: Study, rows: Sequence[_PersonPlaces], sets: int, percent: int) -> None:
     """Raise NetworkIsFull if these and a further set are more than so many sets and this share."""
     a_set = mains_per_set(study)
     asked = sum(row.places for row in rows) + a_set
@@ -84,7 +84,7 @@ def _check_share(study: Study, rows: Sequence[_Held], sets: int, percent: int) -
         raise NetworkIsFull(max(1, ceil(wait.total_seconds())))
 
 
-def _list_held(study: Study, network: Network, me: Participant | None) -> list[_Held]:
+def _list_places(study: Study, network: Network, me: Participant | None) -> list[_PersonPlaces]:
     answers = count_answers_in_open_set(OuterRef("participant"))
     # the index of people by network, then that of what each of them holds
     people = Participant.objects.filter(~Q(network=""), network.is_of("network"), study=study)
@@ -95,7 +95,7 @@ def _list_held(study: Study, network: Network, me: Participant | None) -> list[_
         slots = slots.exclude(participant=me)
     rows = slots.order_by().values_list("participant__network", "participant")
     counted = rows.annotate(places=Count("pk"), until=Min("lease_until"), answers=answers)
-    return [_Held(digest, places, until, n) for digest, _, places, until, n in counted]
+    return [_PersonPlaces(digest, places, until, n) for digest, _, places, until, n in counted]
 
 
 def count_answers_in_open_set(participant: Any) -> Coalesce:

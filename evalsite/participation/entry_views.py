@@ -343,7 +343,7 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
         "start_url": address(request, "participant-start"),
         "bonus": due_bonus(me),
     }
-    return render(request, f"participants/{'no_work' if finished else 'waiting'}.html", context)
+    return render(request, f"people/{'no_work' if finished else 'waiting'}.html", context)
 
 
 def describe_waiting(platform: str, check_url: str) -> dict[str, Any]:

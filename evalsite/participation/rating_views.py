@@ -242,6 +242,8 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
     report = address(request, "rating-report", shown.set_number, shown.place)
     ignore = address(request, "rating-ignore", shown.set_number, shown.place)
     asked = urlencode({"state": state})
+    # notes and definitions appear in full on the very first item
+    is_later = (shown.set_number, shown.place) > (1, 1)
     return {
         "frame": "participation/annotate.html",
         "place": shown.place,
@@ -250,8 +252,8 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "errors": [],
         "has_back": shown.place > 1,
         "has_note": config.has_note,
-        # notes appear in full on the very first item
-        "may_fold_notes": (shown.set_number, shown.place) > (1, 1)
+        "is_later_item": is_later,
+        "may_fold_notes": is_later
         and any(criterion.scale.has_notes for criterion in config.criteria),
         "has_highlight": config.has_highlight,
         "highlight_hint": config.highlight,

@@ -183,11 +183,16 @@ def _read_sent(form: SheetForm, me: Participant, item_set: ItemSet) -> list[Sent
 
     Http404 if one of them wasn't shown to this person in this set.
     """
-    sent = {place: read_sent(data, me) for place, data in form.parts.items() if is_changed(data)}
-    for place, part in sent.items():
+    sent: list[Sent] = []
+    for place, data in form.parts.items():
+        if not is_changed(data):
+            continue
+        part = read_sent(data, me)
+        # before the next one is read: a page names no more places than its set has
         if (part.shown.set_id, part.shown.place) != (item_set.pk, place):
             raise Http404("This was shown elsewhere.")
-    return [*sent.values()]
+        sent.append(part)
+    return sent
 
 
 def _store(

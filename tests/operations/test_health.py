@@ -20,9 +20,10 @@ from evalsite.operations.health import LATE_AFTER
 from tests.site.test_bad_database import away
 
 LIVE, READY = "/health/live/", "/health/ready/"
-WELL = {"database": "ok", "migrations": "ok", "worker": "ok"}
-UNAVAILABLE = {"database": "unavailable", "migrations": "unknown", "worker": "unknown"}
-MISSING = {"database": "ok", "migrations": "missing", "worker": "unknown"}
+WELL = {"database": "ok", "migrations": "ok", "worker": "ok", "clock": "ok"}
+UNKNOWN = {"worker": "unknown", "clock": "unknown"}
+UNAVAILABLE = UNKNOWN | {"database": "unavailable", "migrations": "unknown"}
+MISSING = UNKNOWN | {"database": "ok", "migrations": "missing"}
 
 in_transaction = pytest.mark.django_db
 for_real = pytest.mark.django_db(transaction=True)

@@ -100,7 +100,7 @@ def make_finder(basis: Plain, team: Plain | None = None) -> Finder:
 
     def compute(study: Study, sha256: str) -> BundleReport | None:
         mine = basis | {"ratings_sha256": sha256}
-        return next((one.compute(study, mine, team) for one in REPORT_SOURCES), None)
+        return next((source.compute(study, mine, team) for source in REPORT_SOURCES), None)
 
     return compute
 

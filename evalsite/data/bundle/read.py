@@ -200,7 +200,7 @@ def in_pages(rows: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
 def parse_json(text: str | bytes, file: str, line: int | None = None) -> Any:
     try:
         return read_json(text, most_values=VALUES_IN_FILE, decoder=_DECODER)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise BadBundle("json_invalid", "This isn't JSON that can be read.", file, line) from None
 
 
@@ -277,22 +277,22 @@ def read_checksums(bundle: Bundle) -> dict[str, str]:
 def check_checksums(bundle: Bundle) -> Iterator[Fault]:
     """Find files that differ from their checksum, are missing, or aren't listed."""
     listed = read_checksums(bundle)
-    found = {}
+    sums = {}
     for name in sorted(set(bundle.names) - {CHECKSUMS}):
         if name not in listed:
             yield Fault("file_not_listed", f"{name} isn't listed in {CHECKSUMS}.")
             continue
         try:
-            found[name] = _hash(bundle, name)
+            sums[name] = _hash(bundle, name)
         except BadBundle as error:
             yield error.fault
             continue
-        if found[name] != listed[name]:
+        if sums[name] != listed[name]:
             yield Fault("checksum", f"It was changed: {CHECKSUMS} has another SHA-256.", name)
     for name in sorted(listed.keys() - set(bundle.names)):
         yield Fault("file_missing", f"{name} is listed in {CHECKSUMS}, but missing.")
     # every character of it counts, not only what was read of it above
-    if found == listed and write_checksums(found) != bundle.read_text(CHECKSUMS):
+    if sums == listed and write_checksums(sums) != bundle.read_text(CHECKSUMS):
         yield Fault("checksum", f"{CHECKSUMS} isn't written as Evalsite writes it.")
 
 

@@ -132,9 +132,9 @@ def find_protocol(plain: Plain) -> Instrument:
 def _check_ids_are_free(study_id: UUID, about: Plain) -> None:
     """Raise ValidationError if the study is here, perhaps as that of an anonymous bundle."""
     batches = [batch["id"] for batch in about["study"]["batches"]]
-    if same := Study.objects.filter(Q(pk=study_id) | Q(batches__in=batches)).first():
+    if earlier := Study.objects.filter(Q(pk=study_id) | Q(batches__in=batches)).first():
         raise ValidationError(
-            f"This study is here already: “{same.title}” ({same.pk}). Import it as a copy, "
+            f"This study is here already: “{earlier.title}” ({earlier.pk}). Import it as a copy, "
             "which gets a new id, or import it on another installation.",
             code="study_exists",
         )
