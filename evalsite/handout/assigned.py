@@ -12,7 +12,7 @@ from functools import partial
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Max, Q, QuerySet
 
-from evalsite.handout.leases import hold_again, lapsed_slots, lock_participant
+from evalsite.handout.leases import lapsed_slots, lease_again, lock_participant
 from evalsite.handout.models import ASSIGNED, TOP_UP_FROM, Annotation, Slot
 from evalsite.handout.slots import CHUNK, plan_arrangements
 from evalsite.lib.deadlocks import in_transaction
@@ -186,7 +186,7 @@ def _move_assigned(
         open_set.lost_ids = [item for item in open_set.item_ids if item in gone]
         open_set.save(update_fields=["lost_ids"])
         # controls go with what they were dealt among
-        hold_again(open_set, holder, study)
+        lease_again(open_set, holder, study)
     return len(slots)
 
 

@@ -16,10 +16,10 @@ from evalsite.handout.assigned import list_left, pick_assigned
 from evalsite.handout.controls import deal_in_controls
 from evalsite.handout.leases import (
     answered_items,
-    could_hold_again,
+    could_lease_again,
     find_end,
-    hold_again,
     lapsed_slots,
+    lease_again,
     lease_end,
     lock_participant,
     must_give_way,
@@ -127,7 +127,7 @@ def _claim(
         if must_give_way(open_set, study):
             release_places(locked)
             return None
-        if _hold_again(open_set, locked, study, network):
+        if _lease_again(open_set, locked, study, network):
             place.take(open_set)
             return open_set
     if not study.is_open or (open_set is None and not may_have_another_set(locked, study)):
@@ -140,7 +140,7 @@ def _claim(
     return _deal_new(locked, study, mine, place, skip_locked=skip_locked)
 
 
-def _hold_again(
+def _lease_again(
     open_set: ItemSet, participant: Participant, study: Study, network: Network | None
 ) -> bool:
     """Keep or retake my open set; what has lapsed counts like a new set of my network."""
@@ -149,7 +149,7 @@ def _hold_again(
         missing = {*open_set.item_ids} - {*open_set.lost_ids}
         if (end is None or end <= now()) and missing - answered_items(open_set):
             _take_network(participant, study, network)
-    return hold_again(open_set, participant, study)
+    return lease_again(open_set, participant, study)
 
 
 def _take_network(participant: Participant, study: Study, network: Network | None) -> None:
@@ -281,7 +281,7 @@ def has_work(participant: Participant, study: Study) -> bool:
     if open_set is not None:
         if must_give_way(open_set, study):
             return False
-        if could_hold_again(open_set, participant):
+        if could_lease_again(open_set, participant):
             return True
     elif not may_have_another_set(participant, study):
         return False

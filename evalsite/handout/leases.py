@@ -157,7 +157,7 @@ def reserve_set(item_set: ItemSet, study: Study) -> Any:
     return min(now() + RESERVATION, _full_lease_end(study) - _RESERVED_LESS)
 
 
-def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
+def longest_lease(open_set: ItemSet | None, study: Study) -> Any:
     """Return the latest moment until which the places of this set can be held from now.
 
     In a transaction: the set's participant is locked.
@@ -251,7 +251,7 @@ def must_give_way(open_set: ItemSet, study: Study) -> bool:
     return left > 0
 
 
-def hold_again(open_set: ItemSet, participant: Participant, study: Study) -> bool:
+def lease_again(open_set: ItemSet, participant: Participant, study: Study) -> bool:
     """Keep what I hold of my open set, retake what is free; False when nothing of it is left.
 
     Nothing is held for longer by asking again: only places that have lapsed, or were free, get a
@@ -304,8 +304,8 @@ def _end_without_places(
     return [until] if until is not None else []
 
 
-def could_hold_again(open_set: ItemSet, participant: Participant) -> bool:
-    """Return whether `hold_again` would find something of this set, in a study that is open."""
+def could_lease_again(open_set: ItemSet, participant: Participant) -> bool:
+    """Return whether `lease_again` would find something of this set, in a study that is open."""
     if participant.slots.leased().filter(item__in=open_set.item_ids).exists():
         return True
     if answered_items(open_set):
@@ -320,7 +320,7 @@ def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -
     if running:
         return max(running)
     if open_set.reserved_until is not None and open_set.reserved_until > now():
-        return longest_hold(open_set, study)
+        return longest_lease(open_set, study)
     return reserve_set(open_set, study)
 
 
@@ -435,7 +435,7 @@ def prolong_reservation(participant: Participant) -> None:
     if open_set is None or open_set.reserved_until is None or open_set.reserved_until <= now():
         return
     study = Study.objects.for_pages().get(pk=locked.study_id)
-    until = longest_hold(open_set, study)
+    until = longest_lease(open_set, study)
     _set_end(locked, until)
     renew_leases(locked, until)
 
@@ -475,7 +475,7 @@ def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> boo
     with transaction.atomic():
         locked = lock_participant(participant)
         open_set = _open_set_of.one(locked.pk)
-        until, end = longest_hold(open_set, study), find_end(locked, study)
+        until, end = longest_lease(open_set, study), find_end(locked, study)
         is_reserved = open_set is not None and open_set.reserved_until is not None
         if not is_reserved and _is_fresh(end, until):
             return True
@@ -518,7 +518,7 @@ def find_end_for_one_more(participant: Participant, study: Study) -> datetime:
     end = find_end(participant, study)
     if end is not None and end > now():
         return end
-    until: datetime = longest_hold(open_set, study)
+    until: datetime = longest_lease(open_set, study)
     _set_end(participant, until)
     return until
 
