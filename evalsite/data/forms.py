@@ -17,6 +17,7 @@ from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
 from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.data.uploads import importer_of
+from evalsite.lib.limited import read_json
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -56,7 +57,7 @@ class UploadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
     # of files from a folder, which browsers send without it: a list in their order
-    paths = forms.JSONField(required=False, widget=forms.HiddenInput)
+    paths = forms.CharField(required=False, widget=forms.HiddenInput)
     # of several files sent earlier, the one that this file corrects
     replaces = forms.CharField(required=False)
 
@@ -79,6 +80,14 @@ class UploadForm(forms.Form):
                 code="too_large",
             )
         return files
+
+    def clean_paths(self) -> Any:
+        try:
+            return read_json(self.cleaned_data["paths"] or "null")
+        except ValueError:
+            raise ValidationError(
+                "The names of the files can’t be read. Choose them again."
+            ) from None
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}

@@ -401,10 +401,7 @@ def _write(value: Any) -> str:
     """Write a value of JSON: a text as it is, without what no page can hold."""
     if value is None:
         return ""
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        text = "…"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

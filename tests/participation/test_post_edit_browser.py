@@ -71,6 +71,14 @@ def expect_sound(page: Page) -> None:
     assert page.locator(BOX).evaluate("box => box.scrollHeight <= box.clientHeight + 1")
 
 
+def test_the_box_is_as_wide_as_the_texts_above_it(open_set):
+    page = open_set("keyboard")
+    place = page.locator(BOX).bounding_box()
+    above = [page.locator(text).bounding_box() for text in ("#read-source", "#read-output-1")]
+
+    assert [(box["x"], box["width"]) for box in above] == [(place["x"], place["width"])] * 2
+
+
 def press(page: Page, *keys: str) -> None:
     for key in keys:
         page.keyboard.press(key)

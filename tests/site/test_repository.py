@@ -123,7 +123,7 @@ def participants_templates() -> Iterator[Path]:
     for path in tracked_files(".html"):
         name = path.relative_to(ROOT).as_posix()
         of_participants = name == "templates/base.html" or name.startswith(
-            ("templates/annotation/", "templates/participants/", "protocols/")
+            ("templates/participation/", "templates/people/", "protocols/")
         )
         if of_participants and "studies/study.html" not in path.read_text(encoding="utf-8"):
             yield path

@@ -1,10 +1,12 @@
 """Pages for signing in, and one's own account."""
 
 from typing import Any
+from urllib.parse import urljoin
 
 from allauth.account.decorators import reauthentication_required
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -120,7 +122,7 @@ def _send_link(request: HttpRequest, user: User, email: str) -> None:
     AccountAdapter(request).send_mail(
         "account/email/new_address",
         email,
-        {"account": user, "link": request.build_absolute_uri(link)},
+        {"account": user, "link": urljoin(settings.SITE_ADDRESS, link)},
     )
     meanwhile = " Until then, the old address works." if user.email else ""
     messages.success(request, f"Open the link that we sent to {email}.{meanwhile}")

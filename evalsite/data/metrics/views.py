@@ -46,6 +46,7 @@ def _describe_import(study: Study, record: MetricFile) -> str:
 LIST = "results-judges"
 KINDS[Upload.Purpose.METRICS] = UploadKind(
     list_name=LIST,
+    within="Judges & metrics",
     title="Judges & metrics",
     noun="scores",
     describe_new=_describe_new,
@@ -225,7 +226,7 @@ def _read_object(text: str) -> dict[str, str]:
     """Return the scores of an object such as {"f1": 0.5} or {"judge": {"value": "C"}}."""
     try:
         values = read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return {}
     scores = {}
     for name, value in values.items():

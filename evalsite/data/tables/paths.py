@@ -119,7 +119,7 @@ def open_json(value: Any) -> Any:
         return value
     try:
         return read_json(value, decoder=_DECODER)
-    except (ValueError, RecursionError):
+    except ValueError:
         return value
 
 

@@ -110,6 +110,10 @@ class Scale(Part):
         answers = tuple(value for value, _label in self.list_answers())
         return (*answers, *self.na_entry) if answers else None
 
+    def name_kinds(self) -> dict[tuple[str, str], str]:
+        """Name the kinds of marks that conditions may name: categories, then severities."""
+        return {}
+
     def is_answer(self, answer: Any, outputs: int) -> bool:
         """Tell whether this is an answer about one output, or about an item with so many."""
         return is_among(answer, self.list_testable() or ())

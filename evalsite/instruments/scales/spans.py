@@ -320,11 +320,6 @@ class Spans(Scale):
         weights = sorted({part.weight for part in self.severities})
         return [(part.key, weights.index(part.weight)) for part in self.severities]
 
-    @property
-    def has_kinds(self) -> bool:
-        """Tell whether a page has to say what is what: labels of severities are at each mark."""
-        return bool(self.categories) or self.defines_severities
-
     def find_category(self, key: str) -> Category | None:
         return next((category for category in self.categories if category.key == key), None)
 
@@ -733,6 +728,10 @@ class Spans(Scale):
 
     # --- conditions
 
+    def name_kinds(self) -> dict[tuple[str, str], str]:
+        kinds = {("category", part.key): part.label for part in self.categories}
+        return kinds | {("severity", part.key): part.label for part in self.severities}
+
     def name_tested(self, value: Any) -> str:
         mark = Mark(OUTPUT, -1, -1, "", value.get("category", ""), value.get("severity", ""))
         return f"“{self._name_kind(mark)}”"
@@ -748,7 +747,7 @@ class Spans(Scale):
     def parse_gold(self, text: str, outputs: Sequence[str]) -> list[Any]:
         try:
             parts = read_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             parts = None
         if isinstance(parts, list) and len(outputs) == 1 and all(map(self._is_mark, parts)):
             parts = [parts]
@@ -894,8 +893,8 @@ class Spans(Scale):
         marks = [self._name_mark(self._read_mark(row)) for row in rows if row.start is not None]
         scores = [row.value for row in rows if row.part == "" and row.start is None]
         if scores and any(row.part != "" for row in rows):
-            return f"{'; '.join(marks) or self.none} (score {scores[0]})"
-        return "; ".join(marks) or (f"score {scores[0]}" if scores else self.none or "nothing")
+            return f"{'; '.join(marks) or self.none} (penalty {scores[0]})"
+        return "; ".join(marks) or (f"penalty {scores[0]}" if scores else self.none or "nothing")
 
     def describe_ratings(self, ratings: Sequence[Any]) -> str:
         return " · ".join(
@@ -1049,7 +1048,7 @@ def parse_entry(entry: str) -> list[Any] | None:
         return []
     try:
         entries = read_json(entry)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(entries, list):
         return None

@@ -219,8 +219,10 @@ def list_sentences(checks: Iterable[Checked]) -> dict[str, str]:
 def list_codes() -> set[str]:
     """List the codes that stand in the code of imports."""
     root = Path(evalsite.__file__).parent
+    folders = ("", "items", "ratings", "metrics", "judges", "management/commands")
+    files = [path for name in folders for path in (root / "data" / name).glob("*.py")]
     codes: set[str] = set()
-    for path in [*(root / "imports").rglob("*.py"), root / "lib" / "rating_columns.py"]:
+    for path in [*files, root / "lib" / "rating_columns.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and node.args:
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
