@@ -441,9 +441,11 @@ def _number_letter(column: str) -> str:
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
 _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
-# what the names of columns hardly ever have: lines, the end of a sentence (“Nr.” is none), or many
-# words
-_IS_TEXT = re.compile(r"\n|(?<!\b[Nn][ro])[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
+# what the names of columns hardly ever have: several line breaks, the end of a sentence (“Nr.” and
+# “Human ref.” are none), or many words
+_IS_TEXT = re.compile(
+    r"\n.*\n|(?<!\b[Nn][ro])(?<!\b[a-z]{3})[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -652,6 +654,13 @@ def _describe_missing(
         message += f" Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
+    listed = next((name for name in mapping if "[*]" in name), "")
+    if listed and field in PER_OUTPUT:
+        message += (
+            " If each entry of a list is an output, choose the fields with a star, such as "
+            f"“{listed}” (--map '{listed}={field}')."
+        )
+        return Fault("column_missing", message, column=field, line=line)
     near = find_near(field, mapping, config)
     if near:
         message += f" Did you mean {join_names(near, 'or')}?"
