@@ -140,7 +140,7 @@ def test_penalties_go_back_to_tools_whose_scores_have_no_upper_bound() -> None:
         write(study, "promptfoo_scores")
 
     assert [(row["name"], row["value"]) for row in rows] == [
-        ("human_errors", "5.0"), ("human_errors", "1.0"),
+        ("human_errors", "5"), ("human_errors", "1"),
     ]  # fmt: skip
     assert (edit["value"], edit["metadata"]["scale_max"]) == (3, None)
     assert refused.value.code == "no_scores"
