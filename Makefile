@@ -33,7 +33,7 @@ WORKERS ?= 2
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 $(TEST_COMMANDS): export PYTHONDONTWRITEBYTECODE =
 
-pictures: .venv/.installed-dev system-tools ## take the pictures of the guides again, docs/images/guide-*.png
+pictures: .venv/.installed-dev system-tools ## take the pictures of the guides and the README again, docs/images/
 	EVALSITE_TEST_PICTURES=yes $(BIN)/pytest -q -m torture tests/site/test_guides_browser.py
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)

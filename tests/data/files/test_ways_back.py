@@ -93,6 +93,17 @@ def test_ids_of_samples_stay_numbers_or_texts(sample_id: int | str, tmp_path: Pa
     assert type(row["sample_id"]) is type(sample_id)
 
 
+def test_an_epoch_that_is_no_number_counts_as_the_first() -> None:
+    study = make_inspected()
+    for item in study.items.main():
+        item.extra["epoch"] = "last"
+        item.save(update_fields=["extra"])
+
+    rows = [json.loads(line) for line in write(study, "inspect_scores").splitlines()]
+
+    assert {row["epoch"] for row in rows} == {1}
+
+
 def test_scores_for_promptfoo_are_those_of_the_example() -> None:
     study = import_from_tool(GIVING_OUT / "promptfoo/results.json")
     rate_as_in_the_example(study, {"alpha": "alpha", "beta": "beta"})
