@@ -49,9 +49,9 @@ test-postgresql: .venv/.installed-dev system-tools ## run the tests marked both_
 torture: torture-cases torture-crashes torture-statistics ## run all that is too long for the suite: the three commands below
 
 # Tests of servers, workers and browsers that are killed or stop.
-CRASHES := tests/accounts/test_lockout_soak.py tests/annotation/test_browser_durability.py \
-  tests/annotation/test_kill.py tests/annotation/test_soak.py tests/deploy \
-  tests/imports/test_upload_jobs.py tests/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
+CRASHES := tests/core/accounts/test_lockout_soak.py tests/participation/test_browser_durability.py \
+  tests/participation/test_kill.py tests/participation/test_soak.py tests/deploy \
+  tests/data/items/test_upload_jobs.py tests/core/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
 
 # Examples are drawn as often as Hypothesis does it by itself, and pages are looked at in both looks.
 torture-cases torture-crashes: DRAWN = --hypothesis-profile torture

@@ -125,7 +125,7 @@ def _is_bundle(path: Path) -> bool:
     if not is_zipfile(path):
         return False
     with without_site(), path.open("rb") as file:
-        from evalsite.exports.bundle.format import CHECKSUMS
+        from evalsite.data.bundle.format import CHECKSUMS
 
         with open_zip(file) as archive:
             return CHECKSUMS in archive.namelist()
@@ -134,9 +134,9 @@ def _is_bundle(path: Path) -> bool:
 def _unpack(options: Namespace, folder: Path) -> None:
     """Verify the bundle and copy its ratings and items into the folder."""
     with without_site(), options.file.open("rb") as file:
-        from evalsite.exports.bundle.format import ANALYSIS_PLAN, name_data
-        from evalsite.exports.bundle.read import open_bundle
-        from evalsite.exports.bundle.verify import check_plan_hash, verify_bundle
+        from evalsite.data.bundle.format import ANALYSIS_PLAN, name_data
+        from evalsite.data.bundle.read import open_bundle
+        from evalsite.data.bundle.verify import check_plan_hash, verify_bundle
 
         report = verify_bundle(file)
         if not report.is_sound:

@@ -14,11 +14,11 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 
-from evalsite.jobs.models import SiteClock
+from evalsite.core.jobs.models import SiteClock
+from evalsite.core.log_safety import LIVE, READY
+from evalsite.core.outage import is_outage
 from evalsite.lib.clock import now
 from evalsite.lib.database_state import Migration
-from evalsite.lib.log_safety import LIVE, READY
-from evalsite.lib.outage import is_outage
 
 # the worker looks at the schedule once a minute
 LATE_AFTER = timedelta(minutes=2)

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.utils import timezone
 
-from evalsite.accounts.time_zones import name_zone
+from evalsite.core.accounts.time_zones import name_zone
 from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.languages import guess_language_of

@@ -10,12 +10,12 @@ from itertools import product
 import pytest
 from django.template.loader import render_to_string
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.likert import Likert
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
+from evalsite.participation.view_models import view_item
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 # SHA-256 of the words of all points and notes, as they were compared with the document
@@ -110,7 +110,7 @@ def render_item(config, inputs, text) -> str:
     return render_to_string(
         config.item_template,
         {
-            "frame": "annotation/example.html",
+            "frame": "participation/example.html",
             "layout": config.layout,
             "item": view_item(config, inputs=inputs, texts=[text], options={}),
         },

@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 from django.template.loader import render_to_string
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.likert import Likert
+from evalsite.participation.view_models import view_item
 from evalsite.studies.gold import check_gold
 from tests.support import documents
 from tests.support.checking import check_file
@@ -64,7 +64,7 @@ def read_real_rows() -> list[dict[str, str]]:
 
 def render(config, dialogue: str, output: str) -> str:
     view = view_item(config, inputs={"dialogue": dialogue}, texts=[output], options={})
-    frame = "annotation/example.html"
+    frame = "participation/example.html"
     return render_to_string(
         config.item_template, {"frame": frame, "layout": config.layout, "item": view}
     )

@@ -10,10 +10,10 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.pages.view_models import view_example
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.magnitude import Magnitude, Standard
+from evalsite.participation.view_models import view_example
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support import documents
 from tests.support.documents import squeeze, strip_marks, strip_tags
@@ -197,7 +197,7 @@ def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
     page = render_to_string(
         config.item_template,
         {
-            "frame": "annotation/example.html",
+            "frame": "participation/example.html",
             "layout": config.layout,
             "item": view_example(config, example, other),
         },

@@ -10,10 +10,10 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import read_ratings, write_gold
 from evalsite.instruments.scales.preference import Judgement, Preference
+from evalsite.participation.view_models import view_item
 from evalsite.studies.gold import check_gold, feedback
 from tests.support import documents
 from tests.support.checking import check_file
@@ -75,7 +75,7 @@ def render_item(config, inputs, texts, *, is_aided=False) -> str:
     item = view_item(config, inputs=inputs, texts=texts, options={}, is_aided=is_aided)
     return render_to_string(
         config.item_template,
-        {"frame": "annotation/preview.html", "layout": config.layout, "item": item},
+        {"frame": "participation/preview.html", "layout": config.layout, "item": item},
     )
 
 

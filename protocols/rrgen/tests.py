@@ -10,13 +10,13 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from evalsite.annotation.pages.view_models import view_example, view_item
-from evalsite.imports.demo import import_example
+from evalsite.data.demo import import_example
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert
-from evalsite.participants.models import ItemSet
+from evalsite.participation.view_models import view_example, view_item
+from evalsite.people.models import ItemSet
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -95,7 +95,7 @@ def show(config, **context) -> str:
     return render_to_string(
         config.item_template,
         {
-            "frame": "annotation/example.html",
+            "frame": "participation/example.html",
             "layout": config.layout,
             "item": item,
             **context,

@@ -13,9 +13,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.jobs.models import SiteClock
+from evalsite.core.jobs.models import SiteClock
+from evalsite.core.outage import OneLineAMinute
 from evalsite.lib.clock import now, standing_at
-from evalsite.lib.outage import OneLineAMinute
 from evalsite.operations.health import LATE_AFTER
 from tests.site.test_bad_database import away
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.handout.models import Annotation, Rating, Slot
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import NA, read_scale
 from evalsite.lib.clock import now

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.annotation.models import Annotation
-from evalsite.quality.exclusions import exclude
+from evalsite.decisions.exclusions import exclude
+from evalsite.handout.models import Annotation
 from evalsite.results.comments.views import read_reasons
 from evalsite.results.models import Report
 from evalsite.studies.items import item_keys

@@ -3,14 +3,14 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.imports.demo import import_example
+from evalsite.data.demo import import_example
+from evalsite.decisions.models import PeopleFigures
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.quality.models import PeopleFigures
+from evalsite.participation.saving import Submission, submit_annotation
+from evalsite.people.models import ItemSet, Origin, Participant
 from evalsite.results.people.answers import Given
 from evalsite.results.people.person_view import list_columns
 from evalsite.studies.models import Item, Study, System

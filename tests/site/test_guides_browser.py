@@ -15,8 +15,8 @@ from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize
 
-from evalsite.accounts.models import fill_in_profile
-from evalsite.participants.models import Expert
+from evalsite.core.accounts.models import fill_in_profile
+from evalsite.people.models import Expert
 from evalsite.studies.models import Study
 from tests.support.browsing import Watch, choose_files, follow
 from tests.support.factories import make_user

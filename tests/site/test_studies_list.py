@@ -7,11 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.running.setup import describe_setup
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.models import ExclusionRule
+from evalsite.fieldwork.setup import describe_setup
 from evalsite.lib.clock import now
-from evalsite.participants.models import Expert, PersonalLink, Recruitment
-from evalsite.quality.models import ExclusionRule
+from evalsite.people.models import Expert, PersonalLink, Recruitment
 from evalsite.results.models import Report
 from evalsite.results.overview import studies
 from evalsite.results.overview.headline import describe_moment

@@ -20,9 +20,9 @@ from django.db.models.functions import Cast, Mod, Round
 from django.db.models.lookups import Exact
 from pydantic import AfterValidator
 
-from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments.answer import UNITS, AnswerRow, count_units
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import LONGEST_TEXT
 from evalsite.instruments.parts import Key, Part, refuse
 
 # as entry, as value and in data: the question is not applicable

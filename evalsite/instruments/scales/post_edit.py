@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from pydantic import Field, PrivateAttr
 
-from evalsite.fields import EntryInput, NoteField, unify_breaks
 from evalsite.instruments.answer import AnswerRow, round_value
+from evalsite.instruments.fields import EntryInput, NoteField, unify_breaks
 from evalsite.instruments.scales.base import Judged, Per, QuestionWords
 from evalsite.instruments.scales.points import Parts, ScaleOfParts, parse_parts
 from evalsite.instruments.scales.points import quote as quote_words

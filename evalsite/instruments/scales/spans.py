@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from evalsite.fields import EntryInput, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import LARGEST_NUMBER, AnswerRow, round_value
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import EntryInput, drop_unstorable, unify_breaks
 from evalsite.instruments.parts import Key, Part, WeightValue, Words, refuse
 from evalsite.instruments.scales.base import (
     OUTPUT,

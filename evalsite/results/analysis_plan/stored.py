@@ -12,13 +12,9 @@ from django.db.models import Exists, QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
-from evalsite.annotation.models import Annotation
-from evalsite.audit.models import AuditEntry
-from evalsite.instruments.schema import Criterion
-from evalsite.lib.clock import now
-from evalsite.participants.models import Origin
-from evalsite.quality.exclusion_rules import describe_rule, list_conditions
-from evalsite.quality.frozen_plans import (
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.exclusion_rules import describe_rule, list_conditions
+from evalsite.decisions.frozen_plans import (
     count_answers,
     count_answers_at,
     find_first,
@@ -29,13 +25,17 @@ from evalsite.quality.frozen_plans import (
     list_versions,
     plan_of,
 )
-from evalsite.quality.models import (
+from evalsite.decisions.models import (
     LEVELS,
     PLAN_MOMENTS,
     AnalysisPlan,
     AnalysisPlanVersion,
     ExclusionRule,
 )
+from evalsite.handout.models import Annotation
+from evalsite.instruments.schema import Criterion
+from evalsite.lib.clock import now
+from evalsite.people.models import Origin
 from evalsite.results.models import SizePlan
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content

@@ -16,14 +16,14 @@ from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.models import ROW, Annotation, Rating
-from evalsite.annotation.pages.held_items import reason_in_words
-from evalsite.exports.rows import list_written
+from evalsite.data.files.rows import list_written
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import ROW, Annotation, Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
-from evalsite.participants.names import name_people
-from evalsite.quality.models import Exclusion
+from evalsite.participation.held_items import reason_in_words
+from evalsite.people.names import name_people
 from evalsite.results.comments.written import count_by_person, find_notes, find_texts
 from evalsite.results.document.charts import Axis, draw_svg, make_axis, make_mark, name_part
 from evalsite.results.items.answers import describe_bare, list_reasons, name_shown

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.exports.rows import list_written
+from evalsite.data.files.rows import list_written
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.scales import COMMENT
 from evalsite.results.items.spread import leave_out_excluded
 from evalsite.studies.models import Item, Study

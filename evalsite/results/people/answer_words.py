@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models.functions import Left
 
-from evalsite.annotation.models import Rating
+from evalsite.handout.models import Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import name_output
 from evalsite.instruments.scales import COMMENT

@@ -15,14 +15,14 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.decisions.frozen_plans import is_hidden
+from evalsite.decisions.notes import read_notes_of
+from evalsite.decisions.pay import describe_sets, is_paid, list_payable, with_answer_counts
+from evalsite.decisions.pay_views import LABELS, OFFERED
+from evalsite.decisions.person_measures import Measures
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.schema import Criterion, Instrument
-from evalsite.participants.models import Origin, Participant
-from evalsite.quality.frozen_plans import is_hidden
-from evalsite.quality.notes import read_notes_of
-from evalsite.quality.pay import describe_sets, is_paid, list_payable, with_answer_counts
-from evalsite.quality.pay_views import LABELS, OFFERED
-from evalsite.quality.person_measures import Measures
+from evalsite.people.models import Origin, Participant
 from evalsite.results.people.answers import (
     Given,
     answers_of,

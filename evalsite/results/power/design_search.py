@@ -6,8 +6,8 @@ from math import ceil
 from typing import Any
 
 from evalsite.analysis.families import Source, get_family, list_planners
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.seeds import derive_number
 from evalsite.results.models import Report
 from evalsite.studies.models import Study

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.view_models import InputView, OutputView, view_item
-from evalsite.exports.columns import WITHHELD
+from evalsite.data.files.columns import WITHHELD
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
+from evalsite.participation.view_models import InputView, OutputView, view_item
 from evalsite.results.items.spread import find_ratings
 from evalsite.results.people.answer_words import (
     Names,

@@ -9,8 +9,8 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from evalsite.core.jobs.live_page import keep_watching
 from evalsite.instruments.schema import Criterion
-from evalsite.jobs.live_page import keep_watching
 from evalsite.results.comments.written import find_texts
 from evalsite.results.document.blocks import (
     Block,
