@@ -33,7 +33,7 @@ WORKERS ?= 2
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 $(TEST_COMMANDS): export PYTHONDONTWRITEBYTECODE =
 
-pictures: .venv/.installed-dev system-tools ## take the pictures of the guides again, docs/images/guide-*.png
+pictures: .venv/.installed-dev system-tools ## take the pictures of the guides and the README again, docs/images/
 	EVALSITE_TEST_PICTURES=yes $(BIN)/pytest -q -m torture tests/site/test_guides_browser.py
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
@@ -62,7 +62,7 @@ torture-cases: .venv/.installed-dev system-tools var/test-tools/ecosystem/bin/py
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%) --whole --database postgresql
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
 	$(BIN)/pytest -q -rs $(DRAWN) -m "hypothesis and not torture"
-	$(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
+	$(BIN)/pytest -q -rs $$(grep -lr --include="test_*.py" find_faults_in_turn tests)
 
 torture-crashes: PROXIES = yes
 torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run kill -9, servers that stop, power cuts, slow clients and the composed site

@@ -191,7 +191,7 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 (a class)
-# wrong passwords and codes are counted in accounts/lockout.py
+# wrong passwords and codes are counted in core/accounts/lockout.py
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
 PASSWORD_RESET_TIMEOUT = 60 * 60
 

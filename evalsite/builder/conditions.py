@@ -10,12 +10,24 @@ from evalsite.builder.controls import Plain
 from evalsite.builder.forms import PartForm, Piece, name_at
 from evalsite.builder.posts import clean
 from evalsite.builder.reader import Reader
+from evalsite.instruments.scales import Scale
 
 # a condition that the form can't show field by field
 KEPT = "*"
 _TESTS = {
-    "is": "is one of", "at_least": "is at least", "at_most": "is at most",
-    "answered": "is answered", "unanswered": "isn’t answered",
+    "is": "is one of",
+    "at_least": "is at least",
+    "at_most": "is at most",
+    "has": "has a passage marked as",
+    "changed": "was changed",
+    "unchanged": "wasn’t changed",
+    "answered": "is answered",
+    "unanswered": "isn’t answered",
+}
+# tests of one key that is true or false
+_SWITCHES = {
+    "answered": ("answered", True), "unanswered": ("answered", False),
+    "changed": ("changed", True), "unchanged": ("changed", False),
 }  # fmt: skip
 _WIDTHS = {"item": 0, "output": 1, "turn": 2}
 
@@ -123,7 +135,8 @@ def describe_condition(condition: Any, earlier: Iterable[Plain]) -> str:
     if "changed" in condition:
         return f"{label} was{'' if condition['changed'] else 'n’t'} changed"
     if isinstance(condition.get("has"), dict):
-        return f"{label} has a passage of {' and '.join(map(str, condition['has'].values()))}"
+        kinds = " and ".join(f"“{kind}”" for kind in _write_kinds(condition["has"], scale))
+        return f"{label} has a marked passage{f' that is {kinds}' if kinds else ''}"
     return "a condition that isn’t right yet"
 
 
@@ -141,10 +154,14 @@ def _write_condition(condition: Any, earlier: list[Plain]) -> dict[str, str]:
     if "criterion" not in inner or not test:
         return shown | {"criterion": KEPT}
     value = inner[test]
-    if test == "answered":
-        test, value = ("answered" if value else "unanswered"), ""
+    for switch, known in _SWITCHES.items():
+        if (test, value) == known:
+            test, value = switch, ""
+            break
     scale = find_scale(_find(inner["criterion"], earlier))
     names = name_answers(scale) if scale else {}
+    if test == "has":
+        value = _write_kinds(value, scale) if isinstance(value, dict) else []
     listed = value if isinstance(value, list) else [value]
     return {
         "criterion": str(inner["criterion"]),
@@ -158,8 +175,10 @@ def _write_condition(condition: Any, earlier: list[Plain]) -> dict[str, str]:
 
 def _read_answers(test: str, text: str, asked: list[Plain]) -> tuple[str, Any]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if test in ("answered", "unanswered"):
-        return "answered", test == "answered"
+    if test in _SWITCHES:
+        return _SWITCHES[test]
+    if test == "has":
+        return test, _read_kinds(lines, asked)
     if test != "is":
         return test, read_number(lines[0]) if lines else 0
     named: dict[str, Any] = {}
@@ -172,8 +191,28 @@ def _read_answers(test: str, text: str, asked: list[Plain]) -> tuple[str, Any]:
     return ("includes" if "includes" in tests else "is"), answers
 
 
+def _write_kinds(kinds: Mapping[str, Any], scale: Scale | None) -> list[str]:
+    named = scale.name_kinds() if scale else {}
+    return [named.get((name, str(key)), str(key)) for name, key in kinds.items()]
+
+
+def _read_kinds(lines: list[str], asked: list[Plain]) -> dict[str, str]:
+    """Return a category, a severity or both; what can't be one of them is left to the check."""
+    known: dict[str, tuple[str, str]] = {}
+    for scale in filter(None, map(find_scale, asked)):
+        for (name, key), label in scale.name_kinds().items():
+            known |= {key.casefold(): (name, key), label.casefold(): (name, key)}
+    kinds: dict[str, str] = {}
+    for line in lines:
+        name, key = known.get(line.casefold(), ("category", line))
+        kinds[name] = f"{kinds[name]}, {key}" if name in kinds else key
+    return kinds
+
+
 def _help(key: str, earlier: list[Plain]) -> str:
     scale = find_scale(_find(key, earlier))
+    if scale and scale.name_kinds():
+        return "A category, a severity, or one of each, one per line. Empty: any passage."
     words = list(name_answers(scale).values()) if scale else []
     return f"One per line: {', '.join(words)}." if words else "One answer per line."
 

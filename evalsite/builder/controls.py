@@ -23,8 +23,6 @@ LEFT_OUT = {
     ("InputColumn", "display"): "it is read from older files, and every input is shown whole",
     ("Condition", "all"): "joined conditions are shown in words",
     ("Condition", "any"): "joined conditions are shown in words",
-    ("Condition", "has"): "conditions on marked passages are shown in words",
-    ("Condition", "changed"): "no question of this version has such answers; it is shown in words",
 }
 # fields with a form of their own, since they mean something only beside another part
 SPECIAL = frozenset({

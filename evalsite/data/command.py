@@ -176,8 +176,8 @@ class ImportCommand(BaseCommand):
 
     def import_file(self, study: str, file: Path, file_name: str, **arguments: Any) -> None:
         """Import the file at this path under this name, of which the folder isn't kept."""
-        found = find_study(study)
-        target = aim_at_study(found)
+        chosen_study = find_study(study)
+        target = aim_at_study(chosen_study)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
         limits = get_limits(is_lifted=arguments["no_limit"])
@@ -201,8 +201,8 @@ class ImportCommand(BaseCommand):
         fields_by_path = read_mapping(fields, arguments["map"], read_columns, merged)
         mapping = written.change(fields=fields_by_path)
         sha256 = hash_file(file)
-        if same := self.importer.find_same(found, sha256):
-            self.stdout.write(self.describe_same(same))
+        if earlier := self.importer.find_same(chosen_study, sha256):
+            self.stdout.write(self.describe_same(earlier))
             return
         with file.open("rb") as opened:
             checked = check_source(
@@ -216,9 +216,9 @@ class ImportCommand(BaseCommand):
             )
         if not checked.faults:
             checked.faults += self.find_unused(checked, arguments)
-        if checked.faults and (same := self.importer.find_same(found, sha256)):
+        if checked.faults and (earlier := self.importer.find_same(chosen_study, sha256)):
             # it was uploaded meanwhile: what it brought are the faults
-            self.stdout.write(self.describe_same(same))
+            self.stdout.write(self.describe_same(earlier))
             return
         self._report(checked, arguments["faults"])
         if arguments["check"]:
@@ -227,7 +227,7 @@ class ImportCommand(BaseCommand):
             )
             return
         source = Source(
-            study=found,
+            study=chosen_study,
             file_name=PurePosixPath(file_name).name,
             sha256=sha256,
             options=mapping.options,
@@ -287,12 +287,12 @@ def read_mapping(
         # the last =, since the name of a column may contain one
         column, sign, field = (part.strip() for part in pair.rpartition("="))
         if sign:
-            found = [*_find_problems(column, field, mapping, header, known)]
+            pair_problems = [*_find_problems(column, field, mapping, header, known)]
             if field in once and field in mapping.values() and column not in mapping:
-                found.append(f"another column is mapped to “{field}” already. Choose one.")
+                pair_problems.append(f"another column is mapped to “{field}” already. Choose one.")
         else:
-            found = [f"write {pair}=FIELD."]
-        problems += [f"--map {pair}: {problem}" for problem in found]
+            pair_problems = [f"write {pair}=FIELD."]
+        problems += [f"--map {pair}: {problem}" for problem in pair_problems]
         mapping[column] = field
     if problems:
         # one list of each is enough

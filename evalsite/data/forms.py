@@ -17,6 +17,7 @@ from evalsite.data.tables.reader import NAMES, SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
 from evalsite.data.tables.text_files import SEPARATORS
 from evalsite.data.uploads import importer_of
+from evalsite.lib.limited import read_json
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -31,8 +32,8 @@ class FilesField(forms.FileField):
     widget = FilesInput
 
     def clean(self, data: Any, initial: Any = None) -> Any:
-        one = super().clean
-        return [one(file, initial) for file in data or []]
+        clean_file = super().clean
+        return [clean_file(file, initial) for file in data or []]
 
 
 class PurposeForm(forms.Form):
@@ -56,12 +57,12 @@ class UploadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
     # of files from a folder, which browsers send without it: a list in their order
-    paths = forms.JSONField(required=False, widget=forms.HiddenInput)
+    paths = forms.CharField(required=False, widget=forms.HiddenInput)
     # of several files sent earlier, the one that this file corrects
     replaces = forms.CharField(required=False)
 
-    def __init__(self, *arguments: Any, several: bool = False, **others: Any) -> None:
-        super().__init__(*arguments, **others)
+    def __init__(self, *arguments: Any, several: bool = False, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.several = several
         self.most_files = settings.DATA_UPLOAD_MAX_NUMBER_FILES if several else 1
 
@@ -79,6 +80,14 @@ class UploadForm(forms.Form):
                 code="too_large",
             )
         return files
+
+    def clean_paths(self) -> Any:
+        try:
+            return read_json(self.cleaned_data["paths"] or "null")
+        except ValueError:
+            raise ValidationError(
+                "The names of the files can’t be read. Choose them again."
+            ) from None
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
@@ -243,7 +252,7 @@ class DecisionsForm(ChangesForm):
         ]
 
     def is_made(self, key: str) -> bool:
-        return any(one["is_made"] for one in self.decisions if one["key"] == key)
+        return any(decision["is_made"] for decision in self.decisions if decision["key"] == key)
 
     @property
     def answers(self) -> dict[str, Any]:
@@ -351,16 +360,16 @@ class RolesForm(ChangesForm):
     @property
     def names(self) -> dict[str, str]:
         """Return what was said of each file, as `evalsite.data.tables` takes it."""
-        found = {}
+        named = {}
         for number, file in enumerate(self.uses):
             role = self.cleaned_data[f"role-{number}"]
             name = self.cleaned_data[f"system-{number}"].strip()
             if role in WORDS:
-                found[file["name"]] = role
+                named[file["name"]] = role
             elif role == OUTPUTS and len(file["systems"]) < 2:
                 # a file that held something else until now has no name yet
-                found[file["name"]] = name or PurePosixPath(file["name"]).stem
-        return found
+                named[file["name"]] = name or PurePosixPath(file["name"]).stem
+        return named
 
 
 def _list_roles(file: Mapping[str, Any]) -> Sequence[str]:
@@ -375,8 +384,8 @@ def _list_roles(file: Mapping[str, Any]) -> Sequence[str]:
 def _group_choices(fields: Sequence[Field]) -> list[tuple[str, Any]]:
     """Choices of a select; adjacent fields of one group are listed under its name."""
     choices: list[tuple[str, Any]] = []
-    for group, some in groupby(fields, key=lambda field: field.group):
-        listed = [(field.name, field.label) for field in some]
+    for group, members in groupby(fields, key=lambda field: field.group):
+        listed = [(field.name, field.label) for field in members]
         choices += [(group, listed)] if group else listed
     return choices
 

@@ -20,7 +20,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection, models
 
 from evalsite.data.models import Upload
-from evalsite.data.tables.paths import Known, PathColumns, is_pattern, last_name
+from evalsite.data.tables.paths import Known, PathColumns, is_pattern, is_spread, last_name
 from evalsite.data.tables.reader import (
     AS_TABLE,
     CHOSEN,
@@ -97,8 +97,8 @@ def join_names(names: Sequence[str], word: str = "and") -> str:
 
 def known_columns(mapping: Mapping[str, str], header: Iterable[str]) -> dict[str, str]:
     """Return the part of a mapping that is about these columns."""
-    there = set(header)
-    return {column: field for column, field in mapping.items() if column in there}
+    columns = set(header)
+    return {column: field for column, field in mapping.items() if column in columns}
 
 
 def check_header(header: Sequence[str], line: int) -> list[Fault]:
@@ -162,11 +162,11 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
             for problem in row.problems
         ]
     if len(row.cells) != len(header):
-        found = len(row.cells)
+        count = len(row.cells)
         return [
             Fault(
                 "row_width",
-                f"{found} cell{'' if found == 1 else 's'} instead of {len(header)}. Look for a "
+                f"{count} cell{'' if count == 1 else 's'} instead of {len(header)}. Look for a "
                 "missing delimiter, or for one in a text without quotes.",
                 line=row.line,
                 record=row.record,
@@ -201,10 +201,10 @@ def describe_personal(kept: Iterable[str]) -> str:
     names = [f"“{column}”" for column in kept if is_personal(column)]
     if not names:
         return ""
-    what = "Column" if len(names) == 1 else "Columns"
+    noun = "Column" if len(names) == 1 else "Columns"
     verb = "looks" if len(names) == 1 else "look"
     return (
-        f"{what} {', '.join(names)} {verb} personal and would be kept as metadata, which is in "
+        f"{noun} {', '.join(names)} {verb} personal and would be kept as metadata, which is in "
         "items.csv and in bundles. If you don't need it, choose “Leave out” for it (on the "
         f'command line --map "COLUMN={LEAVE_OUT}")'
     )
@@ -361,7 +361,7 @@ class Checked:
     system_name: str = ""
     file_name: str = ""
     # columns of several files that are read under another name; those that may be the input
-    others: list[str] = field(default_factory=list)
+    renamed_columns: list[str] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
     # why outputs without a text have none, by item and system, if the file says it
     failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -451,7 +451,7 @@ class Report:
     files: list[dict[str, Any]] = field(default_factory=list)
     joined: str = ""
     kept: str = ""
-    others: list[str] = field(default_factory=list)
+    renamed_columns: list[str] = field(default_factory=list)
     first_columns: list[str] = field(default_factory=list)
     first_rows: list[list[Any]] = field(default_factory=list)
     surroundings: list[list[Any]] = field(default_factory=list)
@@ -750,7 +750,9 @@ def _map_columns(
         {column for number, column in enumerate(checked.header) if number in table.systems}
     )
     # of several files: what was chosen for columns that have another name here
-    checked.others = [name for name in table.sources if name not in guess and mapping.get(name)]
+    checked.renamed_columns = [
+        name for name in table.sources if name not in guess and mapping.get(name)
+    ]
     chosen = known_columns(mapping, guess)
     checked.mapping = importer.settle(guess, chosen) | chosen
     checked.candidates = [name for name in table.candidates if name not in chosen]
@@ -790,12 +792,14 @@ def _guess_paths(
     importer: Importer, paths: Collection[str], guess: Mapping[str, str], target: Target
 ) -> dict[str, str]:
     """Return what the last name of each path suggests, where no column says so; else left out."""
-    by_name = {last_name(path): path for path in sorted(paths, reverse=True)}
+    # which of them make rows of a record is for a person to say
+    single = [path for path in sorted(paths, reverse=True) if not is_spread(path)]
+    by_name = {last_name(path): path for path in single}
     taken = set(guess.values())
-    found = importer.guess(list(by_name), target)
+    guessed = importer.guess(list(by_name), target)
     return dict.fromkeys(sorted(paths), LEAVE_OUT) | {
         by_name[name]: field
-        for name, field in found.items()
+        for name, field in guessed.items()
         if field and field != LEAVE_OUT and field not in taken and "_of_this_" not in field
     }
 
@@ -887,7 +891,7 @@ def describe(importer: Importer, checked: Checked, target: Target) -> Report:
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
         kept=checked.kept,
-        others=checked.others,
+        renamed_columns=checked.renamed_columns,
         first_columns=checked.first_columns,
         first_rows=_show_first_rows(checked),
         surroundings=checked.surroundings,
@@ -965,8 +969,8 @@ def import_path(
 ) -> Any:
     """Import the file at this path into the study. Raise ValidationError with its faults."""
     sha256, mapping = hash_file(path), mapping or FileMapping()
-    if same := importer.find_same(study, sha256):
-        return same
+    if earlier := importer.find_same(study, sha256):
+        return earlier
     with path.open("rb") as opened:
         checked = check_source(
             importer,

@@ -25,11 +25,11 @@ from evalsite.studies.summary_lines import count_of
 def why_kept(study: Study) -> str:
     """Say why this study can't be deleted, and what to do instead; "" if it can."""
     if study.is_launched:
-        what = {
+        advice = {
             Study.State.CLOSED: " Archive it in the menu beside its title.",
             Study.State.ARCHIVED: " It is archived.",
         }.get(Study.State(study.state), " Close it, then archive it in the menu beside its title.")
-        return f"The study has been launched, so it can't be deleted.{what}"
+        return f"The study has been launched, so it can't be deleted.{advice}"
     if batches := study.batches.count():
         each = "it" if batches == 1 else "each of them"
         return (

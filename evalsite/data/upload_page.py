@@ -42,6 +42,8 @@ def describe_upload(
         for column, field in forms["mapping"].columns
     ]
     used = [column["name"] for column in columns if column["is_used"]]
+    has_lists = any("[*]" in name for name in used)
+    are_offered = any("[*]" in column["name"] for column in columns)
     open_decisions = count_open(report)
     is_table = report.delimiter in SEPARATORS.values() or upload.purpose != Upload.Purpose.ITEMS
     item = items[place] if items else None
@@ -64,7 +66,8 @@ def describe_upload(
         "field_name": "Column" if is_table else "Field",
         "unit": "Line" if report.encoding else "Row",
         "first_line": report.first_rows[0][0] if report.first_rows else 1,
-        "has_lists": any("[*]" in column["name"] for column in columns),
+        "has_lists": has_lists,
+        "are_lists_offered": are_offered and not has_lists,
         "is_faulty": bool(report.fault_count and not open_decisions),
         "open_decisions": open_decisions,
         "decisions": decisions,

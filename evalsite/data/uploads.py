@@ -137,7 +137,7 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 def pack_files(files: Iterable[tuple[str, Callable[[], IO[bytes]]]]) -> IO[bytes]:
     """Return an open zip of these files; ValidationError if two have one name."""
-    ordered = sorted(files, key=lambda one: one[0])
+    ordered = sorted(files, key=lambda file: file[0])
     names = [name for name, _ in ordered]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise ValidationError(f"Two files are called {twice}. Rename one of them.")
@@ -162,14 +162,14 @@ def replace_file(path: Path, name: str, open_file: Callable[[], IO[bytes]]) -> I
 
 def name_files(names: Iterable[str]) -> str:
     """Name several files in a few words; those of one folder by its name."""
-    first, *others = sorted(names)
-    folders = {name.partition("/")[0] if "/" in name else "" for name in (first, *others)}
+    first, *other_names = sorted(names)
+    folders = {name.partition("/")[0] if "/" in name else "" for name in (first, *other_names)}
     if folders != {""} and len(folders) == 1:
-        number = len(others) + 1
+        number = len(other_names) + 1
         return f"{folders.pop()} ({number:,} {'file' if number == 1 else 'files'})"
-    if not others:
+    if not other_names:
         return first
-    return f"{first} and {others[0] if len(others) == 1 else f'{len(others)} more'}"
+    return f"{first} and {other_names[0] if len(other_names) == 1 else f'{len(other_names)} more'}"
 
 
 # --- without a study ------------------------------------------------------------------
@@ -219,7 +219,7 @@ def importer_of(upload: Upload) -> Importer:
 
 def read_report(upload: Upload) -> Report | None:
     """Return what the last check found; None before the first, or after one of another version."""
-    names = {one.name for one in fields(Report)}
+    names = {field.name for field in fields(Report)}
     return Report(**upload.report) if upload.report.keys() == names else None
 
 
@@ -279,16 +279,16 @@ def replace_nul(plain: Any) -> Any:
         return plain.replace("\0", "\ufffd")
     if isinstance(plain, dict):
         return {replace_nul(key): replace_nul(value) for key, value in plain.items()}
-    return [replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
+    return [replace_nul(part) for part in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _remember_mapping(upload: Upload) -> None:
     """Reuse the mapping of an earlier file for columns with the same names."""
-    others = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
+    uploads = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
     if upload.study_id is None:
-        others = others.filter(created_by=upload.created_by_id)
-    others = others.exclude(pk=upload.pk).defer("report").order_by("-created_at")
-    earlier = [other for other in others if other.mapping.fields]
+        uploads = uploads.filter(created_by=upload.created_by_id)
+    uploads = uploads.exclude(pk=upload.pk).defer("report").order_by("-created_at")
+    earlier = [other for other in uploads if other.mapping.fields]
     if not earlier:
         return
     importer = importer_of(upload)
@@ -301,7 +301,7 @@ def _remember_mapping(upload: Upload) -> None:
             mapping=upload.mapping,
         )
     )
-    if alike := next((one for one in earlier if one.mapping.fields.keys() == header), None):
+    if alike := next((other for other in earlier if other.mapping.fields.keys() == header), None):
         upload.mapping = upload.mapping.change(
             fields=alike.mapping.fields, copied_from=alike.file_name
         )
@@ -590,19 +590,19 @@ def list_waiting(
     if known is None:
         records = importer.record._default_manager.filter(study=study)
         known = set(records.values_list("sha256", flat=True))
-    found = []
+    files = []
     for upload in uploads:
         job = _unless_over(newest.get(str(upload.pk)), upload)
         title = name_job(job, upload) if job else ""
-        found.append(Waiting(upload, job, title, is_known=upload.sha256 in known))
-    return found
+        files.append(Waiting(upload, job, title, is_known=upload.sha256 in known))
+    return files
 
 
 def split_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
     """Split the files into those that need a decision, above the form, and the rest, below it."""
     return {
-        "waiting": [one for one in waiting if not one.is_spent],
-        "spent": [one for one in waiting if one.is_spent],
+        "waiting": [file for file in waiting if not file.is_spent],
+        "spent": [file for file in waiting if file.is_spent],
     }
 
 
@@ -611,9 +611,10 @@ def list_undoings(study: Study, importer: Importer, jobs: list[Job]) -> list[Und
     jobs = [job for job in jobs if job.kind == importer.undo_kind]
     newest = {job.subject: job for job in jobs if job.state != Job.State.DONE}
     records = importer.record._default_manager.filter(study=study)
-    found: dict[Any, Any] = records.in_bulk(list(newest)) if newest else {}
+    imported: dict[Any, Any] = records.in_bulk(list(newest)) if newest else {}
     return [
-        Undoing(newest[str(one.pk)], one, f"Removing {one.file_name}") for one in found.values()
+        Undoing(newest[str(file.pk)], file, f"Removing {file.file_name}")
+        for file in imported.values()
     ]
 
 

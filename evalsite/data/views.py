@@ -70,6 +70,8 @@ class UploadKind:
     options: type[forms.Form] | None = None
     confirmation: type[forms.Form] | None = None
     takes_several: bool = False
+    # the page of the study that its uploads belong to
+    within: str = "Items"
     is_open: Callable[[Study], bool] = lambda study: True
 
 
@@ -102,6 +104,7 @@ def start_upload(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": form,
         "purpose": purpose,
         "kind": kind,
+        "within": kind.within,
         "to": reverse("admin:upload-new", args=[study.pk]),
         "is_open": kind.is_open(study),
         "back": reverse(f"admin:{kind.list_name}", args=[study.pk]),
@@ -174,15 +177,16 @@ def _show(
     report = None
     if job is None or (job.has_stopped and upload.checked_at):
         report = find_report(upload)
-    same = importer_of(upload).find_same(study, upload.sha256)
+    earlier = importer_of(upload).find_same(study, upload.sha256)
     context: dict[str, Any] = {
         "kind": kind,
+        "within": kind.within,
         "upload": upload,
         "job": job,
         "job_title": name_job(job, upload) if job else "",
         "can_restart": job is not None and job.has_stopped,
         "again": _address("preview", study, upload),
-        "same": same,
+        "earlier": earlier,
         "report": report,
         "urls": {name: _address(name, study, upload) for name in _ADDRESSES},
         "back": reverse(f"admin:{kind.list_name}", args=[study.pk]),
@@ -194,12 +198,12 @@ def _show(
             upload, report, make_forms(upload, report, None, kind.options), number
         )
         context |= kind.describe(study, report)
-        context["can_import"] = report.is_importable and same is None and kind.is_open(study)
+        context["can_import"] = report.is_importable and earlier is None and kind.is_open(study)
         # a large file is looked at by a job, once all of its columns are known
-        context["applies_at_once"] = same is None and not is_large(upload)
+        context["applies_at_once"] = earlier is None and not is_large(upload)
         if kind.confirmation is not None:
             context["confirmation"] = confirmation or kind.confirmation()
-        if report.fault_count and not same:
+        if report.fault_count and not earlier:
             context["form"] = UploadForm(None, several=kind.takes_several)
     status = INVALID if confirmation is not None else 200
     response = TemplateResponse(request, "data/upload.html", context, status=status)
@@ -284,8 +288,8 @@ def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
     """Import the file once, however often the button is pressed."""
     upload = _get_upload(study, upload_id)
     kind = KINDS[upload.purpose]
-    same = importer_of(upload).find_same(study, upload.sha256)
-    if same is not None or not upload.path.exists():
+    earlier = importer_of(upload).find_same(study, upload.sha256)
+    if earlier is not None or not upload.path.exists():
         messages.info(request, f"This file was already uploaded: 0 new {kind.noun}.")
         return _to_list(study, upload)
     if change_upload(request, upload, kind.options):

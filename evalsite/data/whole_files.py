@@ -49,22 +49,22 @@ class WholeFileImporter(Importer):
 
     def store(self, checked: Any, source: Source, *, by: Any, tell: Tell | None = None) -> Any:
         """Store a checked file in one transaction; sent again, return the file that exists."""
-        if same := self.find_same(source.study, source.sha256):
-            return same
+        if earlier := self.find_same(source.study, source.sha256):
+            return earlier
         if not checked.is_importable:
             raise ValidationError(HAS_FAULTS)
         try:
             return in_transaction(partial(self._store, checked, source, by))
         except IntegrityError:
             # the second of two clicks was later, or what the rows refer to has changed meanwhile
-            if same := self.find_same(source.study, source.sha256):
-                return same
+            if earlier := self.find_same(source.study, source.sha256):
+                return earlier
             raise ValidationError(HAS_CHANGED) from None
 
     def _store(self, checked: Any, source: Source, by: Any) -> Any:
         _insist_on_life(source.study)
-        if same := self.find_same(source.study, source.sha256):
-            return same
+        if earlier := self.find_same(source.study, source.sha256):
+            return earlier
         file: Any = self.record._default_manager.create(
             study=source.study,
             file_name=clean_file_name(source.file_name),

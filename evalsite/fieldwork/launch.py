@@ -275,7 +275,7 @@ def archive_study(*, study: Study, by: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Held:
+class PlacesInUse:
     """How many places are kept for people at work, and until when at the latest."""
 
     places: int
@@ -287,10 +287,10 @@ def find_held(study: Study) -> QuerySet[Slot]:
     return Slot.objects.leased().filter(study=study, lease_until__gt=now())
 
 
-def count_held(study: Study) -> Held | None:
+def count_held(study: Study) -> PlacesInUse | None:
     """Return what people at work hold of this study; None if they hold nothing."""
     counts = find_held(study).aggregate(places=Count("pk"), until=Max("lease_until"))
-    return Held(**counts) if counts["places"] else None
+    return PlacesInUse(**counts) if counts["places"] else None
 
 
 @transaction.atomic

@@ -368,6 +368,11 @@ def _check_test(
         return
     if test in ("is", "includes"):
         yield from _check_named_answers(getattr(condition, named[0]), asked.scale, f"{at}.{test}")
+    elif test == "has":
+        for name, kind in (condition.has or {}).items():
+            if (name, kind) not in asked.scale.name_kinds():
+                words = f"has {kind!r}, which isn't a {name} of that question"
+                yield Fault("unknown_answer", f"{at}.has", words)
     elif isinstance(getattr(condition, test), float) and not asked.scale.has_decimals:
         yield Fault("type", f"{at}.{test}", "must be a whole number")
     if _WIDTH[asked.per] > _WIDTH[per]:

@@ -15,7 +15,7 @@ def read_list(text: str) -> list[Any] | None:
     """Return the JSON list that a text is; None if it is none, or empty."""
     try:
         turns = read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return turns if isinstance(turns, list) and turns else None
 

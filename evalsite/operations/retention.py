@@ -37,7 +37,7 @@ from evalsite.studies.versions import get_identity_days, shown_content
 # in place of a text that has to be there
 ERASED = "erased"
 _TIMES_OF_PERSON = ("created_at", "practised_at", "stopped_at", "withdrawn_at")
-_FILES = {export_jobs.KIND: export_jobs.find_file, bundle_job.KIND: bundle_job.find_file}
+_FILES = {export_jobs.KIND: export_jobs.find_written, bundle_job.KIND: bundle_job.find_written}
 
 # whatever is still to be decided about pay, identities go so long after the end of their study
 LONGEST = timedelta(days=MOST_IDENTITY_DAYS)

@@ -52,7 +52,7 @@ def read_file(content: bytes) -> Plain:
         raise _not_an_instrument(f"must have {LARGEST_FILE:,} bytes or fewer")
     try:
         data = read_json(content, most_depth=_DEEPEST, decoder=_DECODER)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
     return read_foreign(data)
 

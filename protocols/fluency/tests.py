@@ -32,8 +32,8 @@ CHANGES = (
 
 @cache
 def read_document() -> str:
-    """The words of the task document."""
-    return squeeze(documents.read_document("fluency.txt"))
+    """The words of the task document, with typographic apostrophes."""
+    return squeeze(documents.read_document("fluency.txt")).replace("'", "’")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_criteria_are_the_documents_with_their_names_and_questions(config, docum
     assert asked == [
         (
             "Fluency/Grammaticality",
-            "Is the system's generation grammatical, easy-to-read, and fluent?",
+            "Is the system’s generation grammatical, easy-to-read, and fluent?",
         ),
         (
             "Quality/Coherence",
@@ -117,12 +117,12 @@ def test_the_document_reserves_no_point_and_has_no_ignoring_and_no_highlights(co
 
 
 def test_headings_of_the_page_are_the_documents(config, document):
-    page = words_of(render(config, "Person 1: Hello?", "Hi!")).replace("’", "'")
+    page = words_of(render(config, "Person 1: Hello?", "Hi!"))
 
     assert "Dialogue context (read me first!): ${prompt}" in document
-    assert "System's generation (rate this!): ${machine_completion}" in document
+    assert "System’s generation (rate this!): ${machine_completion}" in document
     assert page.startswith(
-        "Dialogue context (read me first!): Person 1 Hello? System's generation (rate this!): Hi!"
+        "Dialogue context (read me first!): Person 1 Hello? System’s generation (rate this!): Hi!"
     )
 
 
@@ -132,14 +132,14 @@ def test_question_of_the_note_is_the_documents(config, document):
 
 
 def test_instructions_are_the_documents_but_for_the_listed_changes(instructions, document):
-    wanted = document[: document.index(" Dialogue context (read me first!):")]
+    expected = document[: document.index(" Dialogue context (read me first!):")]
     for old, new in CHANGES:
-        assert old in wanted
-        wanted = wanted.replace(old, new)
+        assert old in expected
+        expected = expected.replace(old, new)
     # its list of scales has the names of the axes as entries, ours as headings
-    wanted = re.sub(r"• (Fluency/Grammaticality|Quality/Coherence): (?=•)", r"\1 ", wanted)
+    expected = re.sub(r"• (Fluency/Grammaticality|Quality/Coherence): (?=•)", r"\1 ", expected)
 
-    assert instructions.split(" On each page ")[0] == wanted.replace("• ", "")
+    assert instructions.split(" On each page ")[0] == expected.replace("• ", "")
 
 
 # --- the rules, without the document at hand ------------------------------------
@@ -148,7 +148,7 @@ def test_instructions_are_the_documents_but_for_the_listed_changes(instructions,
 @pytest.mark.parametrize(
     "rule",
     [
-        "Read the Dialogue context (read me first!), then rate the System's generation (rate "
+        "Read the Dialogue context (read me first!), then rate the System’s generation (rate "
         "this!).",
         "Rate the two axes separately",
     ],
@@ -268,7 +268,7 @@ def test_example_batch_has_one_line_of_each_system_for_every_dialogue(config):
 
     assert list(rows[0]) == ["item", "group", "dialogue", "system", "output"]
     assert len(groups) >= 30
-    assert all(found == {"pretrained", "retrieval", "seq2seq"} for found in groups.values())
+    assert all(systems == {"pretrained", "retrieval", "seq2seq"} for systems in groups.values())
     assert len({row["item"] for row in rows}) == len(rows) == 3 * len(groups)
     assert all(all(row.values()) for row in rows)
     assert len({row["dialogue"] for row in rows}) == len(groups)
@@ -277,7 +277,7 @@ def test_example_batch_has_one_line_of_each_system_for_every_dialogue(config):
 def test_example_batch_shows_what_real_files_hold(config):
     rows = read_batch(config)
     everything = " ".join(row["dialogue"] + row["output"] for row in rows)
-    same = [
+    repeated = [
         group
         for group in {row["group"] for row in rows}
         if len({row["output"] for row in rows if row["group"] == group}) < 3
@@ -288,7 +288,7 @@ def test_example_batch_shows_what_real_files_hold(config):
     assert max(row["dialogue"].count("\n") for row in rows) >= 8
     assert '"' in everything
     assert "," in everything
-    assert same
+    assert repeated
 
 
 def test_example_batch_does_not_give_systems_away(config):

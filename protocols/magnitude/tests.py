@@ -149,7 +149,9 @@ def test_instructions_are_the_documents_to_the_letter(instructions, document):
 
 def test_bold_words_of_the_instructions_are_the_documents(config):
     bold = re.findall(r"<strong>(.*?)</strong>", read_source().split("Example</p>")[0])
-    words = squeeze(" ".join(strip_tags(one) for one in bold[1:])).replace("Informativeness is", "")
+    words = squeeze(" ".join(strip_tags(text) for text in bold[1:])).replace(
+        "Informativeness is", ""
+    )
 
     marked = re.findall(r"\*\*\*?(.+?)\*\*\*?", config.instructions, flags=re.DOTALL)
 
@@ -337,7 +339,7 @@ def test_example_batch_has_one_output_of_each_system_in_every_item(config):
 
     assert list(rows[0]) == ["item", "group", "mr", "system", "output"]
     assert len(items) >= 36
-    assert all(found == systems for found in items.values())
+    assert all(of_item == systems for of_item in items.values())
     assert len(rows) == 3 * len(items)
     assert all(all(row.values()) for row in rows)
 

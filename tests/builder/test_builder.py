@@ -627,6 +627,40 @@ def test_condition_on_several_answers_says_of_which(staff):
     assert asked == {"criterion": "quality", "is": [1, 2], "outputs": "every"}
 
 
+def test_condition_on_marks_and_on_a_correction_is_chosen_by_words_and_shown_again(staff, jane):
+    content = json.loads((GALLERY / "mqm.json").read_bytes())
+    corrected = json.loads((GALLERY / "post_edit.json").read_bytes())["criteria"][0]
+    why = {
+        "key": "reason", "label": "Reason", "per": "output", "question": "Why?",
+        "scale": {"kind": "text"}, "required": False,
+    }  # fmt: skip
+    content |= {"key": "asked", "practice": [], "translations": {}}
+    content["criteria"] = [content["criteria"][0], corrected, why, why | {"key": "how"}]
+    instrument = import_instrument(data=content, by=jane)[0].instrument
+    first, second = ({f"criteria-{n}-ask_if-{name}": text for name, text in fields.items()}
+                     for n, fields in ((2, {"criterion": "errors", "test": "has",
+                                            "answers": "Major\nmistranslation"}),
+                                       (3, {"criterion": corrected["key"],
+                                            "test": "unchanged"})))  # fmt: skip
+
+    page = post(staff, instrument, **{"do": "save"}, **first, **second)
+
+    instrument.refresh_from_db()
+    assert list_faults(page) == []
+    asked = [question.get("ask_if") for question in instrument.newest.content["criteria"][2:]]
+    kinds = {"severity": "major", "category": "mistranslation"}
+    assert asked == [
+        {"criterion": "errors", "has": kinds},
+        {"criterion": corrected["key"], "changed": False},
+    ]
+    shown = read_form(staff.get(reverse("admin:instrument", args=[instrument.pk])).text, "builder")
+    assert shown["criteria-2-ask_if-answers"].splitlines() == ["Major", "Mistranslation"]
+    assert shown["criteria-3-ask_if-test"] == "unchanged"
+
+    page = post(staff, instrument, **{"do": "save", "criteria-2-ask_if-answers": "Huge"})
+    assert [place for place, *_ in list_faults(page)] == ["id_criteria-2-ask_if"]
+
+
 def test_which_values_are_better_is_kept_until_answers_have_no_order(staff, jane):
     (content,) = (data for data in read_gallery() if data["key"] == "da_sqm")
     content["criteria"][0]["better"] = "lower"

@@ -113,7 +113,10 @@ def test_each_field_of_each_part_has_a_control_or_a_reason():
                 continue
             assert place in SPECIAL or LEFT_OUT.get(place) or controls[place[1]].title, place
             assert field.title or place in SPECIAL or place in LEFT_OUT
-    tests = {"criterion", "is", "includes", "at_least", "at_most", "answered", "outputs", "not"}
+    tests = {
+        "criterion", "is", "includes", "at_least", "at_most", "answered", "has", "changed",
+        "outputs", "not",
+    }  # fmt: skip
     shown_in_words = {name for part, name in LEFT_OUT if part == "Condition"}
     names = {field.alias or name for name, field in Condition.model_fields.items()}
     assert names - {"x_"} == tests | shown_in_words

@@ -245,6 +245,21 @@ def test_corrected_file_takes_the_place_of_the_faulty_one(staff_client: Client) 
     assert Upload.objects.count() == 1
 
 
+@pytest.mark.parametrize(
+    "paths", ["[" * 100_000, "9" * 5_000, "{", '["\\ud800", "../../x"]', "[NaN]"]
+)
+def test_names_of_a_folder_that_no_browser_sends_are_refused_or_cleaned(
+    staff_client: Client, paths: str
+) -> None:
+    file = SimpleUploadedFile("a.csv", GOOD.encode())
+
+    response = staff_client.post(START, {"file": file, "paths": paths})
+
+    assert response.status_code in (302, 422)
+    for upload in Upload.objects.all():
+        assert ".." not in upload.file_name
+
+
 def test_open_decision_is_a_choice_on_the_page(staff_client: Client) -> None:
     page = drop(staff_client, {"a.csv": GOOD.replace("Two.", "")})
 

@@ -145,7 +145,7 @@ def work(**fields: Any) -> Workload:
         # 900 answers, 50 each: 18 people, but two of them may have met the last items
         ({"max_sets": 5}, 18, 20),
         ({"max_items": 50}, 18, 20),
-        # the example of docs/designs.md
+        # the example of docs/guide.md
         ({"items": 100, "max_sets": 5}, 6, 8),
         ({"max_sets": 30}, 3, 3),
         # the example of three people who come in turn: a b, c a, and nobody is left for c
@@ -305,4 +305,4 @@ def test_nothing_is_offered_while_a_launch_is_on_its_way(staff_client):
 
     page = staff_client.get(url("study-launch", study))
 
-    assert "What would do instead" not in page.text
+    assert "What would work instead" not in page.text

@@ -12,8 +12,15 @@ from evalsite.data.items.importer import import_file
 from evalsite.fieldwork.launch import launch_study
 from evalsite.handout.models import Annotation, Rating
 from evalsite.studies.models import Study
+from tests.support.batches import import_rows, make_rows
 from tests.support.browsing import find_faults_in_turn, press_tab_to, walk_to_work
-from tests.support.factories import make_annotator, make_user, mint_link
+from tests.support.factories import (
+    launch,
+    make_annotator,
+    make_user,
+    mint_link,
+    open_to_everyone,
+)
 from tests.support.geometry import PHONE, WIDE, find_hidden
 from tests.support.instruments import GALLERY, make_built_study
 
@@ -129,6 +136,7 @@ def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
     page, live_server, answer, is_asked
 ):
     study = make_live("arena_preference", "arena_preference.jsonl", is_practice_on=True)
+    open_to_everyone(study)
     walk = walk_to_work(page, str(live_server), study, with_errors=False)
     next(name for name in walk if name == "practice")
     page.get_by_text(answer, exact=True).click()
@@ -139,6 +147,33 @@ def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
 
     expect(page.locator(".feedback")).not_to_have_count(0)
     expect(page.locator("[data-ask-if]")).to_be_visible(visible=is_asked)
+
+
+def test_a_hint_has_its_place_so_that_no_box_moves_away(open_item):
+    content = json.loads((GALLERY / "quality.json").read_bytes())
+    options = [{"key": f"o{number}", "label": f"Reason {number}"} for number in range(8)]
+    content["practice"] = []
+    content["criteria"] = [
+        {
+            "key": f"reasons_{name}", "label": f"What is wrong with {name}", "per": "output",
+            "question": "Choose all that apply to this text.", "required": False,
+            "scale": {"kind": "choices", "options": options},
+        }
+        for name in ("facts", "style", "names")
+    ]  # fmt: skip
+    study = make_built_study(content, k=1, set_size=1, is_practice_on=False)
+    import_rows(study, make_rows(study.config, items=1))
+    page = open_item(launch(study), "keyboard")
+    boxes = page.locator(".qs [type=checkbox]")
+    places = [box.bounding_box() for box in boxes.all()]
+    hints = page.locator(".press:visible")
+    assert places[0]["y"] == places[8]["y"] == places[16]["y"]
+
+    for number in (0, 8, 16):
+        boxes.nth(number).focus()
+        assert [box.bounding_box() for box in boxes.all()] == places
+        expect(hints).to_have_count(1)
+        assert hints.evaluate("hint => getComputedStyle(hint).visibility") == "visible"
 
 
 # --- an order, and the best and the worst ------------------------------------------------------

@@ -71,6 +71,16 @@ def expect_sound(page: Page) -> None:
     assert page.locator(BOX).evaluate("box => box.scrollHeight <= box.clientHeight + 1")
 
 
+def test_the_box_is_as_wide_as_the_texts_above_it(open_set):
+    page = open_set("keyboard")
+    box, source, output = (
+        page.locator(where).bounding_box() for where in (BOX, "#read-source", "#read-output-1")
+    )
+
+    assert box["x"] == source["x"]
+    assert box["x"] + box["width"] == pytest.approx(output["x"] + output["width"], abs=1)
+
+
 def press(page: Page, *keys: str) -> None:
     for key in keys:
         page.keyboard.press(key)

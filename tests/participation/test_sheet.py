@@ -9,6 +9,7 @@ import pytest
 from evalsite.handout.models import Annotation, Draft
 from evalsite.lib.clock import now, standing_at
 from evalsite.people.models import ItemSet
+from tests.support.annotators import read_fields
 from tests.support.sheet_pages import NAMES, Sheet, answer, given, make_sheet
 from tests.support.tabs import snapshot
 
@@ -275,6 +276,19 @@ def test_what_a_page_says_it_showed_may_be_nested_as_deep_as_it_likes():
 
     assert response.status_code == 200
     assert given() == {2: [4, 2, 5]}
+
+
+def test_post_that_names_places_of_no_set_is_not_read_to_its_end(django_assert_max_num_queries):
+    sheet = Sheet()
+    state = read_fields(sheet.html)["q1-state"]
+    places = [1, *range(5, 505)]
+    posted = {f"q{place}-{name}": value for place in places
+              for name, value in (("state", state), ("sent", "yes"))}  # fmt: skip
+
+    with django_assert_max_num_queries(20):
+        response = sheet.client.post(f"{sheet.address}draft/", posted)
+
+    assert response.status_code == 404
 
 
 def test_part_of_an_answer_is_kept_as_a_draft_and_comes_back():

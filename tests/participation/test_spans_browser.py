@@ -24,6 +24,7 @@ TEXTS = [
     ("The lift is out of order until Friday.", "Der Aufzug ist ist bis Freitag kaputt."),
     ("Take 🚲 paths: the coast road is closed.", "Nehmen Sie 🚲 Wege: die Küste ist zu."),
 ]
+A_DEFINITION = "Translation is missing content from the source."
 OUTPUT, SOURCE = "#read-output-1 .text", "#read-source .text"
 
 Marked = list[tuple[str, str, str, float | None]]
@@ -206,6 +207,8 @@ def go_on_by_touch(page: Page, key: str, url: str) -> None:
 def test_whole_set_without_scripts(open_set, key):
     page = open_set(make_live(key), "no scripts")
     rows = page.locator(".blank")
+    if key == "mqm":
+        expect(page.get_by_text(A_DEFINITION)).to_be_visible()
 
     rows.nth(0).get_by_label("Passage, copied exactly").fill("ist  ist")
     rows.nth(0).get_by_label("Severity").select_option("minor")
@@ -229,12 +232,25 @@ def test_whole_set_without_scripts(open_set, key):
             row.get_by_label("Missing content").check()
         row.get_by_label("Severity").select_option("major")
     send(page, key, "**/items/2/**")
+    if key == "mqm":
+        expect_closed_fold_opens(page)
     page.get_by_label("No errors").check()
     send(page, key, "**/review/**")
     page.click(".btn.main")
     page.wait_for_url("**/finish/**")
 
     assert read_marks() == EXPECTED[key]
+
+
+def expect_closed_fold_opens(page: Page) -> None:
+    """What categories mean takes one click after the first item, and paper has no fold."""
+    definition = page.get_by_text(A_DEFINITION)
+    expect(definition).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(definition).to_be_visible()
+    page.emulate_media(media="screen")
+    page.get_by_text("What the categories mean").click()
+    expect(definition).to_be_visible()
 
 
 def send(page: Page, key: str, url: str) -> None:
@@ -281,6 +297,31 @@ def drag(page: Page, first: str, last: str) -> None:
     page.mouse.down()
     page.mouse.move(*end, steps=5)
     page.mouse.up()
+
+
+def test_a_mended_answer_leaves_the_list_of_problems_and_nothing_moves(open_set):
+    page = open_set(make_live("esa"), "keyboard")
+    title = page.title()
+    press(page, "m", "ArrowRight", "Enter")
+    page.click(MAIN)
+    problem, problems = page.locator(".problem"), page.locator(".problem a:visible")
+    expect(problems).to_have_count(2)
+    expect(page).to_have_title(f"Error: {title}")
+    minor, box = page.locator(".marks").get_by_label("Minor"), page.locator("[name=score]")
+    place = minor.bounding_box()
+
+    minor.check()
+    expect(problems).to_have_count(1)
+    expect(page.locator(".spans .error")).to_be_hidden()
+    box.press_sequentially("80")
+    expect(problems).to_have_count(1)  # typing isn't over
+    box.press("Tab")
+
+    expect(problem).to_be_hidden()
+    expect(page).to_have_title(title)
+    assert minor.bounding_box() == place
+    with page.expect_navigation(url="**/items/2/**"):
+        page.click(MAIN)
 
 
 @pytest.mark.torture

@@ -246,7 +246,7 @@ def test_the_researcher_reads_what_was_marked(tab):
 
     words = scale.describe_answer(Annotation.objects.get().list_rows())
 
-    assert words == "“Aufzug”: Spelling, Minor (Fahrstuhl?) (score 1)"
+    assert words == "“Aufzug”: Spelling, Minor (Fahrstuhl?) (penalty 1)"
 
 
 @pytest.mark.parametrize(("quote", "agrees"), [("ist ist", "yes"), ("Aufzug", "no")])

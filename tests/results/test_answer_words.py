@@ -164,6 +164,18 @@ def test_grade_is_said_in_the_words_that_were_chosen(labels, shown, words):
     assert scale.describe_comparison(row, {1: "v1", 2: "v2"}, shown) == f"{words}: Clearer steps"
 
 
+@pytest.mark.parametrize(
+    ("value", "words"), [(86, "Score 86"), (0, "Score 0 (Broken/poor translation)")]
+)
+def test_a_number_follows_its_question_whether_it_has_a_label_or_not(value, words):
+    study, item = make_study_of("esa", "Der Hund", source="The dog")
+    output = item.outputs.get().pk
+    given = [("errors", make_row(output, 1, part="none")), ("score", make_row(output, value))]
+
+    lines = describe(study, answer(study, item, *given)).lines
+    assert [said for _, said in lines] == [f"Errors: No errors, {words}"]
+
+
 # --- every other kind ---------------------------------------------------------------------------
 
 OPTIONS = [{"key": "fact", "label": "Wrong fact"}, {"key": "else", "label": "Else", "other": True}]

@@ -38,20 +38,14 @@ BREACHES = {
         "import evalsite.analysis.families.points",
     ),
     "inside-an-app": ("evalsite/studies/models.py", "import evalsite.studies.services"),
-    "inside-annotation": (
-        "evalsite/handout/claims.py",
-        "import evalsite.participation.saving",
-    ),
+    "inside-core": ("evalsite/core/audit/models.py", "import evalsite.core.jobs.models"),
+    "inside-people": ("evalsite/people/platforms/table.py", "import evalsite.people.models"),
     "inside-operations": (
         "evalsite/operations/archive.py",
         "import evalsite.operations.backup",
     ),
-    "inside-imports": (
-        "evalsite/data/importing.py",
-        "import evalsite.data.items.item_builder",
-    ),
+    "inside-data": ("evalsite/data/files/columns.py", "import evalsite.data.bundle"),
     "tables-know-files-only": ("evalsite/data/tables/reader.py", "import evalsite.studies.models"),
-    "inside-exports": ("evalsite/data/files/columns.py", "import evalsite.data.bundle"),
 }
 
 HEAVY = ("pandas", "numpy", "scipy", "matplotlib", "pyarrow")
@@ -129,8 +123,8 @@ def test_each_planted_breach_is_refused_by_its_contract(copied_tree):
 def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
     folders = {
         "layers": "evalsite",
-        "inside-annotation": "evalsite/handout",
-        "inside-imports": "evalsite/data",
+        "inside-core": "evalsite/core",
+        "inside-data": "evalsite/data",
     }
     for folder in folders.values():
         (copied_tree / folder / "extra.py").write_text("", encoding="utf-8")
@@ -147,7 +141,7 @@ def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
     [
         (
             "protocols-import-the-contract",
-            {"evalsite.instruments.fields", "evalsite.instruments"},
+            {"evalsite.instruments"},
         ),
         ("analysis-knows-numbers-only", {"evalsite.analysis"}),
     ],

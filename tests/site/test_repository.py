@@ -123,7 +123,7 @@ def participants_templates() -> Iterator[Path]:
     for path in tracked_files(".html"):
         name = path.relative_to(ROOT).as_posix()
         of_participants = name == "templates/base.html" or name.startswith(
-            ("templates/annotation/", "templates/participants/", "protocols/")
+            ("templates/participation/", "templates/people/", "protocols/")
         )
         if of_participants and "studies/study.html" not in path.read_text(encoding="utf-8"):
             yield path
@@ -238,7 +238,7 @@ MAY_READ = {
     "evalsite/data/bundle/write.py": "writes bundles",
     "evalsite/results/report/files.py": "writes the sources of a report",
     "evalsite/data/files/scripts/analysis.py": "runs beside a bundle, without Evalsite",
-    "evalsite/data/files/scripts/scores_back.py": "runs beside files that went back, without Evalsite",
+    "evalsite/data/files/scripts/scores_back.py": "runs beside files that went back",
 }
 
 

@@ -16,7 +16,7 @@ IMPORT = "from evalsite.core.audit.append_only import add_trigger, drop_trigger\
 
 
 def main() -> None:
-    folders = {path.parent for path in ROOT.glob("evalsite/*/migrations/0*.py")}
+    folders = {path.parent for path in ROOT.glob("evalsite/**/migrations/0*.py")}
     for folder in folders:
         for path in folder.glob("0*.py"):
             path.unlink()

@@ -3,12 +3,14 @@
 import time
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -119,6 +121,11 @@ class AccountAdapter(DefaultAccountAdapter):
             body=str(message.body),
             useful_until=now() + timedelta(days=1),
         )
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        """Return the link that is sent, at this site's address whatever the request called it."""
+        url = urlsplit(super().get_reset_password_from_key_url(key))
+        return urljoin(settings.SITE_ADDRESS, url.path)
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         return reverse("admin:index")

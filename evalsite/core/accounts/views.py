@@ -1,10 +1,12 @@
 """Pages for signing in, and one's own account."""
 
 from typing import Any
+from urllib.parse import urljoin
 
 from allauth.account.decorators import reauthentication_required
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -21,7 +23,7 @@ from evalsite.core.accounts.adapter import AccountAdapter
 from evalsite.core.accounts.addresses import change_address, read_address, sign_address
 from evalsite.core.accounts.allauth_views import INVALID
 from evalsite.core.accounts.forms import PROFILE, ProfileForm, SessionForm
-from evalsite.core.accounts.lockout import find_account
+from evalsite.core.accounts.lockout import find_account, find_accounts
 from evalsite.core.accounts.models import MailChoice, Profile
 from evalsite.core.accounts.sessions import end_sessions, list_devices
 from evalsite.core.audit.account_log import KEPT_FOR, list_events, record_account
@@ -120,7 +122,7 @@ def _send_link(request: HttpRequest, user: User, email: str) -> None:
     AccountAdapter(request).send_mail(
         "account/email/new_address",
         email,
-        {"account": user, "link": request.build_absolute_uri(link)},
+        {"account": user, "link": urljoin(settings.SITE_ADDRESS, link)},
     )
     meanwhile = " Until then, the old address works." if user.email else ""
     messages.success(request, f"Open the link that we sent to {email}.{meanwhile}")
@@ -131,13 +133,13 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponseBase:
     """Make the new address the account's own: mail scanners open links, so it takes a button."""
     user, email = read_address(token)
     is_post = request.method == "POST"
-    is_taken = user is not None and User.objects.exclude(pk=user.pk).filter(email__iexact=email)
+    is_taken = user is not None and find_accounts(email).exclude(pk=user.pk).exists()
     if user is not None and not is_taken and is_post:
         change_address(user, email, request)
         record_account(Event.CHANGED, user, request, "email")
         messages.success(request, f"Your address is now {email}.")
         return redirect("account")
-    context = {"account": user, "email": email, "is_taken": bool(is_taken)}
+    context = {"account": user, "email": email, "is_taken": is_taken}
     status = 200 if user is not None and not is_taken else 410
     return TemplateResponse(request, "account/confirm_address.html", context, status=status)
 

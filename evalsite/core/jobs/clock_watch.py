@@ -2,10 +2,12 @@
 
 import logging
 import time
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models.functions import Now
 
 from evalsite.core.audit.models import AuditEntry
 from evalsite.core.jobs.models import SiteClock
@@ -28,8 +30,19 @@ class ClockWatch:
     def __init__(self) -> None:
         self._last: tuple[datetime, float] | None = None
 
-    def tick(self) -> None:
-        """Note a jump of the clock, or that it has been steady for long enough since."""
+    def tick(self) -> bool:
+        """Note a jump of the clock, or that it has been steady for long enough since.
+
+        Return False if the clock of this machine is wrong: nothing is due by it.
+        """
+        clocks = read_clocks()
+        if clocks is not None and not clocks.agree:
+            logger.error(
+                "This machine's clock and the database server's differ by over %s. Its worker does "
+                "nothing at set times until they agree.",
+                _TOLERANCE,
+            )
+            return False
         moment, seconds = now(), count_seconds()
         clock, _ = SiteClock.objects.get_or_create(pk=1, defaults={"ticked_at": moment})
         has_jumped = abs(moment - clock.ticked_at) > _LONGEST_GAP
@@ -42,10 +55,34 @@ class ClockWatch:
         if has_jumped:
             logger.error("The clock jumped: it is now %s. Tasks that delete wait.", moment)
             row.update(ticked_at=moment, jumped_at=moment)
-            return
+            return True
         row.update(ticked_at=moment)
         # another worker may have seen a jump since
         row.filter(jumped_at__lte=moment - STEADY_FOR).update(jumped_at=None)
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clocks:
+    """When a worker last looked at the schedule, and whether two machines have the same time."""
+
+    ticked_at: datetime
+    # this machine and the database server
+    agree: bool
+
+
+def read_clocks() -> Clocks | None:
+    """Return what the database says of the time; None before a worker first looked."""
+    row = SiteClock.objects.values_list("ticked_at", Now()).first()
+    if row is None:
+        return None
+    ticked_at, moment = row
+    return Clocks(ticked_at=ticked_at, agree=_is_near(moment))
+
+
+def _is_near(moment: datetime) -> bool:
+    # SQLite has the clock of this machine
+    return connection.vendor == "sqlite" or abs(datetime.now(UTC) - moment) <= _TOLERANCE
 
 
 def count_seconds() -> float:

@@ -110,8 +110,8 @@ class JobWorker(QueueWorker):
     def _tick(self) -> None:
         """Run what is due, unless the database is down: then the next tick does."""
         try:
-            self._clock_watch.tick()
-            run_schedule()
+            if self._clock_watch.tick():
+                run_schedule()
         except Exception as error:  # whatever happens, the thread must look again in a minute
             if is_outage(error):
                 logger.warning("The schedule waits: %s", " ".join(str(error).split()))

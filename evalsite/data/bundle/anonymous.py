@@ -42,7 +42,7 @@ from evalsite.studies.models import (
 from evalsite.studies.versions import hash_content, hash_text
 
 Plain = dict[str, Any]
-WORDS, FOUND = "words.json", "replaced.json"
+WORDS, REPLACED = "words.json", "replaced.json"
 # where researchers' words are kept; inputs, outputs and ids are what people rated
 _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
@@ -102,7 +102,7 @@ def write_anonymous(
             raise _refuse(failure)
         with (folder / COPY).open("rb") as made:
             shutil.copyfileobj(made, target)
-        replaced = Counter(read_json((folder / FOUND).read_bytes()))
+        replaced = Counter(read_json((folder / REPLACED).read_bytes()))
     packed = measure(target, files=packed.files, ratings=packed.ratings)
     report = verify_bundle(target)
     target.seek(0)
@@ -149,7 +149,7 @@ def make_copy(bundle: Bundle, folder: Path) -> None:
     basis = find_basis(bundle)
     finder = make_finder(replacer.replace(basis)) if basis else None
     write_copy(study, contents, folder, about.get(LEFT_OUT_COUNTS), finder)
-    (folder / FOUND).write_text(json.dumps(replacer.counts), encoding="utf-8")
+    (folder / REPLACED).write_text(json.dumps(replacer.counts), encoding="utf-8")
 
 
 def _rename(study_id: UUID) -> UUID:
@@ -171,7 +171,7 @@ def _replace_all(replacer: Replacer) -> None:
             before = row.content.get("texts", {})
             _replace(row, names, replacer)
             after = row.content.get("texts", {})
-            hashes |= {hash_text(before[one]): hash_text(after[one]) for one in before}
+            hashes |= {hash_text(before[key]): hash_text(after[key]) for key in before}
             model._default_manager.filter(pk=row.pk).update(sha256=hash_row(row.content))
     for version in InstrumentVersion.objects.all():
         _replace(version, ("title", "content"), replacer)

@@ -56,9 +56,9 @@ class WordsForm(forms.Form):
             raise ValidationError(f"At most {_MOST} names can be replaced.", code="too_many")
         replacer = Replacer(words)
         for term, word in words.items():
-            if found := replacer.count(word):
+            if counts := replacer.count(word):
                 raise ValidationError(
-                    f"“{word}”, which replaces “{term}”, contains “{next(iter(found))}”, which is "
+                    f"“{word}”, which replaces “{term}”, contains “{next(iter(counts))}”, which is "
                     "replaced too. Choose other words.",
                     code="not_neutral",
                 )

@@ -82,7 +82,7 @@ class Findings:
     computed: Plain | None = None
 
 
-def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
+def check_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
     """Load a bundle into this database, which must be empty, and compare; write into `folder`."""
     about = read_about(bundle)
     name = about["study"]["protocol"]
@@ -162,18 +162,18 @@ class Comparison:
 
     def _compare_counts(self) -> Iterator[Fault]:
         """Count again what was in when the plan was written, and the places that were moved."""
-        said = self.about["counts"].get("strays")
-        if self.strays != said:
-            message = f"counts.strays is {said}, but {self.strays} by the seed."
+        recorded = self.about["counts"].get("strays")
+        if self.strays != recorded:
+            message = f"counts.strays is {recorded}, but {self.strays} by the seed."
             yield Fault("values_differ", message, STUDY)
         left_out = self.about.get(LEFT_OUT_COUNTS)
         if not self.about["has_data"] or (left_out and left_out["participants"]):
             return
-        plan, found = self.bundle.read_json(ANALYSIS_PLAN), read_plan(self.study)
+        plan, current = self.bundle.read_json(ANALYSIS_PLAN), read_plan(self.study)
         for name in ("answers_before", "has_imported"):
-            if plan.get(name, found[name]) != found[name]:
-                said, again = _shorten(plan[name]), _shorten(found[name])
-                message = f"{name} is {said}, but {again} by the rows."
+            if plan.get(name, current[name]) != current[name]:
+                recorded, again = _shorten(plan[name]), _shorten(current[name])
+                message = f"{name} is {recorded}, but {again} by the rows."
                 yield Fault("values_differ", message, ANALYSIS_PLAN)
 
     def _compare_lines(self) -> Iterator[Fault]:
@@ -181,8 +181,8 @@ class Comparison:
         if self.about.get("is_anonymous"):
             return
         self.findings.plan_versions = describe_versions(self.study)
-        found = "".join(f"{line}\n" for line in list_lines(self.study))
-        if PLAN_LINES in self.bundle.names and self.bundle.read_text(PLAN_LINES) != found:
+        lines = "".join(f"{line}\n" for line in list_lines(self.study))
+        if PLAN_LINES in self.bundle.names and self.bundle.read_text(PLAN_LINES) != lines:
             yield Fault("plan_line_differs", "Its lines aren't those of this study.", PLAN_LINES)
 
     def _compare_ratings(self, path: Path) -> Iterator[Fault]:
@@ -197,13 +197,13 @@ class Comparison:
             if file_digest(file, "sha256").hexdigest() == self.sums[_RATINGS]:
                 return
             file.seek(0)
-            found = read_cells(io.TextIOWrapper(file, encoding="utf-8", newline=""))
-            said = self.bundle.read_table(_RATINGS)
-            names, names_here = next(said), next(found)
+            rows_here = read_cells(io.TextIOWrapper(file, encoding="utf-8", newline=""))
+            rows = self.bundle.read_table(_RATINGS)
+            names, names_here = next(rows), next(rows_here)
             if self.is_same_schema and names != names_here:
                 yield Fault("columns", "Its columns aren't those that belong here.", _RATINGS)
                 return
-            for line, (row, again) in enumerate(zip_longest(said, found), start=2):
+            for line, (row, again) in enumerate(zip_longest(rows, rows_here), start=2):
                 if row is None or again is None:
                     message = f"It has {'too many' if again is None else 'too few'} rows."
                     yield Fault("rows_missing", message, _RATINGS, line)
@@ -251,19 +251,19 @@ class Comparison:
             yield Fault("values_differ", message, REPORT)
             return
         basis = kept.basis.to_plain()
-        found = next(source.compute(self.study, basis) for source in REPORT_SOURCES)
-        again = Figures.model_validate(found.figures)
+        recomputed = next(source.compute(self.study, basis) for source in REPORT_SOURCES)
+        again = Figures.model_validate(recomputed.figures)
         faults = list(compare_figures(kept.figures, again.figures))
         yield from faults
         if README not in self.bundle.names or not self.bundle.read_text(README).startswith(
-            found.text
+            recomputed.text
         ):
             self.findings.remarks.append(
                 f"The report in {README} isn't what this Evalsite writes of its figures. It was "
                 "made by an earlier version, or changed by hand."
             )
         if not faults:
-            self.findings.computed = found.computed
+            self.findings.computed = recomputed.computed
             self.findings.checks.append("Every figure of its report, computed again.")
 
     # files that describe others
@@ -273,7 +273,7 @@ class Comparison:
         package = self.bundle.read_json(DATAPACKAGE)
         tables = [name for name in self.bundle.names if name.endswith(".csv") and "/" in name]
         try:
-            named = {one["path"]: one["hash"] for one in package["resources"]}
+            named = {resource["path"]: resource["hash"] for resource in package["resources"]}
         except (KeyError, TypeError):
             raise BadBundle("package_invalid", "This isn't a data package.", DATAPACKAGE) from None
         if named != {name: f"sha256:{self.sums[name]}" for name in tables}:

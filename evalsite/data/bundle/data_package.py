@@ -123,11 +123,11 @@ def describe_package(
     credits: Credits,
     tables: Mapping[str, Sequence[Column]],
     files: Mapping[str, tuple[int, str]],
-    others: Mapping[str, str],
+    other_files: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the descriptor. `files` gives the size and SHA-256 of each table's file.
 
-    `others`: files that aren't tables, by their name in the descriptor.
+    `other_files`: those that aren't tables, by their name in the descriptor.
     """
     names = {_name(path) for path in tables}
     return {
@@ -152,7 +152,7 @@ def describe_package(
         # a tabular package has tables among its resources, nothing else
         **{
             name: {"path": path, "format": "json", **_describe_file(files[path])}
-            for name, path in others.items()
+            for name, path in other_files.items()
         },
     }
 
@@ -245,18 +245,18 @@ def _describe_field(column: Column) -> dict[str, Any]:
 
 
 def _constrain(column: Column) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    constraints: dict[str, Any] = {}
     if not column.missing:
-        found["required"] = True
+        constraints["required"] = True
     if column.type == WHOLE and (lowest := re.match(r"(\d+) and more", column.allowed)):
-        found["minimum"] = int(lowest[1])
+        constraints["minimum"] = int(lowest[1])
     if column.type == ONE_OF and (choices := _list_choices(column.allowed)):
-        found["enum"] = choices
-    return found
+        constraints["enum"] = choices
+    return constraints
 
 
 def _list_choices(allowed: str) -> list[str]:
     """Return the words that a column may hold; none where the codebook says it in sentences."""
     parts = [part.strip() for part in re.split(r"[,;](?![^(]*\))", allowed)]
-    found = [match[1] for part in parts if (match := _CHOICE.fullmatch(part))]
-    return found if len(found) == len(parts) else []
+    choices = [match[1] for part in parts if (match := _CHOICE.fullmatch(part))]
+    return choices if len(choices) == len(parts) else []

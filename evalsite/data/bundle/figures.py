@@ -85,9 +85,9 @@ def read_figures(bundle: Bundle) -> Figures:
         raise BadBundle("report_invalid", f"{place}: {first['msg']}.", REPORT) from None
 
 
-def compare_figures(said: list[PlainFigure], again: list[PlainFigure]) -> Iterator[Fault]:
+def compare_figures(recorded: list[PlainFigure], again: list[PlainFigure]) -> Iterator[Fault]:
     """Name each figure that differs in its first nine digits: no report prints more than that."""
-    before, after = _index(said), _index(again)
+    before, after = _index(recorded), _index(again)
     for key in sorted(before | after):
         name = _name(key)
         first, second = before.get(key, []), after.get(key, [])
@@ -114,8 +114,8 @@ def _name(key: Key) -> str:
     return f"{key[0]} of {group}" if group else key[0]
 
 
-def _compare(name: str, said: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Fault]:
-    for part, value in said.items():
+def _compare(name: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Fault]:
+    for part, value in recorded.items():
         other = again[part]
         if _is_equal(value, other):
             continue

@@ -108,8 +108,8 @@ def name_data(file: str) -> str:
 def hash_columns(study: Study) -> str:
     """Return what names the column schema: a hash of all tables with their columns, in order."""
     files = list_files_of(study)
-    tables = {name: [column.name for column in own] for name, own in files.items()}
-    tables |= {name: [column.name for column in own] for name, own in OWN_FILES.items()}
+    tables = {name: [column.name for column in columns] for name, columns in files.items()}
+    tables |= {name: [column.name for column in columns] for name, columns in OWN_FILES.items()}
     return sha256(dump(tables).encode()).hexdigest()
 
 

@@ -22,6 +22,7 @@ from evalsite.data.bundle.format import REPORT_SOURCES, Contents
 from evalsite.data.bundle.public import PageOptions, write_public_page, zip_folder
 from evalsite.data.bundle.write import Packed, measure, select_answers, write_bundle
 from evalsite.data.files.dataset import DatasetOptions
+from evalsite.data.files.jobs import delete_taken_back, is_taken_back
 from evalsite.data.files.services import has_simulated
 from evalsite.data.models import Upload
 from evalsite.lib.old_files import delete_older
@@ -103,10 +104,16 @@ def has_entry_answers(job: Job) -> bool:
     return job.params["has_data"] and job.params.get("has_entry_answers", True)
 
 
-def find_file(job: Job) -> Path | None:
-    """Return the archive that this job made, while it is kept."""
+def find_written(job: Job) -> Path | None:
+    """Return the archive that this job made, while it is on the disk."""
     path = _path_of(job.result.get("file", job.pk))
     return path if job.state == Job.State.DONE and path.exists() else None
+
+
+def find_file(job: Job) -> Path | None:
+    """Return the archive that this job made, while it is kept."""
+    path = find_written(job)
+    return None if path is None or (has_data(job) and is_taken_back(job)) else path
 
 
 def list_kept(jobs: Sequence[Job]) -> list[Job]:
@@ -160,17 +167,17 @@ def run_packing(job: Job) -> dict[str, Any]:
     part = path.with_suffix(".part")
     try:
         with part.open("w+b") as target:
-            told = {}
+            facts = {}
             if words:
                 made = write_anonymous(study.pk, contents, words, target)
-                packed, told = (
+                packed, facts = (
                     made.packed,
                     {"replaced": made.list_replaced(words), "left": made.left},
                 )
             elif page := job.params.get("page"):
                 packed = _write_page(study, contents, PageOptions(**page), target)
             elif options := job.params.get("dataset"):
-                packed, told = _write_dataset(study, DatasetOptions(**options), target)
+                packed, facts = _write_dataset(study, DatasetOptions(**options), target)
             else:
                 packed = write_bundle(
                     study.pk,
@@ -191,7 +198,7 @@ def run_packing(job: Job) -> dict[str, Any]:
         "size": packed.size,
         "sha256": packed.sha256,
         "is_simulated": _is_simulated(study, contents),
-        **told,
+        **facts,
     }
 
 
@@ -254,7 +261,8 @@ def _make_room(study: Study, *, keep: Path) -> None:
 
 @scheduled("Delete bundles that were made", every=HOURLY, is_deleting=True)
 def delete_old_bundles() -> str:
-    """Delete archives that are older than they are kept, and unfinished parts."""
+    """Delete archives that are older than they are kept or hold what was taken back, and parts."""
     folder = settings.DATA_DIR / "bundles"
     deleted = delete_older(folder.glob("*"), timedelta(days=KEPT_DAYS))
+    deleted += delete_taken_back(KIND, lambda job: find_written(job) if has_data(job) else None)
     return f"{deleted} deleted" if deleted else ""

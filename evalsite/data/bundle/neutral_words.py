@@ -24,7 +24,7 @@ EMAIL, HOST, LINK = "removed@example.org", "example.org", "https://example.org/r
 SHORTEST, LONGEST = 2, 200
 LONGEST_NAME = 4
 _COMMON = {"the", "and", "for", "our"}
-_EMAILS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_EMAILS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 _LINKS = re.compile(r"https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,;:!?]")
 # names of this machine, which say nothing about whose it is
 _NAMELESS = {"*", "localhost", "127.0.0.1", "::1", "testserver"}
@@ -54,16 +54,16 @@ class Replacer:
 
     def count(self, text: str) -> Counter[str]:
         """Count the words in a text."""
-        return Counter(self._name(found) for found in self._pattern.finditer(text))
+        return Counter(self._name(match) for match in self._pattern.finditer(text))
 
-    def _put(self, found: re.Match[str]) -> str:
-        term = self._name(found)
+    def _put(self, match: re.Match[str]) -> str:
+        term = self._name(match)
         self.counts[term] += 1
         return self._words[term]
 
-    def _name(self, found: re.Match[str]) -> str:
+    def _name(self, match: re.Match[str]) -> str:
         # the case of some letters, such as İ, isn't undone by folding it
-        return self._terms.get(found[0].casefold(), next(iter(self._words)))
+        return self._terms.get(match[0].casefold(), next(iter(self._words)))
 
 
 def _bound(term: str) -> str:
@@ -162,7 +162,7 @@ def _list_short_texts(study: Study) -> Iterable[str]:
         for model in (Batch, RatingsFile, MetricFile)
     ]
     reasons = Exclusion.objects.filter(of_people).values_list("reason")
-    return (text for (text,) in systems.order_by().union(*(one.order_by() for one in rest),
+    return (text for (text,) in systems.order_by().union(*(query.order_by() for query in rest),
                                                          reasons.order_by()))  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import IO, Any, TypeVar
 
 from django.conf import settings
 
-from evalsite.data.bundle.fields import Misshapen, read_fields, read_text, read_whole
+from evalsite.data.bundle.fields import InvalidField, read_fields, read_text, read_whole
 from evalsite.data.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
@@ -200,7 +200,7 @@ def in_pages(rows: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
 def parse_json(text: str | bytes, file: str, line: int | None = None) -> Any:
     try:
         return read_json(text, most_values=VALUES_IN_FILE, decoder=_DECODER)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise BadBundle("json_invalid", "This isn't JSON that can be read.", file, line) from None
 
 
@@ -277,22 +277,22 @@ def read_checksums(bundle: Bundle) -> dict[str, str]:
 def check_checksums(bundle: Bundle) -> Iterator[Fault]:
     """Find files that differ from their checksum, are missing, or aren't listed."""
     listed = read_checksums(bundle)
-    found = {}
+    sums = {}
     for name in sorted(set(bundle.names) - {CHECKSUMS}):
         if name not in listed:
             yield Fault("file_not_listed", f"{name} isn't listed in {CHECKSUMS}.")
             continue
         try:
-            found[name] = _hash(bundle, name)
+            sums[name] = _hash(bundle, name)
         except BadBundle as error:
             yield error.fault
             continue
-        if found[name] != listed[name]:
+        if sums[name] != listed[name]:
             yield Fault("checksum", f"It was changed: {CHECKSUMS} has another SHA-256.", name)
     for name in sorted(listed.keys() - set(bundle.names)):
         yield Fault("file_missing", f"{name} is listed in {CHECKSUMS}, but missing.")
     # every character of it counts, not only what was read of it above
-    if found == listed and write_checksums(found) != bundle.read_text(CHECKSUMS):
+    if sums == listed and write_checksums(sums) != bundle.read_text(CHECKSUMS):
         yield Fault("checksum", f"{CHECKSUMS} isn't written as Evalsite writes it.")
 
 
@@ -324,7 +324,7 @@ def read_about(bundle: Bundle) -> Plain:
         needed = _list_needed(about)
         _complete(about)
         _check_about(about)
-    except Misshapen as error:
+    except InvalidField as error:
         raise BadBundle("study_invalid", f"{error}.", STUDY) from None
     except UNREADABLE:
         raise BadBundle(
@@ -358,7 +358,7 @@ def _check_about(about: Plain) -> None:
     flags = {"has_entry_answers": True, "is_anonymous": False, "is_masked": False} | about
     for name in ("has_data", "has_free_text", "has_entry_answers", "is_anonymous", "is_masked"):
         if not isinstance(flags[name], bool):
-            raise Misshapen(f"{name} can't be {flags[name]!r}")
+            raise InvalidField(f"{name} can't be {flags[name]!r}")
     _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
     _check_study(study)
@@ -369,24 +369,24 @@ def _check_about(about: Plain) -> None:
     is_draft = study["launched_at"] is None
     is_known = study["version"] in numbers or (is_draft and study["version"] is None)
     if not is_known or numbers != sorted(set(numbers)):
-        raise Misshapen("versions aren't numbered one after another")
+        raise InvalidField("versions aren't numbered one after another")
     read_text(about["software"])
     if not all(isinstance(data, dict) for data in (about["counts"], about["instrument"])):
-        raise Misshapen("counts or instrument have the wrong type")
+        raise InvalidField("counts or instrument have the wrong type")
 
 
 def _check_study(study: Plain) -> None:
     read_fields(Study, ("id", *STUDY_FIELDS), study)
     if not are_unused_numbers(study["unused_numbers"]):
-        raise Misshapen("unused_numbers aren't pairs of whole numbers in order")
+        raise InvalidField("unused_numbers aren't pairs of whole numbers in order")
     if faults := check_own_questions(study["questions"]):
-        raise Misshapen(str(faults[0]))
+        raise InvalidField(str(faults[0]))
 
 
 def _check_left_out(counts: Plain | None) -> None:
     names = ("participants", "annotations")
     if counts is not None and any(read_whole(counts[name]) < 0 for name in names):
-        raise Misshapen("left_out can't be negative")
+        raise InvalidField("left_out can't be negative")
 
 
 # --- instruments --------------------------------------------------------------------------

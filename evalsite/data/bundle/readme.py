@@ -67,13 +67,13 @@ def write_scales(content: Mapping[str, Any], *, with_conditions: bool = False) -
         return "A kind of question that was asked is no longer installed on this site.\n"
     parts = [part for criterion in criteria for part in _describe_criterion(criterion)]
     if with_conditions:
-        known = {one.key: one for one in criteria}
+        known = {criterion.key: criterion for criterion in criteria}
         parts = [
             part
-            for one in criteria
+            for criterion in criteria
             for part in (
-                *_describe_criterion(one),
-                f"Asked only if {one.ask_if.describe(known)}." if one.ask_if else "",
+                *_describe_criterion(criterion),
+                f"Asked only if {criterion.ask_if.describe(known)}." if criterion.ask_if else "",
             )
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -91,11 +91,11 @@ def _describe_criterion(criterion: Criterion) -> Iterator[str]:
 
 def list_all_chapters(study: Study) -> list[Chapter]:
     """Return every table of the bundle with its columns."""
-    own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
+    of_bundle = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
     files = list_files_of(study)
     return [
         *list_chapters(study.config, files, misread=describe_misread(list_misread(study))),
-        *own,
+        *of_bundle,
     ]
 
 
@@ -304,19 +304,19 @@ _EXTRA = (
 def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
     if not contents.has_data:
         return "Nothing in this bundle is about participants."
-    told = (
+    sentences = (
         "Participants appear under random pseudonyms. Platform ids, links, completion codes and "
         "receipts are not in this bundle, nor are the names of people who decided on exclusions."
     ) + (_REPLACED if contents.is_anonymous else "")
-    told += "" if contents.has_entry_answers else " Answers to entry questions were left out."
+    sentences += "" if contents.has_entry_answers else " Answers to entry questions were left out."
     if contents.has_free_text:
         places = list_of([*(f"`{name}`" for name in free_text), "`records/`"])
         masked = " E-mail addresses and long numbers are replaced." if contents.is_masked else ""
         return (
-            f"{told} **It holds what participants wrote in their own words**, in {places}.{masked} "
-            "Read it before you share it: people may name themselves."
+            f"{sentences} **It holds what participants wrote in their own words**, in {places}."
+            f"{masked} Read it before you share it: people may name themselves."
         )
-    return f"{told} What they wrote in their own words was left out."
+    return f"{sentences} What they wrote in their own words was left out."
 
 
 _CHECKING = """\

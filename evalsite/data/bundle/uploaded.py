@@ -98,18 +98,18 @@ def remove_bundle(check: Job) -> None:
     _path_of(check.subject).unlink(missing_ok=True)
 
 
-def is_here(found: dict[str, Any]) -> bool:
+def is_here(result: dict[str, Any]) -> bool:
     """Tell whether this site has the study of a bundle, by what its check found."""
-    same = Q(pk=found["study"]) | Q(batches__in=found["batches"])
-    return Study.objects.filter(same).exists()
+    condition = Q(pk=result["study"]) | Q(batches__in=result["batches"])
+    return Study.objects.filter(condition).exists()
 
 
 @transaction.atomic
 def start_import(check: Job, *, by: Any, has_data: bool) -> Job:
     """Start the import of a bundle that was checked, or return one that is under way."""
     Job.objects.select_for_update().get(pk=check.pk)
-    same = Job.objects.filter(kind=IMPORT, subject=check.subject, params__has_data=has_data)
-    if running := next((job for job in same if job.is_open), None):
+    imports = Job.objects.filter(kind=IMPORT, subject=check.subject, params__has_data=has_data)
+    if running := next((job for job in imports if job.is_open), None):
         return running
     is_copy = is_here(check.result)
     new_id = str(uuid4())
@@ -150,13 +150,13 @@ def run_check(job: Job) -> dict[str, Any]:
     except FileNotFoundError:
         raise ValidationError(_GONE) from None
     faults = [str(fault) for fault in report.faults]
-    found = {} if faults else _describe(report.about)
+    facts = {} if faults else _describe(report.about)
     return {
         "checks": report.checks,
         "remarks": report.remarks,
         "faults": faults[:_MOST_LISTED],
         "more_faults": max(0, len(faults) - _MOST_LISTED),
-        **found,
+        **facts,
     }
 
 

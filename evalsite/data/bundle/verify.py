@@ -48,7 +48,7 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
-    # of the frozen plan, with the hash of each (quality/plan_commitment.py)
+    # of the frozen plan, with the hash of each (decisions/plan_commitment.py)
     plan_versions: list[dict[str, Any]] = field(default_factory=list)
     # all that the report of the loaded rows is made of; None if it wasn't computed
     computed: dict[str, Any] | None = None
@@ -127,15 +127,15 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
             message = failure or "The check stopped without a result."
             report.faults.append(Fault("check_failed", message))
             return
-        found = read_json(findings.read_bytes(), most_values=VALUES_IN_FILE)
-    report.checks += found["checks"]
-    report.remarks += found["remarks"]
-    report.faults += [Fault(*fault) for fault in found["faults"]]
-    report.plan_versions = found["plan_versions"]
-    report.computed = found["computed"]
+        result = read_json(findings.read_bytes(), most_values=VALUES_IN_FILE)
+    report.checks += result["checks"]
+    report.remarks += result["remarks"]
+    report.faults += [Fault(*fault) for fault in result["faults"]]
+    report.plan_versions = result["plan_versions"]
+    report.computed = result["computed"]
 
 
-def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
+def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "check") -> str | None:
     """Run a task on a bundle in a child process; return why it failed, if it did."""
     seconds = _SECONDS + size / _BYTES_A_SECOND
     try:
@@ -201,7 +201,9 @@ def check_plan_hash(report: Report, digest: str) -> tuple[bool, list[str]]:
     if report.about.get("is_anonymous"):
         return False, ["An anonymous bundle has another id, so its plan can't be compared."]
     versions = report.plan_versions
-    committed = next((one for one in versions if one["sha256"].startswith(digest)), None)
+    committed = next(
+        (version for version in versions if version["sha256"].startswith(digest)), None
+    )
     if committed is None:
         return False, [f"No version of the plan has the hash {digest}."]
     sentences = [

@@ -109,7 +109,7 @@ def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpRes
         return _lead_to_form(study)
     path = find_file(job)
     if path is None:
-        raise Http404("This file is not kept any more.")
+        raise Http404("This file isn't kept any more, or holds what was taken back.")
     name = name_download(study, job)
     AuditEntry.objects.record(
         "data exported",

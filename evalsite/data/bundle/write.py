@@ -145,8 +145,8 @@ def is_partial(study_id: UUID, contents: Contents) -> bool:
 
 def _find_report(study_id: UUID) -> BundleReport | None:
     study = Study.objects.select_related("version").get(pk=study_id)
-    found = (source.find(study, "") for source in REPORT_SOURCES)
-    return next(found, None)
+    reports = (source.find(study, "") for source in REPORT_SOURCES)
+    return next(reports, None)
 
 
 def _add_report(folder: "Folder", team: BundleReport, target: IO[bytes]) -> None:
@@ -213,7 +213,7 @@ def write_files(
         plan, lines = read_plan(study), list_lines(study)
         if contents.has_data and not (left_out is None and is_partial(study_id, contents)):
             _, digest = folder.files[name_data("ratings")]
-            finders = [find_report] if find_report else [one.find for one in REPORT_SOURCES]
+            finders = [find_report] if find_report else [source.find for source in REPORT_SOURCES]
             report = next((find(study, digest) for find in finders), None)
         planned = "" if report else _write_plan(study, has_data=contents.has_data)
     if report is not None:
@@ -328,8 +328,8 @@ def _write_shown(name: int | str, content: Plain, folder: Folder) -> None:
 
 
 def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
-    for one in exclusions:
-        cells = [one[column.name] for column in EXCLUSION_COLUMNS]
+    for exclusion in exclusions:
+        cells = [exclusion[column.name] for column in EXCLUSION_COLUMNS]
         times = {"decided_at", "revoked_at"}
         yield [
             write_time(datetime.fromisoformat(cell))
@@ -349,7 +349,7 @@ def select_answers(study: Study, contents: Contents) -> Selection:
 def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
     columns = list_downloads_of(study)[name]
-    withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
+    withheld = {column.name: column.withheld for column in columns if column.withheld is not None}
     selection = select_answers(study, contents)
     choice = Choice(file=name, only_shared=selection.only_shared, is_masked=selection.is_masked)
     if contents.has_free_text or not withheld:
@@ -433,12 +433,15 @@ def _describe(
     if contents.is_masked:
         about["is_masked"] = True
     folder.write_json(STUDY, about)
-    columns = {name_data(name): own for name, own in list_files_of(study).items()} | OWN_FILES
+    columns = {
+        name_data(name): file_columns for name, file_columns in list_files_of(study).items()
+    } | OWN_FILES
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}
-    others = {"analysis_plan": ANALYSIS_PLAN, "study": STUDY}
-    others |= {"report": REPORT} if REPORT in folder.files else {}
+    json_files = {"analysis_plan": ANALYSIS_PLAN, "study": STUDY}
+    json_files |= {"report": REPORT} if REPORT in folder.files else {}
     folder.write_json(
-        DATAPACKAGE, describe_package(plain, Credits.of_study(study), tables, folder.files, others)
+        DATAPACKAGE,
+        describe_package(plain, Credits.of_study(study), tables, folder.files, json_files),
     )
     names = [Path(name).name for name in tables if name.startswith("data/")]
     names += [Path(MQM_FILE).name] if MQM_FILE in folder.files else []

@@ -682,6 +682,11 @@ COMMENTS = (
     next(replace(column, name="at") for column in TIMES if column.name == "submitted_at"),
     EXCLUDED[0],
 )  # fmt: skip
+# where people can write a note on a passage
+_COMMENTED = Column(
+    "quote", TEXT, "The marked passage on which the text is a note.",
+    missing="the text is no note on a passage, or on something missing", of="row",
+)  # fmt: skip
 
 
 # --- mqm.tsv: errors in the form of WMT
@@ -1110,8 +1115,10 @@ def list_downloads(
     """List the files that a researcher can download: the data files, and one for a quick look."""
     files = list_files(config, asks_to_share=asks_to_share)
     share = (MAY_SHARE,) if asks_to_share else ()
+    quote = (_COMMENTED,) if any(asked.scale.asks_notes for asked in config.criteria) else ()
     return {
-        "ratings_simple": list_simple_columns(config), "comments": (*COMMENTS, *share), **files,
+        "ratings_simple": list_simple_columns(config),
+        "comments": (*COMMENTS, *share, *quote), **files,
         "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if config.marking else {}),
     }  # fmt: skip
 

@@ -73,7 +73,7 @@ def _list_rows(study: Study) -> Iterator[list[str]]:
         }
         came = visits[identity.participant_id, identity.platform]
         # two ids of one platform may be one person's, where ratings were imported
-        for visit in [one for one in came if one.person_id.lower() == identity.outside_id]:
+        for visit in [visit for visit in came if visit.person_id.lower() == identity.outside_id]:
             shown = cells | _describe_visit(visit)
             yield [shown[column] for column in COLUMNS]
         if not came:
@@ -105,8 +105,8 @@ class _People:
         self._working = set(
             sets.filter(finished_at__isnull=True).values_list("participant_id", flat=True)
         )
-        given = Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
-        self._answers = _count_by_person(given)
+        answered = Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
+        self._answers = _count_by_person(answered)
 
     def describe(self, participant: Participant) -> dict[str, str]:
         codes = self._codes.get(participant.pk, [])

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date, timedelta
@@ -12,12 +12,15 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
+from evalsite.core.audit.models import AuditEntry
 from evalsite.core.jobs.models import Job
 from evalsite.core.jobs.schedule import HOURLY, scheduled
 from evalsite.core.jobs.services import job_kind, note_progress, start_job
 from evalsite.data.files.services import Choice, count_file, name_file, write_file
+from evalsite.lib.clock import now
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.transactions import consistent_cut
 from evalsite.studies.models import Study
@@ -74,10 +77,27 @@ def read_choice(job: Job) -> Choice:
     return Choice(**chosen | days)
 
 
-def find_file(job: Job) -> Path | None:
-    """Return the file that this job wrote, while it is kept."""
+def find_written(job: Job) -> Path | None:
+    """Return the file that this job wrote, while it is on the disk."""
     path = _path_of(job.pk)
     return path if job.state == Job.State.DONE and path.exists() else None
+
+
+def find_file(job: Job) -> Path | None:
+    """Return the file that this job wrote, while it is kept."""
+    path = find_written(job)
+    return None if path is None or is_taken_back(job) else path
+
+
+def is_taken_back(job: Job) -> bool:
+    """Return whether somebody has had their answers deleted since this job began to read them, or,
+    of a file for the public, doesn't share them any more.
+    """
+    taken = Q(action="participant withdrew", detail__kept=False)
+    if job.params.get("is_public"):
+        taken |= Q(action="sharing changed", detail__shares=False)
+    entries = AuditEntry.objects.filter(taken, study_id=job.study_id)
+    return entries.filter(created_at__gte=job.started_at or job.created_at).exists()
 
 
 def find_until(job: Job) -> Any:
@@ -115,9 +135,21 @@ def run_export(job: Job) -> dict[str, Any]:
     }
 
 
+def delete_taken_back(kind: str, find: Callable[[Job], Path | None]) -> int:
+    """Delete the files of jobs of this kind that hold what was taken back; return how many."""
+    kept = now() - timedelta(days=KEPT_DAYS)
+    jobs = Job.objects.filter(kind=kind, state=Job.State.DONE, finished_at__gte=kept)
+    written = ((job, find(job)) for job in jobs)
+    paths = {path for job, path in written if path is not None and is_taken_back(job)}
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return len(paths)
+
+
 @scheduled("Delete large files that were written", every=HOURLY, is_deleting=True)
 def delete_old_exports() -> str:
-    """Delete files that are older than they are kept, and unfinished parts."""
+    """Delete files that are older than they are kept or hold what was taken back, and parts."""
     folder = settings.DATA_DIR / "exports"
     deleted = delete_older(folder.glob("*"), timedelta(days=KEPT_DAYS))
+    deleted += delete_taken_back(KIND, find_written)
     return f"{deleted} deleted" if deleted else ""

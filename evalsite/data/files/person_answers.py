@@ -51,7 +51,9 @@ def _list_rows(study: Study) -> Iterator[list[str]]:
     asked = list_person_questions(study)
     answers = Answer.objects.filter(study=study, question__in=asked).select_related("participant")
     order = {name: place for place, name in enumerate(asked)}
-    for answer in sorted(answers, key=lambda one: (one.participant_id, order[one.question])):
+    for answer in sorted(
+        answers, key=lambda answer: (answer.participant_id, order[answer.question])
+    ):
         when, question = asked[answer.question]
         yield [
             str(study.pk),

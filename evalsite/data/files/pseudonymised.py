@@ -5,9 +5,9 @@ from itertools import count
 from random import SystemRandom
 from typing import Any
 
-from django.db.models import IntegerField, Q, Value
+from django.db.models import IntegerField, Value
 
-from evalsite.data.files.rows import list_written
+from evalsite.data.files.rows import find_written
 from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
@@ -42,14 +42,14 @@ _HEADS = {
 class Numbers:
     """Random numbers for what is met, the same for the same thing, and never used again."""
 
-    def __init__(self, things: Iterable[Any]) -> None:
-        met = list(dict.fromkeys(things))
+    def __init__(self, values: Iterable[Any]) -> None:
+        met = list(dict.fromkeys(values))
         numbers = list(range(1, len(met) + 1))
         SystemRandom().shuffle(numbers)
         self._numbers = dict(zip(met, numbers, strict=True))
 
-    def __getitem__(self, thing: Any) -> int | str:
-        return "" if thing is None else self._numbers[thing]
+    def __getitem__(self, value: Any) -> int | str:
+        return "" if value is None else self._numbers[value]
 
 
 def count_pseudonymised(study: Study) -> dict[str, int]:
@@ -85,16 +85,16 @@ def _find_answers(study: Study) -> Any:
 
 
 def _find_excluded(study: Study) -> tuple[set[Any], set[Any]]:
-    standing = study.exclusions.active()
-    people = set(standing.values_list("participant", flat=True))
-    return people, set(standing.values_list("annotation", flat=True))
+    exclusions = study.exclusions.active()
+    people = set(exclusions.values_list("participant", flat=True))
+    return people, set(exclusions.values_list("annotation", flat=True))
 
 
 def _list_ratings(study: Study) -> list[list[Any]]:
     people, answers = _find_excluded(study)
     answered = _find_answers(study).values("pk")
     ratings = Rating.objects.without_marks().filter(annotation__in=answered)
-    found = list(
+    rows = list(
         ratings.order_by("pk").values_list(
             "annotation__participant__pseudonym", "annotation__item", "output", "criterion",
             "value", "part", "annotation__item__kind", "annotation__status",
@@ -102,9 +102,9 @@ def _list_ratings(study: Study) -> list[list[Any]]:
             "annotation__order_shown", "output__position",
         )
     )  # fmt: skip
-    compares = {one.key for one in study.config.criteria if one.scale.compares}
-    items = Numbers(row[1] for row in found)
-    outputs = Numbers(row[2] for row in found if row[2] is not None and row[3] not in compares)
+    compares = {criterion.key for criterion in study.config.criteria if criterion.scale.compares}
+    items = Numbers(row[1] for row in rows)
+    outputs = Numbers(row[2] for row in rows if row[2] is not None and row[3] not in compares)
     return [
         [
             row[0], items[row[1]], "" if row[3] in compares else outputs[row[2]],
@@ -116,16 +116,15 @@ def _list_ratings(study: Study) -> list[list[Any]]:
             row[6], row[7], "yes" if row[8] in people or row[9] in answers else "no",
             row[10].isoformat(timespec="seconds"),
         ]
-        for row in found
+        for row in rows
     ]  # fmt: skip
 
 
 def _find_texts(study: Study) -> tuple[Any, Any]:
     """Return the ratings that are texts, and the answers with a note."""
     answers = _find_answers(study).order_by()
-    is_written = Q(part=COMMENT) | Q(criterion__in=list_written(study.config))
-    ratings = Rating.objects.without_marks().filter(is_written, annotation__in=answers.values("pk"))
-    return ratings.exclude(text="").order_by(), answers.exclude(note="")
+    ratings = Rating.objects.filter(annotation__in=answers.values("pk"))
+    return find_written(ratings, study.config).order_by(), answers.exclude(note="")
 
 
 def _list_comments(study: Study) -> list[list[Any]]:
@@ -133,8 +132,8 @@ def _list_comments(study: Study) -> list[list[Any]]:
     texts, notes = _find_texts(study)
     met = [
         *texts.order_by("pk").values_list(
-            "annotation__participant__pseudonym", "annotation__item", "output", "criterion", "text",
-            "annotation__item__kind", "annotation__status", "annotation__participant",
+            "annotation__participant__pseudonym", "annotation__item", "output", "criterion",
+            "words", "annotation__item__kind", "annotation__status", "annotation__participant",
             "annotation", "annotation__submitted_at",
         ),
         *notes.order_by("pk").values_list(
@@ -162,14 +161,14 @@ def _name_side(shown: list[int], position: int | None, value: float | None) -> A
 
 def _list_annotations(study: Study) -> list[list[Any]]:
     people, answers = _find_excluded(study)
-    found = list(
+    rows = list(
         _find_answers(study).order_by("pk").values_list(
             "participant__pseudonym", "item", "item__group", "item_set__number", "place",
             "outcome", "item__kind", "status", "participant", "pk", "started_at", "submitted_at",
             "active_ms",
         )
     )  # fmt: skip
-    items, inputs = Numbers(row[1] for row in found), Numbers(row[2] for row in found)
+    items, inputs = Numbers(row[1] for row in rows), Numbers(row[2] for row in rows)
     return [
         [
             row[0], items[row[1]], inputs[row[2]], row[3], row[4], row[5], row[6], row[7],
@@ -177,5 +176,5 @@ def _list_annotations(study: Study) -> list[list[Any]]:
             row[10].isoformat(timespec="seconds"), row[11].isoformat(timespec="seconds"),
             "" if row[12] is None else row[12] / 1000,
         ]
-        for row in found
+        for row in rows
     ]  # fmt: skip

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db.models import Case, Count, F, Q, QuerySet, TextField, Value, When, Window
+from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, RowNumber
 
 from evalsite.data.files.columns import REASONS, STRENGTH, VALUE, has_na, write_text, yes_no
@@ -23,7 +24,7 @@ from evalsite.data.files.mqm_rows import MqmWriter, Shown
 from evalsite.data.files.selection import Selection
 from evalsite.data.models import Judge, JudgeLabel, MetricScore
 from evalsite.decisions.models import Exclusion
-from evalsite.handout.models import Annotation, Rating, Revision
+from evalsite.handout.models import Annotation, Rating, RatingQuerySet, Revision
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA, Scale
 from evalsite.instruments.schema import Criterion, Instrument
@@ -88,8 +89,8 @@ def is_typed(scale: Scale | None, value: float | None, text: str) -> bool:
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
     """Return the reasons of active exclusions, by what they leave out."""
     reasons: dict[tuple[str, int], list[str]] = {}
-    standing = Exclusion.objects.active().filter(study=study).order_by("id")
-    for participant, annotation, reason in standing.values_list(
+    exclusions = Exclusion.objects.active().filter(study=study).order_by("id")
+    for participant, annotation, reason in exclusions.values_list(
         "participant_id", "annotation_id", "reason"
     ):
         key = ("participant", participant) if participant else ("annotation", annotation)
@@ -409,6 +410,7 @@ class CommentRow(NamedTuple):
     answer: str
     reasons: str
     text: str
+    quote: str = ""
 
 
 def list_written(config: Instrument) -> list[str]:
@@ -423,10 +425,31 @@ def is_written(scale: Scale | None, part: str) -> bool:
     return part == COMMENT or scale is None or "text" in scale.columns
 
 
+def find_written(ratings: RatingQuerySet, config: Instrument) -> RatingQuerySet:
+    """Return the ratings with words of people, which are in `words`: of a passage, the note."""
+    of_question = Q(part=COMMENT) | Q(criterion__in=list_written(config))
+    texts = (
+        ratings.filter(of_question, start=None)
+        if not _asks_notes(config)
+        else ratings.filter(
+            Q(of_question, start=None) | Q(start__isnull=False, detail__has_key="note")
+        )
+    )
+    note = When(start__isnull=False, then=KT("detail__note"))
+    return texts.annotate(words=Case(note, default="text")).exclude(words="")
+
+
+def _asks_notes(config: Instrument) -> bool:
+    return any(criterion.scale.asks_notes for criterion in config.criteria)
+
+
 def make_comment_rows(
-    answer: "Answer", ratings: Sequence["RatingRow"], config: Instrument
+    answer: "Answer",
+    ratings: Sequence["RatingRow"],
+    marks: Sequence["MarkRow"],
+    config: Instrument,
 ) -> Iterator[CommentRow]:
-    """Yield the texts of an annotation: of its questions, then of the item."""
+    """Yield the texts of an annotation: of its questions, of passages, then of the item."""
     written = list_written(config)
     criteria = {criterion.key: criterion for criterion in config.criteria}
     for rating in ratings:
@@ -435,24 +458,30 @@ def make_comment_rows(
         if not score.text or not (is_comment or score.criterion in written):
             continue
         criterion = criteria.get(score.criterion) if is_comment else None
-        value, reasons = _find_answer(rating, ratings, criterion) if criterion else ("", "")
+        value, reasons = "", ""
+        if criterion:
+            value, reasons = _find_answer((rating.number, rating.turn), ratings, criterion)
         yield CommentRow(rating.system, score.criterion, value, reasons, score.text)
+    for mark in marks:
+        if mark.note and (criterion := criteria.get(mark.criterion)):
+            value, _none = _find_answer((mark.number, 0), ratings, criterion)
+            yield CommentRow(mark.system, mark.criterion, value, "", mark.note, mark.quote)
     if answer.note:
         names = [name or "" for _, name in answer.outputs.values()]
         yield CommentRow(names[0] if len(names) == 1 else "", "", "", "", answer.note)
 
 
 def _find_answer(
-    comment: "RatingRow", ratings: Sequence["RatingRow"], criterion: Criterion
+    place: tuple[int, int], ratings: Sequence["RatingRow"], criterion: Criterion
 ) -> tuple[str, str]:
-    """Return the answer beside a comment, and its reasons."""
+    """Return the answer beside a comment on this output and turn, and its reasons."""
     compares = criterion.scale.compares
     rows = [
         rating
         for rating in ratings
         if rating.score.criterion == criterion.key
         and rating.score.part != COMMENT
-        and (compares or (rating.number, rating.turn) == (comment.number, comment.turn))
+        and (compares or (rating.number, rating.turn) == place)
     ]
     cells = dict(write_answer(criterion, rows)) if rows else {}
     return cells.get((criterion.key, VALUE), ""), cells.get((criterion.key, REASONS), "")
@@ -649,9 +678,9 @@ class AnswerReader:
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
-        wanted = choose(self.selection.make_condition(self.study), "yes", "")
+        condition = choose(self.selection.make_condition(self.study), "yes", "")
         annotations = Annotation.objects.agreed().filter(study=self.study).order_by("id")
-        rows = annotations.annotate(is_wanted=wanted).values_list(*_FIELDS)
+        rows = annotations.annotate(is_wanted=condition).values_list(*_FIELDS)
         places = self._number_in_groups(annotations)
         numbered = zip(rows.iterator(chunk_size=PAGE), places, strict=self._has_groups)
         for page in _paginate(numbered, PAGE):
@@ -707,8 +736,8 @@ class AnswerReader:
 
     def _add_outputs(self, answers: Sequence[Answer]) -> None:
         outputs: defaultdict[int, dict[int, tuple[int, str | None]]] = defaultdict(dict)
-        found = Output.objects.filter(item__in={answer.item_id for answer in answers})
-        for item, position, pk, system in found.order_by("position").values_list(
+        shown = Output.objects.filter(item__in={answer.item_id for answer in answers})
+        for item, position, pk, system in shown.order_by("position").values_list(
             "item_id", "position", "id", "system_id"
         ):
             outputs[item][position + 1] = (pk, self._systems[system] or None)
@@ -737,7 +766,7 @@ class AnswerReader:
         """Return the ratings of each of these annotations."""
         if not answers:
             return
-        found: dict[int, tuple[Answer, list[RatingRow]]] = {
+        by_annotation: dict[int, tuple[Answer, list[RatingRow]]] = {
             answer.id: (answer, []) for answer in answers
         }
         stored = self._find_related(Rating.objects.without_marks(), answers).order_by()
@@ -749,14 +778,14 @@ class AnswerReader:
         ranks, last, make_row = self._ranks, len(self._ranks), RatingRow._make
         for row in ratings.iterator(chunk_size=PAGE):
             annotation, file_row, criterion, output, pk, value, text, *more = row
-            if annotation not in found:
+            if annotation not in by_annotation:
                 continue
             is_number = is_typed(self._scales.get(criterion), value, text)
             typed, words = (text, "") if is_number else ("", text)
             if words and self.selection.is_masked:
                 scale, part = self._scales.get(criterion), more[0] if more else ""
                 words = mask_words(words) if is_written(scale, part) else words
-            answer, rows = found[annotation]
+            answer, rows = by_annotation[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
             # words on a comparison prefer nothing, nor are they a tie
@@ -776,7 +805,7 @@ class AnswerReader:
                 name, score,
             )  # fmt: skip
             rows.append(make_row(cells))
-        for _, rows in found.values():
+        for _, rows in by_annotation.values():
             rows.sort()
             yield rows
 
@@ -809,10 +838,18 @@ class AnswerReader:
                 )
 
     def read_comments(self) -> Iterator[Group]:
-        """Rows of comments.csv: by annotation, then criterion; what is of the item is last."""
+        """Rows of comments.csv: by annotation, then criterion; notes on passages come after these,
+        and what is of the item is last."""
+        config = self.study.config
         for answers in self.read_pages(with_outputs=True):
+            marks = {}
+            if _asks_notes(config):
+                marks = {answer.id: rows for answer, rows in self._read_marks(answers)}
             for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
-                yield answer, [*make_comment_rows(answer, ratings, self.study.config)]
+                yield (
+                    answer,
+                    [*make_comment_rows(answer, ratings, marks.get(answer.id, ()), config)],
+                )
 
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""

@@ -70,17 +70,17 @@ class Selection:
     def make_condition(self, study: Study) -> Q:
         """Return the condition that an annotation of the study must meet."""
         named = {"status": self.status, "origin": self.origin, "item__kind": self.kind}
-        given = {name: value for name, value in named.items() if value}
-        condition = Q(awaits_consent=False, **given)
+        fields = {name: value for name, value in named.items() if value}
+        condition = Q(awaits_consent=False, **fields)
         if not self.with_pilot:
             condition &= ~Q(status=Annotation.Status.PILOT) & Q(participant__is_pilot=False)
         if self.only_shared:
             condition &= shared("participant__")
         if self.excluded:
-            standing = Exclusion.objects.active().filter(study=study)
-            excluded = Q(id__in=standing.filter(annotation__isnull=False).values("annotation"))
+            exclusions = Exclusion.objects.active().filter(study=study)
+            excluded = Q(id__in=exclusions.filter(annotation__isnull=False).values("annotation"))
             excluded |= Q(
-                participant__in=standing.filter(participant__isnull=False).values("participant")
+                participant__in=exclusions.filter(participant__isnull=False).values("participant")
             )
             condition &= excluded if self.excluded == ONLY else ~excluded
         if self.since or self.until:
@@ -101,8 +101,8 @@ class Selection:
         if self.origin:
             participants = participants.filter(origin=self.origin)
         if self.excluded:
-            standing = Exclusion.objects.active().filter(study=study, participant__isnull=False)
-            excluded = Q(id__in=standing.values("participant"))
+            exclusions = Exclusion.objects.active().filter(study=study, participant__isnull=False)
+            excluded = Q(id__in=exclusions.values("participant"))
             participants = participants.filter(excluded if self.excluded == ONLY else ~excluded)
         return participants
 

@@ -29,7 +29,7 @@ from evalsite.data.files.columns import (
 from evalsite.data.files.rows import (
     AnswerReader,
     Group,
-    list_written,
+    find_written,
     read_items,
     read_judge_labels,
     read_metrics,
@@ -40,7 +40,6 @@ from evalsite.data.files.workbook import write_workbook
 from evalsite.data.models import JudgeLabel, MetricScore
 from evalsite.data.tables.mqm import write_line
 from evalsite.handout.models import Annotation, Rating, RatingQuerySet, RatingsFile
-from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import BYTE_ORDER_MARK, LINE_END, guard_cell, write_rows
 from evalsite.lib.transactions import consistent_cut
@@ -98,12 +97,12 @@ def write_lines(
     """
     kinds: list[str] = []
     parts: list[Callable[[Any], str]] = []
-    for kind, some in groupby(columns, key=attrgetter("of")):
-        part = _make_part([*some], is_guarded=is_guarded)
+    for kind, members in groupby(columns, key=attrgetter("of")):
+        part = _make_part([*members], is_guarded=is_guarded)
         kinds.append(kind)
         parts.append(_remember(part) if kind == "score" else part)
     shared = [(place, part) for place, part in enumerate(parts) if kinds[place] == "answer"]
-    own = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
+    unshared = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
     texts = [""] * len(parts)
     join = ",".join
     for answer, rows in groups:
@@ -113,7 +112,7 @@ def write_lines(
             texts[place] = part(answer)
         lines = []
         for row in rows:
-            for place, part in own:
+            for place, part in unshared:
                 texts[place] = part(row)
             lines.append(join(texts) + LINE_END)
         yield lines
@@ -518,8 +517,7 @@ def _find_ratings(study: Study, choice: Choice) -> RatingQuerySet:
 
 def _find_comments(study: Study, choice: Choice) -> tuple[QuerySet[Any], QuerySet[Any]]:
     """Return the ratings that are texts, and the annotations with a note."""
-    is_written = Q(part=COMMENT) | Q(criterion__in=list_written(study.config))
-    texts = _find_ratings(study, choice).without_marks().filter(is_written).exclude(text="")
+    texts = find_written(_find_ratings(study, choice), study.config)
     return texts, choice.selection.find_annotations(study).order_by().exclude(note="")
 
 

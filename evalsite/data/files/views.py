@@ -247,7 +247,7 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
     job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind=KIND)
     path = find_file(job)
     if path is None:
-        raise Http404("This file is not kept any more.")
+        raise Http404("This file isn't kept any more, or holds what was taken back.")
     choice, result = read_choice(job), job.result
     if choice.file not in FREE and is_hidden(study):
         return _send_hidden(request, study, "")

@@ -74,7 +74,7 @@ _LETTERS = str.maketrans({
     "ø": "o", "å": "a", "ł": "l", "đ": "d",
 })  # fmt: skip
 _HARMLESS = re.compile(r"[\w#(\[](?:[\w .,:;#()\[\]&%+*=@!?|~/-]*[\w.)\]!?%])?")
-_OTHERS = re.compile(r"[^A-Za-z0-9._:/-]+")
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._:/-]+")
 
 
 def shorten_id(text: str) -> str:
@@ -82,7 +82,7 @@ def shorten_id(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).translate(_LETTERS)
     marked = unicodedata.normalize("NFD", plain)
     plain = "".join(sign for sign in marked if not unicodedata.combining(sign))
-    return re.sub("--+", "-", _OTHERS.sub("-", plain)).strip("-._:/")[:MAX_KEY]
+    return re.sub("--+", "-", _NOT_IN_IDS.sub("-", plain)).strip("-._:/")[:MAX_KEY]
 
 
 class ShortIds:
@@ -137,7 +137,7 @@ class Names:
     def __init__(self, existing: Iterable[str] = ()) -> None:
         # most names are as they are when folded: of these nothing but their line is kept
         self._plain: dict[str, int] = {}
-        self._others: dict[str, tuple[str, int]] = {}
+        self._spelled: dict[str, tuple[str, int]] = {}
         for name in existing:
             self._take(name, fold_system(name), 0)
 
@@ -146,8 +146,8 @@ class Names:
         folded = fold_system(name)
         if folded in self._plain:
             spelling, first = folded, self._plain[folded]
-        elif folded in self._others:
-            spelling, first = self._others[folded]
+        elif folded in self._spelled:
+            spelling, first = self._spelled[folded]
         else:
             self._take(name, folded, line)
             return "", name
@@ -164,7 +164,7 @@ class Names:
         if name == folded:
             self._plain[name] = line
         else:
-            self._others[folded] = (name, line)
+            self._spelled[folded] = (name, line)
 
 
 def find_known(target: Target) -> tuple[set[str], list[str]]:
@@ -189,7 +189,7 @@ def find_former_names(study: Study) -> dict[str, str]:
 
 def find_last_row_number(keys: Iterable[str]) -> int:
     """The highest number of the keys that were made for rows without an id; 0 without any."""
-    return max((int(found[1]) for key in keys if (found := ROW_KEY.fullmatch(key))), default=0)
+    return max((int(match[1]) for key in keys if (match := ROW_KEY.fullmatch(key))), default=0)
 
 
 def _shorten(text: str) -> str:
@@ -255,13 +255,13 @@ class Repeats:
         numbers = sorted({number + 1 for number in self._of_items.values()})
         rows = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         items = len(self._of_items)
-        what = f"{count_of(items, 'item')} {'has' if items == 1 else 'have'} {rows} rows"
+        beginning = f"{count_of(items, 'item')} {'has' if items == 1 else 'have'} {rows} rows"
         if not self.columns:
-            return f"{what} that are alike."
+            return f"{beginning} that are alike."
         named = [*self.columns]
         more = f" and {len(named) - 8} more" if len(named) > 8 else ""
         word = "column" if len(named) == 1 else "columns"
-        return f"{what} that differ only in {word} {join_names(named[:8])}{more}."
+        return f"{beginning} that differ only in {word} {join_names(named[:8])}{more}."
 
 
 class EmptyOutputs:
@@ -371,8 +371,8 @@ class FaultyRows:
 
     def add_item(self, item: DraftItem) -> None:
         """The other rows of an item, which go with a faulty one."""
-        found = {output.record: output.line for output in item.outputs}
-        for record, line in found.items():
+        lines = {output.record: output.line for output in item.outputs}
+        for record, line in lines.items():
             if record not in self._records:
                 self._records.add(record)
                 self._with_them.append((line, record, item.key))
@@ -385,15 +385,16 @@ class FaultyRows:
         if not self._faults or self.rows > _MOST_LEFT_OUT:
             return []
         faulty = self.rows - len(self._with_them)
-        others = len(self._with_them)
+        other_rows = len(self._with_them)
         text = "An item is left out whole: leaving out one system’s row only would favour it."
-        if others:
+        if other_rows:
             text = (
-                f"With them {'goes' if others == 1 else 'go'} {count_of(others, 'other row')} of "
-                f"the same {'item' if len(self.keys) == 1 else 'items'}. {text}"
+                f"With them {'goes' if other_rows == 1 else 'go'} "
+                f"{count_of(other_rows, 'other row')} of the same "
+                f"{'item' if len(self.keys) == 1 else 'items'}. {text}"
             )
         rows = [
-            *((one.line or 0, one.record or 0, one.message) for one in self._faults),
+            *((fault.line or 0, fault.record or 0, fault.message) for fault in self._faults),
             *((line, no, f"same item, “{key}”") for line, no, key in self._with_them),
         ]
         return [
@@ -410,12 +411,14 @@ class FaultyRows:
     def list_notes(self) -> list[dict[str, Any]]:
         if not self._faults or not self.is_chosen:
             return []
-        faulty, others = self.rows - len(self._with_them), len(self._with_them)
+        faulty, other_rows = self.rows - len(self._with_them), len(self._with_them)
         text = f"{count_of(faulty, 'faulty row')} {'was' if faulty == 1 else 'were'} left out"
-        if others:
-            text += f", and with {'it' if faulty == 1 else 'them'} {count_of(others, 'row')} of "
+        if other_rows:
+            text += (
+                f", and with {'it' if faulty == 1 else 'them'} {count_of(other_rows, 'row')} of "
+            )
             text += "the same item" if len(self.keys) == 1 else "the same items"
-        rows = [[one.line, one.record, one.code] for one in self._faults]
+        rows = [[fault.line, fault.record, fault.code] for fault in self._faults]
         rows += [[line, record, "same_item"] for line, record, _ in self._with_them]
         return [{"code": "rows_left_out", "text": f"{text}.", "rows": rows}]
 
@@ -586,13 +589,13 @@ def _name_input(item: CheckedItem) -> str:
 
 def _list_rows(rows: Iterable[tuple[int, int, str]]) -> list[str]:
     listed: Sequence[tuple[int, int, str]] = [*rows]
-    told = [
+    entries = [
         f"{name_place(line, record)}{f': {text}' if text else ''}"
         for line, record, text in listed[:_LISTED]
     ]
     if len(listed) > _LISTED:
-        told.append(f"and {len(listed) - _LISTED:,} more")
-    return told
+        entries.append(f"and {len(listed) - _LISTED:,} more")
+    return entries
 
 
 # --- texts ------------------------------------------------------------------------------

@@ -79,9 +79,11 @@ _UNLIKE_SYSTEMS = re.compile(
     "(id|index|no|nr|num|number|row|line|date|time|timestamp|year|split|set|fold|source|src|origin|"
     "domain|topic|category|type|label|lang|language|locale|url|link|doc|document|title|author|user|"
     "worker|annotator|participant|score|rating|value|bleu|rouge|length|len|seed|status|tag|tags|"
-    "note|notes|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt|"
-    "uuid|lfd[._ ]*nr[.]?|nummer|bemerkung|bemerkungen|kommentar|anmerkung|kategorie|thema|datum)"
+    "note|notes|remark|remarks|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt|"
+    "uuid|lfd[._ ]*nr[.]?|nummer|bemerkung|bemerkungen|kommentar|anmerkung|kategorie|thema|datum|"
+    "(quell|ziel)?sprache)"
 )
+_ADDED = re.compile(r"\(.*?\)")
 _SHORT = 5
 _NUMBERED = re.compile(r"(.*?)_?([1-9][0-9]?)")
 # choice_A, outputB, response-c: a letter in place of a number, alone or before another word
@@ -98,6 +100,9 @@ _VALUES: dict[str, Callable[[str], object]] = {
     "truth values": lambda text: text.casefold() in ("true", "false"),
     "dates": _DATE.fullmatch,
 }
+# letters of languages that write no spaces between words: Thai to Khmer, Japanese, Chinese
+_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_FEW_LETTERS = 4
 _NO_VALUE = {"", "nan", "none", "null"}
 _TIES = {"tie", "both", "neither"}
 _LEAST_WORDS, _MOSTLY = 2, 0.6
@@ -132,19 +137,19 @@ def list_fields(config: Instrument, mapping: Mapping[str, str]) -> list[Field]:
 
 
 def _describe_field(name: str, config: Instrument) -> Field:
-    if found := _NUMBERED_FIELD.fullmatch(name):
-        number = int(found[2])
-        return Field(name, f"{_FIELDS[found[1]][0]} {number}", f"Output {number}")
+    if match := _NUMBERED_FIELD.fullmatch(name):
+        number = int(match[2])
+        return Field(name, f"{_FIELDS[match[1]][0]} {number}", f"Output {number}")
     if name in PER_OUTPUT:
         return Field(name, _FIELDS[name][0], "One output a row")
     if name == OF_SYSTEM:
         return Field(name, _FIELDS[name][0], "One column a system", is_for_many=True)
     if name.startswith("gold_") and name not in _FIELDS:
-        labels = {f"gold_{one.key}": str(one.label) for one in config.criteria}
+        labels = {f"gold_{criterion.key}": str(criterion.label) for criterion in config.criteria}
         return Field(name, f"Right answer: {labels[name]}", "Right answers")
     if name == "gold_why":
         return Field(name, _FIELDS[name][0], "Right answers")
-    inputs = {one.name: one.heading for one in config.columns}
+    inputs = {column.name: column.heading for column in config.columns}
     return Field(name, inputs.get(name) or _FIELDS[name][0], "This item")
 
 
@@ -165,8 +170,8 @@ def find_tuple_size(config: Instrument) -> int:
 
 def names_items(config: Instrument, fields: Iterable[str]) -> bool:
     """Return whether each group becomes one item, since nothing else names items."""
-    there = set(fields)
-    return makes_pairs(config) and "group" in there and not rows_are_items(config, there)
+    names = set(fields)
+    return makes_pairs(config) and "group" in names and not rows_are_items(config, names)
 
 
 def rows_are_items(config: Instrument, fields: Iterable[str]) -> bool:
@@ -186,8 +191,8 @@ def is_per_output(field: str) -> bool:
 
 def find_numbers(fields: Iterable[str]) -> list[int]:
     """Return the numbers of the outputs that a wide file has columns for."""
-    found = (_NUMBERED_FIELD.fullmatch(field) for field in fields)
-    return sorted({int(match[2]) for match in found if match})
+    matches = (_NUMBERED_FIELD.fullmatch(field) for field in fields)
+    return sorted({int(match[2]) for match in matches if match})
 
 
 # --- guessing ---------------------------------------------------------------------------
@@ -205,12 +210,12 @@ def guess_mapping(
     of columns and paths.
     """
     chosen = chosen or {}
-    wanted = _rank_names(config)
+    ranks = _rank_names(config)
     best: dict[str, tuple[int, int]] = {}
     for number, column in enumerate(header):
         if column.strip() in chosen:
             continue
-        for field, rank in _find_fields(column, wanted, config):
+        for field, rank in _find_fields(column, ranks, config):
             best[field] = min(best.get(field, (rank, number)), (rank, number))
     if {"system", "output"} <= best.keys():
         best = {field: place for field, place in best.items() if not is_numbered(field)}
@@ -239,25 +244,35 @@ def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> 
 
 def is_input(column: str) -> bool:
     """Return whether a column of this name holds an input, and no output."""
-    name = fold(column.strip().removeprefix("Input."))
-    return name in _INPUTS and name not in _FIELDS["output"][1]
+    name = _fold_plainly(column.strip().removeprefix("Input."))
+    # also “Source article”
+    words = {name} if name in _INPUTS else {*name.split("_")}
+    return words <= _INPUTS and not words <= {*_FIELDS["output"][1]}
 
 
 def is_reference(column: str) -> bool:
     """Return whether a column of this name may hold what outputs are measured against."""
-    return _REFERENCES.fullmatch(fold(column)) is not None
+    return _REFERENCES.fullmatch(_fold_plainly(column)) is not None
+
+
+def _fold_plainly(column: str) -> str:
+    """Normalise a column name without what people add to it in parentheses, and without dots."""
+    return fold(_ADDED.sub("", column)).strip("_")
 
 
 def _guess_prompt(
-    mapping: Mapping[str, str], config: Instrument, there: Collection[str]
+    mapping: Mapping[str, str], config: Instrument, fields: Collection[str]
 ) -> dict[str, str]:
     """The one text that is shown and has no column yet is the column most like a prompt."""
-    missing = [one.name for one in config.columns if one.required and one.name not in there]
+    missing = [
+        column.name for column in config.columns if column.required and column.name not in fields
+    ]
     if len(missing) != 1:
         return {}
     free = {fold(column): column for column, field in mapping.items() if not field}
-    found = next((free[name] for name in _PROMPTS if name in free), None)
-    return {found: missing[0]} if found else {}
+    prompt = next((free[name] for name in _PROMPTS if name in free), None)
+    inputs = [prompt] if prompt else [column for column in free.values() if is_input(column)]
+    return {inputs[0]: missing[0]} if len(inputs) == 1 else {}
 
 
 def _guess_systems(
@@ -326,7 +341,7 @@ def _fit(columns: int, config: Instrument) -> bool:
 
 
 def _may_name_system(column: str) -> bool:
-    name = fold(column)
+    name = _fold_plainly(column)
     is_other = name in _PROMPTS or _UNLIKE_SYSTEMS.fullmatch(name) is not None
     return not is_other and not is_personal(column)
 
@@ -339,7 +354,7 @@ def are_texts(cells: Sequence[str]) -> bool:
     sentences = [
         cell
         for cell in filled
-        if len(cell.split()) >= _LEAST_WORDS
+        if (len(cell.split()) >= _LEAST_WORDS or len(_WITHOUT_SPACES.findall(cell)) > _FEW_LETTERS)
         and not _NUMBER.fullmatch(cell)
         and not cell.startswith(("{", "["))
     ]
@@ -366,67 +381,67 @@ def find_near(field: str, mapping: Mapping[str, str], config: Instrument) -> lis
 
 def _rank_names(config: Instrument) -> Ranks:
     """For each folded name the fields it may mean; rank 0 is the field's own name."""
-    wanted: Ranks = {}
+    ranks: Ranks = {}
 
     def add(field: str, names: Sequence[str]) -> None:
         for rank, name in enumerate(names):
-            wanted.setdefault(fold(name), []).append((field, rank))
+            ranks.setdefault(fold(name), []).append((field, rank))
 
     for column in config.columns:
         add(column.name, (column.name, *column.aliases))
     for field, (_, aliases) in _FIELDS.items():
         if field == OF_SYSTEM or (field == PAIR and not makes_pairs(config)):
             continue
-        own = config.item.outputs.aliases if field == "output" else ()
-        add(field, (field, *own, *aliases))
+        own_aliases = config.item.outputs.aliases if field == "output" else ()
+        add(field, (field, *own_aliases, *aliases))
     for criterion in config.criteria:
         add(f"gold_{criterion.key}", (f"gold_{criterion.key}",))
-    return wanted
+    return ranks
 
 
-def _find_fields(column: str, wanted: Ranks, config: Instrument) -> list[tuple[str, int]]:
+def _find_fields(column: str, ranks: Ranks, config: Instrument) -> list[tuple[str, int]]:
     """Return the fields that a column's name may mean, each with its distance from the name."""
     # a crowd platform puts this before the columns of a batch
     column = column.strip().removeprefix("Input.")
     folded = fold(column)
-    if folded in wanted:
-        return wanted[folded]
+    if folded in ranks:
+        return ranks[folded]
     if folded in _CONVERSATIONS:
         return [("item", 60), ("cluster", 61)]
-    if found := _find_numbered(fold(_number_letter(column)), wanted):
-        return found
+    if numbered := _find_numbered(fold(_number_letter(column)), ranks):
+        return numbered
     if folded.endswith("_id"):
         # mr_id, review_id: what numbers the inputs numbers the items
         inputs = set(name_inputs(config))
-        named = {field for field, _ in wanted.get(folded.removesuffix("_id"), [])}
+        named = {field for field, _ in ranks.get(folded.removesuffix("_id"), [])}
         return [("item", 50)] if named & inputs else []
     return []
 
 
-def _find_numbered(folded: str, wanted: Ranks) -> list[tuple[str, int]]:
+def _find_numbered(folded: str, ranks: Ranks) -> list[tuple[str, int]]:
     """As `_find_fields`, where the name has the number of an output in it."""
-    if found := _SYSTEM_OF.fullmatch(folded):
-        is_output = "output" in dict(_mean_per_output(found[1], wanted))
-        return [(f"system{int(found[2])}", 50)] if is_output else []
-    if found := _NUMBERED.fullmatch(folded):
-        meant = _mean_per_output(found[1], wanted)
-        return [(f"{field}{int(found[2])}", rank) for field, rank in meant]
+    if match := _SYSTEM_OF.fullmatch(folded):
+        is_output = "output" in dict(_mean_per_output(match[1], ranks))
+        return [(f"system{int(match[2])}", 50)] if is_output else []
+    if match := _NUMBERED.fullmatch(folded):
+        meant = _mean_per_output(match[1], ranks)
+        return [(f"{field}{int(match[2])}", rank) for field, rank in meant]
     return []
 
 
-def _mean_per_output(base: str, wanted: Ranks) -> list[tuple[str, int]]:
+def _mean_per_output(base: str, ranks: Ranks) -> list[tuple[str, int]]:
     if base in _NUMBERED_OUTPUTS:
         return [("output", 50)]
-    return [(field, rank) for field, rank in wanted.get(base, []) if field in PER_OUTPUT]
+    return [(field, rank) for field, rank in ranks.get(base, []) if field in PER_OUTPUT]
 
 
 def _number_letter(column: str) -> str:
     """Turn choice_A into choice_1: letters number outputs too."""
-    found = _LETTERED.fullmatch(column)
-    if found is None:
+    match = _LETTERED.fullmatch(column)
+    if match is None:
         return column
-    letter = (found[2] or found[3]).lower()
-    return f"{found[1]}_{ord(letter) - ord('a') + 1}{found[4]}"
+    letter = (match[2] or match[3]).lower()
+    return f"{match[1]}_{ord(letter) - ord('a') + 1}{match[4]}"
 
 
 # --- checking ---------------------------------------------------------------------------
@@ -435,9 +450,11 @@ def _number_letter(column: str) -> str:
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
 _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
-# what the names of columns hardly ever have: lines, the end of a sentence (“Nr.” is none), or many
-# words
-_IS_TEXT = re.compile(r"\n|(?<!\b[Nn][ro])[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
+# what the names of columns hardly ever have: several line breaks, the end of a sentence (“Nr.” and
+# “Human ref.” are none), or many words
+_IS_TEXT = re.compile(
+    r"\n.*\n|(?<!\b[Nn][ro])(?<!\b[a-z]{3})[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -494,14 +511,14 @@ def check_mapping(checked: CheckedItems, config: Instrument, table: Table) -> li
 
 def _find_two_forms(fields: Iterable[str]) -> str:
     """What is wrong with mapping to more than one form, as a sentence; "" if there is one."""
-    there = set(fields)
-    numbers = [f"output{number}" for number in find_numbers(there)]
-    if numbers and there & set(PER_OUTPUT):
+    mapped = set(fields)
+    numbers = [f"output{number}" for number in find_numbers(mapped)]
+    if numbers and mapped & set(PER_OUTPUT):
         return (
             "Some columns are mapped to one output in a row and some to numbered outputs "
             f"(such as “{numbers[0]}”). Choose one form."
         )
-    if OF_SYSTEM in there and any(is_per_output(field) for field in there - {OF_SYSTEM}):
+    if OF_SYSTEM in mapped and any(is_per_output(field) for field in mapped - {OF_SYSTEM}):
         return (
             f"Some columns are mapped to “{OF_SYSTEM}” and some to “system”, “output” or others "
             "of an output. Choose one form."
@@ -568,18 +585,18 @@ def make_plan(checked: CheckedItems, config: Instrument) -> Plan:
 
 
 def _find_missing(fields: Iterable[str], config: Instrument) -> list[str]:
-    there = set(fields)
+    mapped = set(fields)
     needed = [column.name for column in config.columns if column.required]
-    numbers = find_numbers(there)
-    if OF_SYSTEM in there:
+    numbers = find_numbers(mapped)
+    if OF_SYSTEM in mapped:
         pass
-    elif numbers and not {"system", "output"} & there:
+    elif numbers and not {"system", "output"} & mapped:
         needed += [f"{field}{number}" for number in numbers for field in ("system", "output")]
     else:
         needed += ["system", "output"]
-    if not rows_are_items(config, there) and not names_items(config, there):
+    if not rows_are_items(config, mapped) and not names_items(config, mapped):
         needed.insert(0, "item")
-    return [field for field in needed if field not in there]
+    return [field for field in needed if field not in mapped]
 
 
 def _find_other_kind(
@@ -632,7 +649,7 @@ def _describe_missing(
         if not any(name.startswith((f"{other}.", f"{other}[")) for other in mapping)
     ]
     # the page lists columns by their labels
-    label = next((one.heading for one in config.columns if one.name == field), field)
+    label = next((column.heading for column in config.columns if column.name == field), field)
     named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
     inputs = name_inputs(config)
     needed = [column.name for column in config.columns if column.required]
@@ -646,6 +663,13 @@ def _describe_missing(
         message += f" Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
+    listed = next((name for name in mapping if "[*]" in name), "")
+    if listed and field in PER_OUTPUT:
+        message += (
+            " If each entry of a list is an output, choose the fields with a star, such as "
+            f"“{listed}” (--map '{listed}={field}')."
+        )
+        return Fault("column_missing", message, column=field, line=line)
     near = find_near(field, mapping, config)
     if near:
         message += f" Did you mean {join_names(near, 'or')}?"

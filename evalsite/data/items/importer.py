@@ -316,14 +316,14 @@ class ItemReader:
         self._checked.remarks = self._builder.remarks.listed()
 
     def finish(self) -> None:
-        checked, found = self._checked, len(self._builder.faults)
+        checked, known = self._checked, len(self._builder.faults)
         checked.items = self._builder.finish()
         checked.drawn_of = self._builder.part.drawn_of
         checked.left_out = self._builder.left_out
         checked.notes |= self._describe_values()
         checked.decisions += self._builder.list_decisions()
         checked.import_notes += self._builder.list_notes()
-        checked.faults += self._builder.faults[found:]
+        checked.faults += self._builder.faults[known:]
         if not checked.items and not checked.faults:
             message = (
                 "Every row was left out, so there is nothing to import. Add rows of your own items."
@@ -410,8 +410,8 @@ def import_batch(
 
     `tell` hears how many items of how many are stored.
     """
-    if same := find_same_file(study, sha256):
-        return same
+    if earlier := find_same_file(study, sha256):
+        return earlier
     if not checked.is_importable:
         raise ValidationError(HAS_FAULTS)
     # an earlier import of this file broke off, or is the first of two clicks and stops now
@@ -436,8 +436,8 @@ def import_batch(
     except (IntegrityError, _Overtaken):
         # the other of two clicks, or another file with the same ids, was quicker
         _clear(batch)
-        if same := find_same_file(study, sha256):
-            return same
+        if earlier := find_same_file(study, sha256):
+            return earlier
         raise ValidationError(HAS_CHANGED) from None
     except BaseException:
         _clear(batch)

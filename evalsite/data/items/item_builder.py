@@ -121,12 +121,12 @@ class PairCounts:
     """For each number of outputs, how many items have it and how many pairs these make."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, bool], list[int]] = defaultdict(lambda: [0, 0])
+        self._counted: dict[tuple[int, bool], list[int]] = defaultdict(lambda: [0, 0])
         self.made = 0
 
     def add(self, outputs: Sequence[DraftOutput]) -> None:
         if len(outputs) > 2:
-            count, counts = count_pairs(outputs), self._found[len(outputs), _is_named(outputs)]
+            count, counts = count_pairs(outputs), self._counted[len(outputs), _is_named(outputs)]
             counts[0] += 1
             counts[1] += count
             self.made += count
@@ -136,7 +136,7 @@ class PairCounts:
             f"{items:,} item{'' if items == 1 else 's'} with {number} systems "
             f"{'becomes' if items == 1 else 'become'} {pairs:,} pairs"
             f"{', those that are named' if is_named else ''}, each a separate item"
-            for (number, is_named), (items, pairs) in sorted(self._found.items())
+            for (number, is_named), (items, pairs) in sorted(self._counted.items())
         ]
 
 
@@ -146,12 +146,12 @@ def find_problems(key: str, outputs: Sequence[DraftOutput]) -> list[Problem]:
     Only the first few of an output are reported one by one: a cell may hold very many names.
     """
     problems: list[Problem] = []
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for problem in _find_all_problems(key, outputs):
-        found[problem.place] += 1
-        if found[problem.place] <= _MOST_TOLD:
+        counts[problem.place] += 1
+        if counts[problem.place] <= _MOST_TOLD:
             problems.append(problem)
-    for place, count in found.items():
+    for place, count in counts.items():
         if count > _MOST_TOLD:
             more = count - _MOST_TOLD
             message = (
@@ -173,16 +173,18 @@ def _find_all_problems(key: str, outputs: Sequence[DraftOutput]) -> Iterator[Pro
                 "or remove it."
             )
             yield Problem(message, place)
-    same: dict[tuple[int, ...], str] = {}
-    for name, found in places.items():
-        if len(found) != 2:
-            yield Problem(_describe_size(key, name, [outputs[place] for place in found]), found[0])
-        elif (other := same.setdefault(tuple(found), name)) != name:
+    names: dict[tuple[int, ...], str] = {}
+    for name, pair_places in places.items():
+        if len(pair_places) != 2:
+            yield Problem(
+                _describe_size(key, name, [outputs[place] for place in pair_places]), pair_places[0]
+            )
+        elif (other := names.setdefault(tuple(pair_places), name)) != name:
             message = (
                 f"Pairs “{other[:40]}” and “{name[:40]}” of item “{key}” are of the same two "
                 "outputs. Remove one of the names."
             )
-            yield Problem(message, found[0])
+            yield Problem(message, pair_places[0])
 
 
 def pick_gold(gold: dict[str, str], systems: Sequence[str], pair: Pair) -> dict[str, str]:
@@ -216,12 +218,12 @@ def _find_places(outputs: Iterable[DraftOutput]) -> dict[str, list[int]]:
 
 
 def _describe_size(key: str, name: str, outputs: Sequence[DraftOutput]) -> str:
-    found = len(outputs)
-    plural = "" if found == 1 else "s"
-    where = ", ".join(f"“{one.system}” in line {one.line}" for one in outputs[:5])
-    more = f" and {found - 5:,} more" if found > 5 else ""
+    size = len(outputs)
+    plural = "" if size == 1 else "s"
+    where = ", ".join(f"“{output.system}” in line {output.line}" for output in outputs[:5])
+    more = f" and {size - 5:,} more" if size > 5 else ""
     return (
-        f"Pair “{name[:40]}” of item “{key}” has {found:,} output{plural} ({where}{more}); "
+        f"Pair “{name[:40]}” of item “{key}” has {size:,} output{plural} ({where}{more}); "
         "a pair has 2. Name it in the rows of two outputs."
     )
 
@@ -256,9 +258,11 @@ class ItemMaker:
         self.is_paired = makes_pairs(config)
         # so many outputs an item: more of them under one id are several items; 0: never
         self.tuple_size = find_tuple_size(config)
-        named = [(one, f"gold_{one.key}") for one in config.criteria]
-        self._gold_fields = [(one, name) for one, name in named if name in fields]
-        self._by_turn = [one.turns for one in config.criteria if one.turns is not None]
+        named = [(criterion, f"gold_{criterion.key}") for criterion in config.criteria]
+        self._gold_fields = [(criterion, name) for criterion, name in named if name in fields]
+        self._by_turn = [
+            criterion.turns for criterion in config.criteria if criterion.turns is not None
+        ]
         # they say what is wrong with the texts that they are asked about
         scales = [criterion.scale for criterion in config.criteria]
         self._of_texts = [each for each in scales if each.marked_columns or each.rewrites]
@@ -269,7 +273,7 @@ class ItemMaker:
         # of the item made last: those of a group mostly follow one another
         self._inputs: dict[str, str] = {}
         # what a file says of an output makes no other item of the same input
-        self._of_output = {one.name for one in self.config.columns if one.is_of_output}
+        self._of_output = {column.name for column in self.config.columns if column.is_of_output}
         self._inputs_text = "{}"
         self._group = ""
         self._column = name_column
@@ -285,19 +289,19 @@ class ItemMaker:
         if join is not None and join.is_open:
             return
         least, most = self.config.item.outputs.least, self.config.item.outputs.most
-        found = len(item.outputs) + (len(join.met) if join else 0)
-        if found < least or (found > most and not (self.is_paired or self.tuple_size)):
-            wanted = f"{least}" if least == most else f"{least} to {most}"
-            plural = "" if found == 1 else "s"
+        count = len(item.outputs) + (len(join.met) if join else 0)
+        if count < least or (count > most and not (self.is_paired or self.tuple_size)):
+            needed = f"{least}" if least == most else f"{least} to {most}"
+            plural = "" if count == 1 else "s"
             more = ", or more to make pairs of" if self.is_paired else ""
             more = f", or more to show {most} at a time" if self.tuple_size else more
             message = (
-                f"Item “{item.key}” has {found} output{plural}; the protocol wants {wanted}{more}."
+                f"Item “{item.key}” has {count} output{plural}; the protocol wants {needed}{more}."
             )
             self._tell(Fault("output_count", message, line=item.line, record=item.record))
         elif self.is_paired:
             self._check_pairs(item)
-        elif found > most:
+        elif count > most:
             self._check_kind(item, most, "its right answer is that of one item")
 
     def _check_own_gold(self, item: DraftItem) -> None:
@@ -322,10 +326,10 @@ class ItemMaker:
 
     def _check_kind(self, item: DraftItem, most: int, why: str) -> None:
         """An item with a right answer doesn't become several."""
-        kind, found = item.shared.get("kind"), len(item.outputs)
+        kind, count = item.shared.get("kind"), len(item.outputs)
         if kind and kind != Item.Kind.MAIN:
             message = (
-                f"Item “{item.key}” is of kind {kind[:40]} and has {found} outputs. Give such an "
+                f"Item “{item.key}” is of kind {kind[:40]} and has {count} outputs. Give such an "
                 f"item {most}: {why}."
             )
             self._fault("output_count", message, item.outputs[0], "kind")
@@ -520,13 +524,13 @@ class ItemMaker:
 
         Passages that cells mark are in their texts.
         """
-        told: set[str] = set()
+        reported: set[str] = set()
         for turns in self._by_turn:
             for output in outputs:
                 column, message = turns.find_fault(output.shared, output.text)
-                if message and message not in told:
+                if message and message not in reported:
                     self._fault("turns_invalid" if column else "no_turns", message, output, column)
-                    told.add(message)
+                    reported.add(message)
         for scale in self._of_texts:
             for output in outputs:
                 column, message = scale.find_item_fault(output.shared, output.text)
@@ -589,7 +593,7 @@ class Splitter:
         self._is_wide = plan.is_wide
         self._shared = tuple(plan.shared.items())
         self._extra = tuple(plan.extra.items())
-        self._outputs = [(one, _name_columns(one, header)) for one in plan.outputs]
+        self._outputs = [(output, _name_columns(output, header)) for output in plan.outputs]
 
     def split(self, row: Row) -> DraftItem:
         cells = row.cells
@@ -707,8 +711,8 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
-        self._inputs = {one.name for one in self.config.columns}
-        self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
+        self._inputs = {column.name for column in self.config.columns}
+        self._input_heads = [(column, self._column(column.name)) for column in self.config.columns]
         self._maker = ItemMaker(
             self.config,
             seed=self.study.seed,
@@ -738,9 +742,9 @@ class ItemBuilder:
                 self._tell(fault, key)
             return
         values = self.splitter.split(row)
-        if what := self._made.describe(row, values):
+        if description := self._made.describe(row, values):
             self.left_out += 1
-            self.remarks.add("made_rows_left_out", what, row.line, row.record)
+            self.remarks.add("made_rows_left_out", description, row.line, row.record)
         else:
             self._take(values)
 
@@ -775,17 +779,17 @@ class ItemBuilder:
 
     def _repeats_wide(self, item: DraftItem, values: DraftItem) -> bool:
         """Whether the row says the same of its item once more; then it counts as a repeat."""
-        given = {(output.system, output.text) for output in item.outputs}
-        same = values.shared == item.shared and given == {
+        outputs = {(output.system, output.text) for output in item.outputs}
+        is_same = values.shared == item.shared and outputs == {
             (output.system, output.text) for output in values.outputs
         }
-        if same and item.outputs:
+        if is_same and item.outputs:
             self._repeat(item.key, values, item.outputs[0].extra)
-        return same and bool(item.outputs)
+        return is_same and bool(item.outputs)
 
     def _repeat(self, key: str, values: DraftItem, extra: Mapping[str, str]) -> None:
         names = dict.fromkeys([*extra, *values.extra])
-        differing = [one for one in names if extra.get(one, "") != values.extra.get(one, "")]
+        differing = [name for name in names if extra.get(name, "") != values.extra.get(name, "")]
         self.repeats.add(key, (values.line, values.record), differing)
 
     def _check_first(self, values: DraftItem) -> None:
@@ -838,8 +842,8 @@ class ItemBuilder:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a field may differ between rows under one id that are separate items."""
-        own = {one.name for one in self.config.columns if one.is_of_output}
-        return name == "kind" or name.startswith("gold_") or name in own
+        of_outputs = {column.name for column in self.config.columns if column.is_of_output}
+        return name == "kind" or name.startswith("gold_") or name in of_outputs
 
     # parts of a row
 
@@ -921,14 +925,18 @@ class ItemBuilder:
             return
         # equal to the item's own, unless rows are separate items
         shared = values.shared if self.is_single else item.shared
-        for one in item.outputs:
-            if one.system == output.system:
-                if one.text == output.text and one.pair == output.pair and one.shared == shared:
-                    self._repeat(item.key, values, one.extra)
+        for earlier in item.outputs:
+            if earlier.system == output.system:
+                if (
+                    earlier.text == output.text
+                    and earlier.pair == output.pair
+                    and earlier.shared == shared
+                ):
+                    self._repeat(item.key, values, earlier.extra)
                     return
                 message = (
                     f"Item “{item.key}” has two outputs of system “{output.system}”, "
-                    f"here and in line {one.line}. Remove one."
+                    f"here and in line {earlier.line}. Remove one."
                 )
                 self._fault("output_twice", message, values, output.heads.system)
                 item.is_short = True
@@ -1028,12 +1036,12 @@ class ItemBuilder:
             self.faulty.add_item(draft)
         if self._is_spoiled(draft):
             return False
-        found = len(self.faults)
+        known = len(self.faults)
         for fault, name in self._joins.check(draft, join):
             self.faults.append(replace(fault, column=self._name_column(name)))
         if join is None or not join.is_known:
             self._maker.check(draft, join)
-        return len(self.faults) == found
+        return len(self.faults) == known
 
     @property
     def has_joined(self) -> bool:
@@ -1234,11 +1242,11 @@ class RowOrder(Check):
         self._last.append(system)
 
     def list_warnings(self) -> Iterator[Remark]:
-        found = self._counts.total()
-        if len(self._counts) < 2 or found < _FEWEST_IN_ORDER:
+        total = self._counts.total()
+        if len(self._counts) < 2 or total < _FEWEST_IN_ORDER:
             return
-        by_chance = 1 + found - sum(count**2 for count in self._counts.values()) / found
-        compared = found - len(self._counts)
+        by_chance = 1 + total - sum(count**2 for count in self._counts.values()) / total
+        compared = total - len(self._counts)
         if self._runs * _RUNS_FACTOR <= by_chance:
             yield Remark(
                 "sorted_by_system",
@@ -1333,7 +1341,9 @@ class DialogueTurns(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._columns = [one.name for one in context.config.columns if one.kind == "dialogue"]
+        self._columns = [
+            column.name for column in context.config.columns if column.kind == "dialogue"
+        ]
         self._inputs: dict[str, str] = {}
 
     def add(self, item: CheckedItem) -> None:
@@ -1362,7 +1372,9 @@ def find_doubt(dialogue: str) -> str:
 
 
 def _holds_turn(text: str, speakers: set[str]) -> bool:
-    names = [one["name"] for one in _INSIDE.finditer(text)] if ":" in text or "：" in text else []
+    names = (
+        [match["name"] for match in _INSIDE.finditer(text)] if ":" in text or "：" in text else []
+    )
     return any(name.casefold() in speakers or _USUAL.fullmatch(name) for name in names)
 
 
@@ -1381,21 +1393,21 @@ class Coverage(Check):
         self._bits = {name: 1 << number for number, name in enumerate(self._systems)}
         # of each group, by its place: which systems it has, and where it begins
         self._places: dict[str, int] = {}
-        self._held: list[int] = []
+        self._bits_by_place: list[int] = []
         self._lines, self._records = array("L"), array("L")
 
     def add(self, item: CheckedItem) -> None:
         place = self._places.setdefault(item.group, len(self._places))
-        if place == len(self._held):
-            self._held.append(0)
+        if place == len(self._bits_by_place):
+            self._bits_by_place.append(0)
             self._lines.append(item.line)
             self._records.append(item.record)
         for output in item.outputs:
             # an earlier output that is shown again may be of a system that the file hasn't got
-            self._held[place] |= self._bits.get(output.system, 0)
+            self._bits_by_place[place] |= self._bits.get(output.system, 0)
 
     def list_warnings(self) -> Iterator[Remark]:
-        if len(self._systems) > 1 and all(held.bit_count() == 1 for held in self._held):
+        if len(self._systems) > 1 and all(bits.bit_count() == 1 for bits in self._bits_by_place):
             yield Remark(
                 "systems_missing",
                 f"No inputs have outputs of two systems: the {len(self._systems)} systems can "
@@ -1405,7 +1417,7 @@ class Coverage(Check):
         names = list(self._places)
         for name in self._systems[:_MOST_SYSTEMS]:
             bit = self._bits[name]
-            without = [place for place, held in enumerate(self._held) if not held & bit]
+            without = [place for place, bits in enumerate(self._bits_by_place) if not bits & bit]
             if without:
                 message = f"Groups without an output of system “{name}”"
                 first = [self._name(names[place], place) for place in without[:PLACES]]
@@ -1429,12 +1441,12 @@ class ItemKinds(Check):
         if item.kind not in _CHECK_KINDS:
             return
         count = self.context.study.checks_per_person
-        what = (
+        use = (
             f"come as checks, {count} per person, and never count"
             if count
             else "nobody gets, since the settings ask for no checks"
         )
-        message = f"Items of kind {item.kind}, which {what}"
+        message = f"Items of kind {item.kind}, which {use}"
         self.remarks.add("checks", message, item.line, item.record, self.context.kind_column)
 
 
@@ -1557,9 +1569,9 @@ class SystemStyle(Check):
             return
         for name, style in sorted(self._of.items()):
             yield from _describe(name, style)
-            others = [one for other, one in self._of.items() if other != name]
-            if others and all(one.measured >= _FEWEST for one in self._of.values()):
-                yield from _compare(name, style, others)
+            other_styles = [other for named, other in self._of.items() if named != name]
+            if other_styles and all(other.measured >= _FEWEST for other in self._of.values()):
+                yield from _compare(name, style, other_styles)
 
 
 def _describe(name: str, style: Style) -> Iterator[Remark]:
@@ -1582,18 +1594,20 @@ def _describe(name: str, style: Style) -> Iterator[Remark]:
         )
 
 
-def _compare(name: str, style: Style, others: Sequence[Style]) -> Iterator[Remark]:
+def _compare(name: str, style: Style, other_styles: Sequence[Style]) -> Iterator[Remark]:
     """Describe what gives away the outputs of this system."""
-    told = _compare_shares(style, others)
-    told += _compare_habits("starts", style, others) + _compare_habits("ends", style, others)
-    told += _compare_lengths(style, others)
-    for words in told:
+    traits = _compare_shares(style, other_styles)
+    traits += _compare_habits("starts", style, other_styles) + _compare_habits(
+        "ends", style, other_styles
+    )
+    traits += _compare_lengths(style, other_styles)
+    for words in traits:
         yield Remark(
             "system_style",
             f"Outputs of system “{name}” {words}, unlike those of every other system. People may "
             "recognise the system by it. If you don't study style, make all outputs alike",
         )
-    if _ends_open(style, others):
+    if _ends_open(style, other_styles):
         yield Remark(
             "outputs_cut",
             f"Outputs of system “{name}” end without a full stop or the like far more often than "
@@ -1602,8 +1616,8 @@ def _compare(name: str, style: Style, others: Sequence[Style]) -> Iterator[Remar
         )
 
 
-def _compare_shares(style: Style, others: Sequence[Style]) -> list[str]:
-    told = []
+def _compare_shares(style: Style, other_styles: Sequence[Style]) -> list[str]:
+    traits = []
     for feature, has, lacks in (
         ("lower", "are mostly all in lower case", "mostly have capital characters"),
         (
@@ -1612,29 +1626,29 @@ def _compare_shares(style: Style, others: Sequence[Style]) -> list[str]:
             "mostly have no space before stops and commas",
         ),
     ):
-        share, shares = style.share(feature), [other.share(feature) for other in others]
+        share, shares = style.share(feature), [other.share(feature) for other in other_styles]
         if share >= _MOSTLY and max(shares) <= _SELDOM:
-            told.append(has)
-        elif share <= _SELDOM and min(shares) >= _MOSTLY and len(others) > 1:
-            told.append(lacks)
-    return told
+            traits.append(has)
+        elif share <= _SELDOM and min(shares) >= _MOSTLY and len(other_styles) > 1:
+            traits.append(lacks)
+    return traits
 
 
-def _compare_habits(which: str, style: Style, others: Sequence[Style]) -> list[str]:
-    counts = getattr(style, which)
+def _compare_habits(part: str, style: Style, other_styles: Sequence[Style]) -> list[str]:
+    counts = getattr(style, part)
     if not counts:
         return []
     words, count = counts.most_common(1)[0]
     is_habit = count >= _MOSTLY * style.measured and all(
-        getattr(other, which)[words] <= _SELDOM * other.measured for other in others
+        getattr(other, part)[words] <= _SELDOM * other.measured for other in other_styles
     )
-    verb = "start" if which == "starts" else "end"
+    verb = "start" if part == "starts" else "end"
     return [f"mostly {verb} with “{words[:60]}”"] if is_habit else []
 
 
-def _compare_lengths(style: Style, others: Sequence[Style]) -> list[str]:
+def _compare_lengths(style: Style, other_styles: Sequence[Style]) -> list[str]:
     mean = style.characters / style.measured
-    means = [other.characters / other.measured for other in others]
+    means = [other.characters / other.measured for other in other_styles]
     if mean >= _LENGTH_FACTOR * max(means):
         return [f"are long ({mean:,.0f} characters on average, against {max(means):,.0f} at most)"]
     if mean <= min(means) / _LENGTH_FACTOR:
@@ -1644,14 +1658,14 @@ def _compare_lengths(style: Style, others: Sequence[Style]) -> list[str]:
     return []
 
 
-def _ends_open(style: Style, others: Sequence[Style]) -> bool:
-    long = sum(other.counts["long"] for other in others)
+def _ends_open(style: Style, other_styles: Sequence[Style]) -> bool:
+    long = sum(other.counts["long"] for other in other_styles)
     if style.counts["long"] < _FEWEST or long < _FEWEST:
         return False
     if style.ends.most_common(1)[0][1] > style.counts["long"] / 2:
         return False  # they end alike, as characters do
     share = style.counts["open"] / style.counts["long"]
-    usual = sum(other.counts["open"] for other in others) / long
+    usual = sum(other.counts["open"] for other in other_styles) / long
     return share >= _SELDOM and share >= 4 * max(usual, 0.025)
 
 
@@ -1665,11 +1679,11 @@ class SystemNames(Check):
         super().__init__(context)
         names = context.systems
         # a name of one or two characters occurs in any text by chance
-        told = sorted((name for name in names if len(name) > 2), key=len, reverse=True)
-        told = told if len(told) <= _MOST_NAMES else []
-        pattern = "|".join(re.escape(name) for name in told)
-        self._pattern = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.I) if told else None
-        self._low = [name.lower() for name in told]
+        searched = sorted((name for name in names if len(name) > 2), key=len, reverse=True)
+        searched = searched if len(searched) <= _MOST_NAMES else []
+        pattern = "|".join(re.escape(name) for name in searched)
+        self._pattern = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.I) if searched else None
+        self._low = [name.lower() for name in searched]
         self._inputs: dict[str, str] = {}
         self._are_named = False
 

@@ -182,7 +182,7 @@ class CheckedItems(Checked):
     @property
     def read_mapping(self) -> dict[str, str]:
         mapping = super().read_mapping
-        return mapping | {column: one.name for column, one in self.inputs.items()}
+        return mapping | {column: input_column.name for column, input_column in self.inputs.items()}
 
     @property
     def is_importable(self) -> bool:
@@ -208,8 +208,8 @@ def merge_extra(outputs: Sequence[DraftOutput]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for column in dict.fromkeys(name for output in outputs for name in output.extra):
         values = {output.system: output.extra.get(column, "") for output in outputs}
-        first, *others = dict.fromkeys(values.values())
-        merged[column] = values if others else first
+        first, *other_values = dict.fromkeys(values.values())
+        merged[column] = values if other_values else first
     return merged
 
 

@@ -64,7 +64,10 @@ def create_study_from(
 def map_inputs(report: Report, inputs: Mapping[str, str]) -> dict[str, str]:
     """Return the mapping of the file with the names that its inputs have in an instrument."""
     names = {name: new for new, name in inputs.items()}
-    columns = {one["column"]: names.get(one["name"], "") for one in report.summary["inputs"]}
+    columns = {
+        input_column["column"]: names.get(input_column["name"], "")
+        for input_column in report.summary["inputs"]
+    }
     return {
         column: columns.get(column, "") if name == INPUT else name
         for column, name in report.mapping.items()

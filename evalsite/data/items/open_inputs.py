@@ -170,15 +170,17 @@ def summarise_open(checked: CheckedItems) -> dict[str, Any]:
                     "outputs": [],
                 }  # fmt: skip
         if item.group in examples:
-            examples[item.group]["outputs"] += [[one.system, one.text] for one in item.outputs]
+            examples[item.group]["outputs"] += [
+                [output.system, output.text] for output in item.outputs
+            ]
         for output in item.outputs:
             words += len(output.text.split())
             marked += has_markdown(output.text)
     return {
         "examples": [*examples.values()],
         "inputs": [
-            {"column": column, "name": one.name, "kind": one.kind}
-            for column, one in checked.inputs.items()
+            {"column": column, "name": input_column.name, "kind": input_column.kind}
+            for column, input_column in checked.inputs.items()
         ],
         "groups": len(groups),
         "system_names": checked.systems,

@@ -64,13 +64,13 @@ def _find_best(outputs: int, size: int, seed: str) -> Tuples:
 
 def _draw(outputs: int, size: int, times: int, draw: Random) -> Tuples:
     """Deal all outputs in random order as often as they are shown, each once in a tuple."""
-    dealt: list[int] = []
+    sequence: list[int] = []
     for _ in range(times):
         shuffled = draw.sample(range(outputs), outputs)
-        begun = dealt[len(dealt) - len(dealt) % size :]
+        begun = sequence[len(sequence) - len(sequence) % size :]
         fill = [output for output in shuffled if output not in begun][: -len(begun) % size]
-        dealt += fill + [output for output in shuffled if output not in fill]
-    return tuple(tuple(sorted(dealt[at : at + size])) for at in range(0, len(dealt), size))
+        sequence += fill + [output for output in shuffled if output not in fill]
+    return tuple(tuple(sorted(sequence[at : at + size])) for at in range(0, len(sequence), size))
 
 
 class TupleCounts:
@@ -78,17 +78,17 @@ class TupleCounts:
 
     def __init__(self, size: int, seed: str) -> None:
         self._size, self._seed = size, seed
-        self._found: dict[int, int] = defaultdict(int)
+        self._inputs: dict[int, int] = defaultdict(int)
         self.made = 0
 
     def add(self, outputs: int) -> None:
         if outputs > self._size:
-            self._found[outputs] += 1
+            self._inputs[outputs] += 1
             self.made += outputs * count_times(outputs, self._size) // self._size
 
     def describe(self) -> Iterator[str]:
         """Say how many items each input makes, how often outputs are shown, and how evenly."""
-        for outputs, inputs in sorted(self._found.items()):
+        for outputs, inputs in sorted(self._inputs.items()):
             design = _find_best(outputs, self._size, self._seed)
             met = count_meetings(outputs, design)
             difference = max(met) - min(met)

@@ -110,9 +110,9 @@ def _write_csv(rows: list[list[str]]) -> bytes:
 
 
 def _write_json_lines(rows: list[list[str]]) -> bytes:
-    header, *others = rows
-    objects = (dict(zip(header, row, strict=True)) for row in others)
-    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in objects).encode()
+    header, *body = rows
+    objects = (dict(zip(header, row, strict=True)) for row in body)
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in objects).encode()
 
 
 def _write_sheet(rows: list[list[str]]) -> bytes:

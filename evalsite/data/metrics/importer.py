@@ -44,7 +44,7 @@ _NAMES = {
 }
 _BETTER = {"": "higher", "higher": "higher", "lower": "lower"}
 # what batches and exports say of an output in addition to its id: these aren't metrics
-_OTHERS = frozenset(
+_NOT_METRICS = frozenset(
     ("better", "study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id",
      "output", "output_is_empty", "extra", "text", "reference", "references", "gold_why", "item_no",
      "group_no")
@@ -120,9 +120,9 @@ class MetricImporter(WholeFileImporter):
             return mapping
         # without a row for each score it has nothing to say
         mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
-        others = _OTHERS | {fold(column.name) for column in target.instrument.columns}
+        not_metrics = _NOT_METRICS | {fold(column.name) for column in target.instrument.columns}
         for name in header:
-            if not mapping[name] and fold(name) not in others:
+            if not mapping[name] and fold(name) not in not_metrics:
                 mapping[name] = OF_METRIC
         return mapping
 
@@ -131,16 +131,16 @@ class MetricImporter(WholeFileImporter):
         return super().settle(guess, once)
 
     def check_mapping(self, checked: CheckedScores, target: Target, table: Table) -> list[Fault]:
-        there, line = set(checked.mapping.values()), table.header_line
+        mapped, line = set(checked.mapping.values()), table.header_line
         faults = super().check_mapping(checked, target, table)
         needed = {"item": "the item’s id, as in its batch"}
-        if "metric" in there:
+        if "metric" in mapped:
             needed["value"] = "the score that the metric gave"
-        elif "value" in there:
+        elif "value" in mapped:
             needed["metric"] = "which metric the scores are of"
-        elif not there & {OF_METRIC, OF_LOWER_METRIC}:
+        elif not mapped & {OF_METRIC, OF_LOWER_METRIC}:
             needed[OF_METRIC] = "scores, in a column named after its metric"
-        if there & {OF_METRIC, OF_LOWER_METRIC} and there & {"metric", "value", "better"}:
+        if mapped & {OF_METRIC, OF_LOWER_METRIC} and mapped & {"metric", "value", "better"}:
             message = (
                 "Some columns are named after their metrics, and others are mapped to one score a "
                 "row. Choose one form."
@@ -349,11 +349,11 @@ class ScoreReader(WholeFileReader):
         return self._describe_known(twice)
 
     def _list_remarks(self) -> Iterator[Remark]:
-        others = [name for name, use in self._checked.mapping.items() if not use]
+        left_out = [name for name, use in self._checked.mapping.items() if not use]
         if not self._metrics:
-            others = [name for name in others if fold(name) not in _OTHERS]
-        if others:
-            message = f"Left out, because they aren't metrics: {', '.join(others)[:300]}"
+            left_out = [name for name in left_out if fold(name) not in _NOT_METRICS]
+        if left_out:
+            message = f"Left out, because they aren't metrics: {', '.join(left_out)[:300]}"
             yield Remark("columns_left_out", message)
         for metric, count in self._empty.items():
             of = f" of {metric}" if metric else ""

@@ -46,6 +46,7 @@ def _describe_import(study: Study, record: MetricFile) -> str:
 LIST = "results-judges"
 KINDS[Upload.Purpose.METRICS] = UploadKind(
     list_name=LIST,
+    within="Judges & metrics",
     title="Judges & metrics",
     noun="scores",
     describe_new=_describe_new,
@@ -183,7 +184,7 @@ def list_kept_scores(study: Study) -> list[str]:
             names |= dict.fromkeys(read_scores(item.extra, output.system.name))
     if names:
         known = MetricScore.objects.filter(file__study=study).order_by()
-        taken = {one.casefold() for one in known.values_list("metric", flat=True).distinct()}
+        taken = {name.casefold() for name in known.values_list("metric", flat=True).distinct()}
         return [name for name in names if name.casefold() not in taken]
     return []
 
@@ -224,11 +225,11 @@ def read_scores(extra: Mapping[str, Any], system: str) -> dict[str, str]:
 def _read_object(text: str) -> dict[str, str]:
     """Return the scores of an object such as {"f1": 0.5} or {"judge": {"value": "C"}}."""
     try:
-        found = read_json(text)
-    except (ValueError, RecursionError):
+        values = read_json(text)
+    except ValueError:
         return {}
     scores = {}
-    for name, value in found.items():
+    for name, value in values.items():
         if isinstance(value, dict):
             value = value.get("value")
         is_plain = isinstance(value, bool | int | float | str)

@@ -140,7 +140,9 @@ class AnswerBuilder:
         # what is always asked, by the number of outputs
         self._asked: dict[int, set[Key]] = {}
         # whose answers are rows that only make sense together
-        self._orders = {one.key: one for one in self.config.criteria if one.scale.orders}
+        self._orders = {
+            criterion.key: criterion for criterion in self.config.criteria if criterion.scale.orders
+        }
 
     def add(self, row: Row) -> None:
         """The ratings of a row are part of their answers, once a few thousand have come."""
@@ -201,7 +203,7 @@ class AnswerBuilder:
         """Return the answers that a row adds to, as they are before."""
         items = {item.pk for rating in ratings if (item := self._finder.find(rating))}
         keys = [(ratings[0].participant, pk) for pk in items]
-        return {key: one.copy() if (one := self._answers.get(key)) else None for key in keys}
+        return {key: answer.copy() if (answer := self._answers.get(key)) else None for key in keys}
 
     # one rating
 
@@ -288,11 +290,11 @@ class AnswerBuilder:
         passage = (rating.row.start, rating.row.end)
         key = row.criterion.key, number, rating.row.part, passage
         if first := answer.ratings.get(key):
-            what = row.criterion.key
+            subject = row.criterion.key
             if number is not None:
-                what += f" of {answer.item.outputs[number][1]}"
+                subject += f" of {answer.item.outputs[number][1]}"
             message = (
-                f"“{shorten(row.participant)}” rated {what} in item {answer.item.key} in record "
+                f"“{shorten(row.participant)}” rated {subject} in item {answer.item.key} in record "
                 f"{first.record} already. Remove one of the two."
             )
             yield self._blame("rating_twice", row, message, "")
@@ -352,7 +354,7 @@ class AnswerBuilder:
             f"“{shorten(answer.participant)}” has answered this item already, in {file_name}. A "
             "participant answers an item once: undo that file, or remove these rows."
         )
-        places = dict.fromkeys((one.line, one.record) for one in answer.ratings.values())
+        places = dict.fromkeys((rating.line, rating.record) for rating in answer.ratings.values())
         if not self.leaves_out or not places:
             places = {(answer.line, answer.record): None}
         column = self.reader.name_column("participant")

@@ -67,9 +67,13 @@ def ask(study: Study) -> Asked:
     is_single = config.item.outputs.most == 1
     return Asked(
         labels={criterion.key: criterion.label for criterion in config.criteria},
-        compared=frozenset(one.key for one in config.criteria if one.scale.compares),
+        compared=frozenset(
+            criterion.key for criterion in config.criteria if criterion.scale.compares
+        ),
         per_output=frozenset(
-            one.key for one in config.criteria if one.is_of_outputs and not is_single
+            criterion.key
+            for criterion in config.criteria
+            if criterion.is_of_outputs and not is_single
         ),
         systems=tuple(study.systems.order_by("name").values_list("name", flat=True)),
     )
@@ -80,16 +84,16 @@ def list_fields(asked: Asked, mapping: Mapping[str, str], most_outputs: int) -> 
     useless = {*_OF_EXPORTS}
     useless |= set() if asked.has_values else {*_OF_VALUES}
     useless |= set() if asked.has_comparisons else {*_OF_COMPARISONS}
-    there = set(mapping.values())
+    mapped = set(mapping.values())
     fields = [Field("", "Leave out", is_for_many=True)]
     fields += [
         Field(name, f"{name.replace('_', ' ').capitalize()}: {MEANINGS[name]}")
         for name in FIELDS
-        if name in there or name not in useless
+        if name in mapped or name not in useless
     ]
     return fields + [
         Field(name, _name_target(target, asked), group="Several ratings in a row")
-        for name in dict.fromkeys([*_list_wide(asked, most_outputs), *sorted(there)])
+        for name in dict.fromkeys([*_list_wide(asked, most_outputs), *sorted(mapped)])
         if (target := split_field(name)) and (target.is_wide or target.number)
     ]
 
@@ -186,7 +190,9 @@ class RowReader:
         self._get_shared = self._make_getter(self.parts[0], _SHARED)
         self._getters = [(part, self._make_getter(part, _OF_RATING)) for part in self.parts]
         labels = {criterion.label.casefold(): criterion for criterion in config.criteria}
-        self._criteria = labels | {one.key.casefold(): one for one in config.criteria}
+        self._criteria = labels | {
+            criterion.key.casefold(): criterion for criterion in config.criteria
+        }
         is_named = any("criterion" in (*part.columns, *part.fixed) for part in self.parts)
         if len(config.criteria) == 1 and not is_named:
             self._criteria[""] = config.criteria[0]
@@ -223,20 +229,20 @@ class RowReader:
             return [], []
         cells = row.cells + self._constants
         shared = self._get_shared(cells)
-        participant, item, submitted, given, note, kind, status, *exported = shared
+        participant, item, submitted, time_given, note, kind, status, *exported = shared
         if self._is_left_out(kind, status):
             return [], []
         ratings = [(part, get(cells)) for part, get in self._getters if part.is_rated(cells)]
         if not ratings:
             self.unrated += 1
-        time = given or submitted
-        found = [
+        time = time_given or submitted
+        checks = [
             ("participant", _check_participant(participant)),
             ("item", "" if item else "The item is empty. Give its id."),
             ("submitted_at", _check_length(time, LONGEST_TIME, "time")),
             ("note", _check_length(note, LONGEST_TEXT, "note")),
         ]
-        faults = [self._blame(row, field, text) for field, text in found if text]
+        faults = [self._blame(row, field, text) for field, text in checks if text]
         for part, (criterion, _, _, _, place, *_) in ratings:
             if text := _check_place(place.strip()):
                 faults.append(self._blame(row, "place", text, part))
@@ -306,8 +312,8 @@ class RowReader:
         return True
 
     def _explain_criterion(self, text: str) -> str:
-        what = f"“{shorten(text)}” isn't a criterion of this study" if text else "It is empty"
-        return f"{what}. The criteria are: {self._asked}."
+        beginning = f"“{shorten(text)}” isn't a criterion of this study" if text else "It is empty"
+        return f"{beginning}. The criteria are: {self._asked}."
 
     def _blame(self, row: Row, field: str, message: str, part: Part | None = None) -> Fault:
         return Fault(_CODES[field], message, self.name_column(field, part), row.line, row.record)

@@ -140,7 +140,9 @@ class RatingImporter(Importer):
         items = Item.objects.main().filter(study=target.study)
         keys = items.values_list("key", "extra__item", "extra__source_id")
         return {
-            "criterion": {name for one in criteria for name in (one.key, str(one.label))},
+            "criterion": {
+                name for criterion in criteria for name in (criterion.key, str(criterion.label))
+            },
             "system": set(target.study.systems.values_list("name", flat=True)),
             "point": points,
             "item": {str(name) for names in keys for name in names if name},
@@ -231,7 +233,7 @@ class RatingReader:
         )
         keeps_incomplete = bool(options.get("keeps_incomplete"))
         unrated = _check_columns(checked.mapping, study, keeps_incomplete=keeps_incomplete)
-        checked.faults += [Fault(one.code, one.message, one.column) for one in unrated]
+        checked.faults += [Fault(fault.code, fault.message, fault.column) for fault in unrated]
         self._builder = AnswerBuilder(
             study,
             self._rows,

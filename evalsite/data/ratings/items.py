@@ -179,8 +179,8 @@ def find_answered(study: Study, names: Collection[str]) -> dict[tuple[str, int],
     return answered
 
 
-def in_chunks(things: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(things)
+def in_chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(values)
     while chunk := list(islice(rest, CHUNK)):
         yield chunk
 

@@ -30,11 +30,11 @@ def turn_errors(table: Table, study: Study) -> Table:
     An output is found by its system and text, as files of WMT have no ids of this study; where
     several are alike, by document and segment.
     """
-    criterion, *others = study.config.marking
+    criterion, *more = study.config.marking
     described = criterion.scale.describe_marks()
     categories = _name_options(described["options"])
     severities = _name_options(described["severities"])
-    if others:
+    if more:
         raise Refused(
             "questions_several",
             "This study has several questions on passages, and such a file has one.",
@@ -108,8 +108,8 @@ def _find_output(
     segment: Segment, texts: Mapping[tuple[str, str], Sequence[KnownOutput]]
 ) -> KnownOutput | None:
     known = texts.get((segment.system, _even(segment.target)), ())
-    same = [output for output in known if _even(output.source) == _even(segment.source)]
-    outputs = same or known
+    of_source = [output for output in known if _even(output.source) == _even(segment.source)]
+    outputs = of_source or known
     if len(outputs) > 1:
         outputs = [output for output in outputs if output.place == segment.item]
     return outputs[0] if len(outputs) == 1 else None

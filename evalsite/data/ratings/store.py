@@ -56,8 +56,8 @@ def import_ratings(
     They fill free places of their items in the order of the file; those beyond are surplus.
     """
     study = source.study
-    if same := find_same_ratings(study, source.sha256):
-        return same
+    if earlier := find_same_ratings(study, source.sha256):
+        return earlier
     if not checked.is_importable:
         raise ValidationError(HAS_FAULTS)
     if not study.is_launched:
@@ -68,16 +68,16 @@ def import_ratings(
         return in_transaction(partial(_store, checked, source, by=by))
     except IntegrityError:
         # the second of two clicks, or another file with these answers, was quicker
-        if same := find_same_ratings(study, source.sha256):
-            return same
+        if earlier := find_same_ratings(study, source.sha256):
+            return earlier
         raise ValidationError(HAS_CHANGED) from None
 
 
 def _store(checked: CheckedRatings, source: Source, *, by: Any) -> RatingsFile:
     """Store everything, with the log and the upload; inside a transaction."""
     study = check_at_rest(source.study)
-    if same := find_same_ratings(study, source.sha256):
-        return same
+    if earlier := find_same_ratings(study, source.sha256):
+        return earlier
     file = RatingsFile.objects.create(
         study=study,
         file_name=clean_file_name(source.file_name),
@@ -124,9 +124,9 @@ def _find_people(
 ) -> tuple[dict[str, int], int]:
     """Return the participant of each name in the file, and how many of them are new."""
     known: dict[str, int] = {}
-    for some in in_chunks(names):
+    for chunk in in_chunks(names):
         identities = ParticipantIdentity.objects.filter(
-            study=study, platform=PLATFORM, outside_id__in=some
+            study=study, platform=PLATFORM, outside_id__in=chunk
         )
         for name, pk, is_person in identities.values_list(
             "outside_id", "participant", "participant__is_person"
@@ -145,12 +145,16 @@ def _find_people(
     )
     ParticipantIdentity.objects.bulk_create(
         [
-            ParticipantIdentity(study=study, participant=one, platform=PLATFORM, outside_id=name)
-            for name, one in zip(new, people, strict=True)
+            ParticipantIdentity(
+                study=study, participant=participant, platform=PLATFORM, outside_id=name
+            )
+            for name, participant in zip(new, people, strict=True)
         ],
         batch_size=CHUNK,
     )
-    return known | {name: one.pk for name, one in zip(new, people, strict=True)}, len(new)
+    return known | {
+        name: participant.pk for name, participant in zip(new, people, strict=True)
+    }, len(new)
 
 
 # --- undo ---------------------------------------------------------------------------
@@ -197,9 +201,9 @@ def _delete(file: RatingsFile, *, by: Any) -> int:
 def _delete_idle(people: set[int]) -> int:
     """Participants of an import who have no answer left are gone; returns how many were."""
     gone = 0
-    for some in in_chunks(people):
+    for chunk in in_chunks(people):
         idle = Participant.objects.filter(
-            pk__in=some, origin=Origin.IMPORTED, annotations__isnull=True
+            pk__in=chunk, origin=Origin.IMPORTED, annotations__isnull=True
         )
         gone += len(ids := list(idle.values_list("pk", flat=True)))
         Participant.objects.filter(pk__in=ids).delete()
@@ -239,7 +243,9 @@ def _insert_answers(
     )  # fmt: skip
     known = ("id", *_ANSWER_FIELDS)
     fields = [field for field in Annotation._meta.concrete_fields if field.name not in known]
-    same = [field.get_db_prep_save(getattr(usual, field.attname), connection) for field in fields]
+    usual_values = [
+        field.get_db_prep_save(getattr(usual, field.attname), connection) for field in fields
+    ]
     ids = insert_rows(
         Annotation,
         (*_ANSWER_FIELDS, *(field.name for field in fields)),
@@ -247,7 +253,7 @@ def _insert_answers(
             (
                 uuid4().hex, answer.item.pk, people[answer.participant], slot,
                 str(Annotation.Status.SURPLUS if slot is None else Annotation.Status.COUNTED),
-                json.dumps(answer.order_shown), answer.note, answer.time, *same,
+                json.dumps(answer.order_shown), answer.note, answer.time, *usual_values,
             )
             for answer, slot in zip(answers, slots, strict=True)
         ),

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import IO, Any, NoReturn, cast
 
 import ijson
@@ -30,7 +31,14 @@ from evalsite.data.tables.table import (
     show,
 )
 from evalsite.data.tables.text_files import Lines, TextFile
-from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, count_values, make_decoder, read_json
+from evalsite.lib.limited import (
+    VALUES_IN_TEXT,
+    TooDeep,
+    TooMuch,
+    count_values,
+    make_decoder,
+    read_json,
+)
 
 _MAX_DEPTH = 50
 _MOST_LIST_DEPTH = 5
@@ -114,7 +122,7 @@ def _refuse_other_json(start: str) -> None:
 def _parse(text: str) -> Any:
     try:
         return read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return _NO_JSON
 
 
@@ -678,10 +686,12 @@ def open_frame(text: TextFile, start: str, limits: Limits) -> Table | None:
         if first.rstrip().endswith("}") and stream.readline(2):
             return None  # an object in each line
         value = read_json(first + stream.read(), most_values=limits.values, decoder=DECODER)
+    except TooDeep as error:
+        raise Refused("json_depth", f"{error} Flatten it.") from None
     except TooMuch:
         limits.check_values(limits.values + 1, 1)
         raise
-    except (json.JSONDecodeError, RecursionError, BadObject):
+    except (json.JSONDecodeError, BadObject):
         return None  # the reader of lists of objects says what is wrong
     finally:
         stream.detach()
@@ -762,11 +772,18 @@ def _read_columns(value: Any) -> _Frame | None:
     inner, outer = list(parts[0]), list(value)
     if not inner or any(part.keys() != parts[0].keys() for part in parts):
         return None
+    is_numbered = _are_numbers(inner) or _are_numbers(outer)
+    if not is_numbered and all(map(_is_list_of_objects, chain(*map(dict.values, parts)))):
+        return None  # a document with lists, of which one holds the rows
     if _are_numbers(inner) or (len(inner) >= len(outer) > 1 and not _are_numbers(outer)):
         return _add_index(outer, [[part[label] for part in parts] for label in inner], inner)
     if _are_numbers(outer) or len(inner) > 1:
         return _add_index(inner, [[part[label] for label in inner] for part in parts], outer)
     return None
+
+
+def _is_list_of_objects(cell: Any) -> bool:
+    return isinstance(cell, list) and bool(cell) and all(isinstance(row, dict) for row in cell)
 
 
 def _has_keys(value: Any, keys: set[str]) -> bool:

@@ -110,6 +110,10 @@ class Scale(Part):
         answers = tuple(value for value, _label in self.list_answers())
         return (*answers, *self.na_entry) if answers else None
 
+    def name_kinds(self) -> dict[tuple[str, str], str]:
+        """Name the kinds of marks that conditions may name: categories, then severities."""
+        return {}
+
     def is_answer(self, answer: Any, outputs: int) -> bool:
         """Tell whether this is an answer about one output, or about an item with so many."""
         return is_among(answer, self.list_testable() or ())
@@ -284,6 +288,11 @@ class Scale(Part):
     def marked_columns(self) -> tuple[str, ...]:
         """Name the inputs in which passages are marked, and “output” if they are in that."""
         return ()
+
+    @property
+    def asks_notes(self) -> bool:
+        """Tell whether people can write a note on a passage that they mark."""
+        return False
 
     def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
         """Return the column of an item at fault and what is wrong; both "" if nothing is."""

@@ -3,6 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -28,7 +29,15 @@ from evalsite.instruments.scales.base import (
 )
 from evalsite.instruments.scales.points import quote as quote_words
 from evalsite.lib.limited import read_json
-from evalsite.lib.passages import Span, as_shown, find_passage, find_places, is_split, make_even
+from evalsite.lib.passages import (
+    EvenText,
+    Span,
+    as_shown,
+    find_passage,
+    find_places,
+    is_split,
+    make_even,
+)
 
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"
@@ -36,8 +45,8 @@ NONE = "none"
 OMISSION = "omission"
 MOST = 3_000
 LONGEST_NOTE = 1_000
-# rows to fill in without a script
-_BLANK_ROWS = 3
+# rows to fill in without a script, and of those that don't fit their text
+_BLANK_ROWS, _MOST_ROWS = 3, 50
 
 
 class Severity(Part):
@@ -298,6 +307,10 @@ class Spans(Scale):
         return tuple(sorted(columns, key=lambda name: (name != OUTPUT, name)))
 
     @property
+    def asks_notes(self) -> bool:
+        return self.note != "none"
+
+    @property
     def defines_severities(self) -> bool:
         return any(part.definition for part in self.severities)
 
@@ -306,11 +319,6 @@ class Spans(Scale):
         """List how heavy each severity is among all: 0 is the lightest."""
         weights = sorted({part.weight for part in self.severities})
         return [(part.key, weights.index(part.weight)) for part in self.severities]
-
-    @property
-    def has_kinds(self) -> bool:
-        """Tell whether a page has to say what is what: labels of severities are at each mark."""
-        return bool(self.categories) or self.defines_severities
 
     def find_category(self, key: str) -> Category | None:
         return next((category for category in self.categories if category.key == key), None)
@@ -461,8 +469,10 @@ class Spans(Scale):
         return write_json(entries) if entries else ""
 
     def view_entry(self, entry: str) -> MarksView:
-        entries = parse_entry(entry) or []
-        marks, rows = [], []
+        # no page posts more: it has the marks that fit, and few rows
+        entries = (parse_entry(entry) or [])[: MOST + _MOST_ROWS]
+        marks: list[Mark] = []
+        rows: list[Any] = []
         for posted in entries:
             if posted == NONE:
                 continue
@@ -470,8 +480,10 @@ class Spans(Scale):
                 marks.append(self.locate(posted))
             except ValidationError:
                 rows.append(posted)
+        del rows[_MOST_ROWS:]
         shown = [self._view_mark(number, mark) for number, mark in enumerate(sort_marks(marks), 1)]
         free = max(min(_BLANK_ROWS, self.highest - len(marks) - len(rows)), 1)
+        free = min(free, _MOST_ROWS - len(rows))
         return MarksView(
             shown, [*rows, *({} for _number in range(free))],
             write_json(self._write_marks(marks)) if marks else "", NONE in entries,
@@ -716,6 +728,10 @@ class Spans(Scale):
 
     # --- conditions
 
+    def name_kinds(self) -> dict[tuple[str, str], str]:
+        kinds = {("category", part.key): part.label for part in self.categories}
+        return kinds | {("severity", part.key): part.label for part in self.severities}
+
     def name_tested(self, value: Any) -> str:
         mark = Mark(OUTPUT, -1, -1, "", value.get("category", ""), value.get("severity", ""))
         return f"“{self._name_kind(mark)}”"
@@ -731,7 +747,7 @@ class Spans(Scale):
     def parse_gold(self, text: str, outputs: Sequence[str]) -> list[Any]:
         try:
             parts = read_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             parts = None
         if isinstance(parts, list) and len(outputs) == 1 and all(map(self._is_mark, parts)):
             parts = [parts]
@@ -877,8 +893,8 @@ class Spans(Scale):
         marks = [self._name_mark(self._read_mark(row)) for row in rows if row.start is not None]
         scores = [row.value for row in rows if row.part == "" and row.start is None]
         if scores and any(row.part != "" for row in rows):
-            return f"{'; '.join(marks) or self.none} (score {scores[0]})"
-        return "; ".join(marks) or (f"score {scores[0]}" if scores else self.none or "nothing")
+            return f"{'; '.join(marks) or self.none} (penalty {scores[0]})"
+        return "; ".join(marks) or (f"penalty {scores[0]}" if scores else self.none or "nothing")
 
     def describe_ratings(self, ratings: Sequence[Any]) -> str:
         return " · ".join(
@@ -949,6 +965,11 @@ class _Text:
         self.stored = stored
         self.shown = as_shown(stored)
         self.places = find_places(stored)
+        self._spans: dict[str, list[Span]] = {}
+
+    @cached_property
+    def even(self) -> EvenText:
+        return make_even(self.shown)
 
     def check_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
         """Return the place that an entry names; ValidationError if it isn't one, or not quoted."""
@@ -982,12 +1003,14 @@ class _Text:
 
     def list_spans(self, words: str) -> list[Span]:
         """List where these words are, one after another."""
-        even = make_even(self.shown)
+        if words in self._spans:
+            return self._spans[words]
         spans: list[Span] = []
-        span, at = find_passage(words, even)
+        span, at = find_passage(words, self.even)
         while span and len(spans) < MOST:
             spans.append(span)
-            span, at = find_passage(words, even, at + len(words))
+            span, at = find_passage(words, self.even, at + len(words))
+        self._spans[words] = spans
         return spans
 
     def find_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
@@ -1025,7 +1048,7 @@ def parse_entry(entry: str) -> list[Any] | None:
         return []
     try:
         entries = read_json(entry)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(entries, list):
         return None

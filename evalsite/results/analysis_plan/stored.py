@@ -75,7 +75,7 @@ def describe_kept(study: Study) -> dict[str, Any] | None:
 ACTION = "analysis plan changed"
 FIELDS = tuple(PLAN_MOMENTS)
 # also in the plan, without a moment of their own
-OTHERS = ("hypotheses", "smallest", "stopping", "has_own_errors")
+FURTHER_FIELDS = ("hypotheses", "smallest", "stopping", "has_own_errors")
 # parts that share a moment with another
 _MOMENT_OF = {"hypotheses": "margins", "rules": "exclusion_rule"}
 
@@ -141,7 +141,7 @@ def _is_set(plan: AnalysisPlan, limit: Limit) -> bool:
 
 def mark_plan(plan: AnalysisPlan, rules: Any) -> str:
     """Return a text that is equal as long as the plan and its rules are worded the same."""
-    content = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
+    content = {name: getattr(plan, name) for name in (*FIELDS, *FURTHER_FIELDS)}
     return hash_content(content | {"rules": rules})
 
 
@@ -169,9 +169,9 @@ def change_plan(
 ) -> list[str]:
     """Save the plan, log what changed, and return the names of the changed fields.
 
-    `values`: by name, of FIELDS and OTHERS, and `rules`; thresholds are those that differ from the
-    starting values. `seen`: the mark of the plan that was read before. A plan that is frozen gets
-    another version, for this reason.
+    `values`: by name, of FIELDS and FURTHER_FIELDS, and `rules`; thresholds are those that differ
+    from the starting values. `seen`: the mark of the plan that was read before. A plan that is
+    frozen gets another version, for this reason.
     """
     # one after another: of two people who save at once, the second gets an error
     current = Study.objects.select_for_update().get(pk=study.pk)
@@ -183,7 +183,7 @@ def change_plan(
             "changes again."
         )
     # a threshold that is not looked at any more is on no form
-    stands = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
+    stands = {name: getattr(plan, name) for name in (*FIELDS, *FURTHER_FIELDS)}
     stands["thresholds"] = own_thresholds(study, plan)
     stands["rules"] = rules
     changed = [name for name in stands if name in values and stands[name] != values[name]]

@@ -124,7 +124,8 @@ def describe_answer(
             elif len(criteria) == 1 and not turn:
                 lines[name].append(words)
             else:
-                sign = "" if words.removeprefix("-").replace(".", "", 1).isdecimal() else ":"
+                number = words.partition(" ")[0].removeprefix("-").replace(".", "", 1)
+                sign = "" if number.isdecimal() else ":"
                 lines[name].append(f"{label}{sign} {words}")
         comments = [row.text for row in asked if row.part == COMMENT]
         # a comment on a comparison isn't about the output preferred

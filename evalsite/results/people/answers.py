@@ -22,7 +22,7 @@ from evalsite.studies.models import Item, Study
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class PersonAnswer:
     """One answer with its values, its times, and what became of it."""
 
     annotation: Annotation
@@ -66,7 +66,7 @@ def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
 
 def describe_answers(
     study: Study, annotations: Sequence[Any], *, is_blind: bool | None = None
-) -> list[Given]:
+) -> list[PersonAnswer]:
     """These answers, of `with_items`, in words, in a few queries for all of them."""
     ids = [answer.pk for answer in annotations]
     first = _first_answers(annotations)
@@ -83,7 +83,7 @@ def describe_answers(
     exclusions = Exclusion.objects.active().filter(annotation__in=ids).select_related("decided_by")
     excluded = {exclusion.annotation_id: exclusion for exclusion in exclusions}
     return [
-        Given(
+        PersonAnswer(
             annotation=answer,
             item_name=names[answer.item],
             repeat_of=names[answer.item.repeat_of] if answer.item.repeat_of else "",

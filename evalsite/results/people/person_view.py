@@ -24,7 +24,7 @@ from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.people.models import Origin, Participant
 from evalsite.results.people.answers import (
-    Given,
+    PersonAnswer,
     answers_of,
     describe_answers,
     with_words,
@@ -339,7 +339,7 @@ def list_columns(config: Instrument) -> list[Criterion]:
 
 
 def _describe_row(
-    answer: Given, means: Mapping[int, list[Mean]], columns: Sequence[Criterion]
+    answer: PersonAnswer, means: Mapping[int, list[Mean]], columns: Sequence[Criterion]
 ) -> dict[str, Any]:
     """Return an answer with the means of the others, and with those of each column."""
     averages = means.get(answer.annotation.pk, [])

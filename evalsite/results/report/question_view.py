@@ -83,7 +83,7 @@ def _list_comments(words: Any) -> tuple[int, list[dict[str, Any]]]:
     newest = words.annotate(number=Window(Count("pk"))).order_by("-pk")
     rows = list(
         newest.values_list(
-            "number", "text", "annotation__participant__pseudonym", "annotation__item__key",
+            "number", "words", "annotation__participant__pseudonym", "annotation__item__key",
             "output__system__name",
         )[:_SHOWN]
     )  # fmt: skip

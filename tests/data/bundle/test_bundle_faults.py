@@ -329,6 +329,9 @@ def test_records_that_cannot_be_are_faults(bundle, file, edit, fault):
         ("study.json", set_study("withdrawable_until", "soon"), "study_invalid"),
         ("study.json", set_study("identity_days", 181), "study_invalid"),
         ("study.json", set_study("hides_results", 1), "study_invalid"),
+        # which stand in files that programs read, such as the card of a dataset
+        ("study.json", set_study("language", "en\nlicense: mit"), "study_invalid"),
+        ("study.json", set_study("currency", "<b>"), "study_invalid"),
         ("versions/1.json", set_promise("has_notice", "yes"), "version_invalid"),
         ("versions/1.json", set_promise("withdrawable_until", "soon"), "version_invalid"),
         ("versions/1.json", set_promise("identity_days", "90"), "version_invalid"),

@@ -18,6 +18,8 @@ from evalsite.core.jobs.services import run_job
 from evalsite.data.bundle import job as packing
 from evalsite.data.bundle.format import Contents
 from evalsite.lib.clock import now
+from evalsite.participation.consent import withdraw
+from evalsite.people.services import change_sharing
 from evalsite.studies.models import Membership, Study
 from tests.support.browsing import is_watched
 from tests.support.bundles import bundle_of, check, move_data, pack, read_files
@@ -155,6 +157,27 @@ def test_bundle_is_deleted_some_days_after_it_was_made(staff_client, study):
 
     assert not path.exists()
     assert download(staff_client, study, old).status_code == 404
+
+
+def test_bundle_to_publish_is_gone_once_somebody_does_not_share_any_more(staff_client, study):
+    study.asks_to_share = True
+    study.save(update_fields=["settings"])
+    me = study.participants.get()
+    me.may_share = True
+    me.save(update_fields=["may_share"])
+    shared, whole, design = (
+        make(staff_client, study, contents=contents) for contents in ("public", "data", "design")
+    )
+
+    change_sharing(participant=me, may_share=False)
+    before = [packing.find_file(job) is not None for job in (shared, whole, design)]
+    withdraw(participant=me, is_kept=False)
+    after = [packing.find_file(job) is not None for job in (shared, whole, design)]
+
+    assert (before, after) == ([False, True, True], [False, False, True])
+    assert download(staff_client, study, shared).status_code == 404
+    packing.delete_old_bundles()
+    assert [packing.find_written(job) is not None for job in (shared, whole, design)] == after
 
 
 def test_job_that_fails_leaves_no_file_and_may_start_again(staff_client, study, monkeypatch):

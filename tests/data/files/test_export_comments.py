@@ -17,7 +17,9 @@ from evalsite.results.report.sections import make_document
 from evalsite.studies.models import Item, Output, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, annotate, export, main_items, read
+from tests.support.factories import make_annotator
 from tests.support.instruments import make_built_study, read_instrument
+from tests.support.spans import answer_spans, make_spans_study
 
 HOSTILE = '=1+1, "two\nlines"; \u202eright to left'
 
@@ -140,3 +142,31 @@ def test_the_report_of_a_study_counts_its_comments_and_reasons(study: Study) -> 
     assert counts["people_commenting",] == 1
     assert counts["reason", "preference", "useful", "beta"] == 0.5
     assert document.find_table("preference-reasons") is not None
+
+
+@pytest.mark.django_db
+def test_a_note_on_a_passage_is_beside_its_words_and_the_score_of_the_output(
+    make_participant: Callable[..., Any],
+) -> None:
+    study = make_spans_study(items=1, systems="D")
+    marks = [
+        {"start": 3, "end": 10, "category": "style", "severity": "major", "note": "I'd say Halt"},
+        {"start": 0, "end": 3, "category": "style", "severity": "minor"},
+        {"start": 80, "end": 80, "category": "accuracy", "severity": "minor", "note": "The end"},
+    ]
+    answer_spans(make_annotator(study), study.items.get(), marks)
+
+    rows = read(export(study, "comments"))
+
+    names = ("item", "system", "criterion", "answer", "text", "quote")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("i01/D", "D", "errors", "7", "I'd say Halt", "Bahnhof"),
+        ("i01/D", "D", "errors", "7", "The end", ""),
+    ]
+    assert list(rows[0])[-1] == "quote"
+    assert count_file(study, Choice(file="comments")) == 2
+    # without the passage: it would tell the output
+    hidden = "".join(write_pseudonymised(study, "comments"))
+    assert "I'd say Halt" in hidden
+    assert "Bahnhof" not in hidden
+    assert count_pseudonymised(study)["comments"] == 2

@@ -25,6 +25,7 @@ from evalsite.data.files.jobs import (
     start_export,
 )
 from evalsite.data.files.services import Choice
+from evalsite.participation.consent import withdraw
 from evalsite.studies.models import Membership, Study
 from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import make_user
@@ -178,6 +179,35 @@ def test_old_files_and_parts_are_deleted_by_age(staff_client: Client, answered: 
     assert find_file(old) is None
     assert find_file(new) is not None
     assert take(staff_client, answered, old).status_code == 404
+
+
+@pytest.mark.both_databases
+def test_file_with_answers_that_were_taken_back_is_sent_to_nobody(
+    staff_client: Client, answered: Study
+) -> None:
+    job, items = (run_job(start_export(answered, Choice(file=name), by=None))
+                  for name in ("ratings", "items"))  # fmt: skip
+    path = find_file(job)
+    me = answered.participants.get()
+
+    withdraw(participant=me, is_kept=False)
+
+    assert path is not None
+    assert path.exists()
+    assert take(staff_client, answered, job).status_code == 404
+    assert find_file(items) is None  # what it holds isn't looked at
+    assert delete_old_exports() == "2 deleted"
+    assert not path.exists()
+    again = run_job(start_export(answered, Choice(file="ratings"), by=None))
+    assert take(staff_client, answered, again).status_code == 200
+
+
+def test_file_of_people_who_withdrew_but_keep_their_answers_in_stays(answered: Study) -> None:
+    job = run_job(start_export(answered, Choice(file="ratings"), by=None))
+
+    withdraw(participant=answered.participants.get(), is_kept=True)
+
+    assert find_file(job) is not None
 
 
 def test_file_of_another_study_is_not_found(

@@ -27,7 +27,8 @@ from tests.support.datasets import (
     rate_as_in_the_example,
     read_lines,
 )
-from tests.support.factories import FIXTURES
+from tests.support.factories import FIXTURES, make_annotator
+from tests.support.spans import answer_spans, make_spans_study
 
 pytestmark = pytest.mark.django_db
 INSPECT = [GIVING_OUT / f"inspect/{name}.json" for name in ("alpha", "beta")]
@@ -92,6 +93,17 @@ def test_ids_of_samples_stay_numbers_or_texts(sample_id: int | str, tmp_path: Pa
     assert type(row["sample_id"]) is type(sample_id)
 
 
+def test_an_epoch_that_is_no_number_counts_as_the_first() -> None:
+    study = make_inspected()
+    for item in study.items.main():
+        item.extra["epoch"] = "last"
+        item.save(update_fields=["extra"])
+
+    rows = [json.loads(line) for line in write(study, "inspect_scores").splitlines()]
+
+    assert {row["epoch"] for row in rows} == {1}
+
+
 def test_scores_for_promptfoo_are_those_of_the_example() -> None:
     study = import_from_tool(GIVING_OUT / "promptfoo/results.json")
     rate_as_in_the_example(study, {"alpha": "alpha", "beta": "beta"})
@@ -112,6 +124,27 @@ def test_lower_scores_are_turned_for_promptfoo() -> None:
     scores = [float(row["score"]) for row in read_rows(study, "promptfoo_scores")]
 
     assert scores == [0.1667, 0.1667, 0.4167]
+
+
+def test_penalties_go_back_to_tools_whose_scores_have_no_upper_bound() -> None:
+    study = make_spans_study(items=1, systems="D")
+    ids = {"trace_id": "t1", "eval_id": "e1", "id": "1", "testIdx": "0", "promptIdx": "0"}
+    study.items.update(extra=ids)
+    for severity in ("major", "minor"):
+        mark = {"start": 0, "end": 3, "category": "style", "severity": severity}
+        answer_spans(make_annotator(study), study.items.get(), [mark])
+
+    rows = read_rows(study, "langfuse_scores")
+    edit = json.loads(write(study, "inspect_scores"))["edit"]
+    with pytest.raises(ValidationError) as refused:
+        write(study, "promptfoo_scores")
+
+    assert [(row["name"], row["value"]) for row in rows] == [
+        ("human_errors", "5"), ("human_errors", "1"),
+    ]  # fmt: skip
+    assert (edit["value"], edit["metadata"]["scale_max"]) == (3, None)
+    assert refused.value.code == "no_scores"
+    assert "promptfoo" in refused.value.message
 
 
 def test_scores_beside_samples_of_the_harness(tmp_path: Path) -> None:

@@ -33,8 +33,9 @@ from tests.support.imported import Row, check, load, rows_for
 pytestmark = pytest.mark.django_db
 
 MESSAGES = Path(__file__).resolve().parents[3] / "fixtures" / "import_messages.txt"
-# it takes a file of 100,000 pairs; what is asked of several files and of tools is in tests/data/tables and
-# test_getting_in.py; turns are in tests/participation; and options only commands have
+# it takes a file of 100,000 pairs; what is asked of several files and of tools is in
+# tests/data/tables and test_getting_in.py; turns are in tests/participation; and options only
+# commands have
 NOT_SHOWN = {
     "too_many_outputs", "decision_needed", "input_unclear", "no_file", "turns_not_supported",
     "option_unused",
@@ -218,8 +219,10 @@ def list_sentences(checks: Iterable[Checked]) -> dict[str, str]:
 def list_codes() -> set[str]:
     """List the codes that stand in the code of imports."""
     root = Path(evalsite.__file__).parent
+    folders = ("", "items", "ratings", "metrics", "judges", "management/commands")
+    files = [path for name in folders for path in (root / "data" / name).glob("*.py")]
     codes: set[str] = set()
-    for path in [*(root / "imports").rglob("*.py"), root / "lib" / "rating_columns.py"]:
+    for path in [*files, root / "lib" / "rating_columns.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and node.args:
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))

@@ -101,3 +101,42 @@ def test_the_page_offers_each_path_with_its_first_value():
     assert report["mapping"]["outputs.answer"] == "output"
     # a value that isn't used is left out: its cell is kept
     assert report["mapping"]["inputs.passage"] == "-"
+
+
+def write_answers_in_lists(path: Path) -> Path:
+    records = [
+        {
+            "id": f"c{number}",
+            "dialogue": f"user: Where is tour {number}?",
+            "answers": [
+                {"model": {"name": name}, "message": {"role": "assistant", "content": f"{name}."}}
+                for name in ("alpha", "beta")
+            ],
+        }
+        for number in (1, 2)
+    ]
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return path
+
+
+def test_the_page_offers_the_parts_of_every_entry_of_a_list(tmp_path):
+    """A person can't know how to write a path, so they choose it."""
+    user = make_user()
+    study = make_empty(by=user)
+    client = Client()
+    client.force_login(user)
+    source = write_answers_in_lists(tmp_path / "rows.jsonl").read_bytes()
+    client.post(
+        reverse("admin:upload-new", args=[study.pk]),
+        {"file": SimpleUploadedFile("rows.jsonl", source)},
+    )
+    upload = Upload.objects.get()
+
+    page = client.get(reverse("admin:upload-preview", args=[study.pk, upload.pk]))
+
+    columns = {column["name"]: column for column in page.context["columns"]}
+    assert columns["answers[*].model.name"]["sample"] == "alpha"
+    assert columns["answers[*].message.content"]["sample"] == "alpha."
+    assert not columns["answers[*].model.name"]["is_used"]
+    assert page.context["are_lists_offered"]
+    assert all("answers[*]." in words for _, words, _ in page.context["faults"])

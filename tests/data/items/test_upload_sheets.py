@@ -487,3 +487,50 @@ def test_ods_tabs_that_are_lost_are_told() -> None:
     table = read(make_ods(NAMES + make_ods_row(cell)))
 
     assert [remark.code for remark in table.remarks.listed()] == ["tabs_lost"]
+
+
+TOPICS = ["The pool on Mill Lane closes.", "Bees remember colours.", "The ferry was cancelled."]
+
+
+def add_grouped_names(rows: list[list[str]]) -> bytes:
+    def change(_: Workbook, sheet: Worksheet) -> None:
+        sheet.merge_range("A2:A3", "Nr.")
+        sheet.merge_range("B2:B3", "Source article\n(shortened)")
+        sheet.merge_range("C2:D2", "Model answers")
+
+    return write_workbook(rows, change=change)
+
+
+def test_names_below_a_merged_name_name_the_columns() -> None:
+    """As people lay out a table of models: one heading over all of them, their names below it."""
+    table = read(
+        add_grouped_names([
+            ["Collected in March"], [], ["", "", " GPT-x ", "BART-large"],
+            *([str(n), text, f"G {n}", f"B {n}"] for n, text in enumerate(TOPICS, 1)),
+        ])
+    )  # fmt: skip
+    rows = [*table.rows]
+
+    assert table.header == ["Nr.", "Source article\n(shortened)", "GPT-x", "BART-large"]
+    assert (table.header_line, rows[0].line) == (3, 4)
+    assert [row.cells[2:] for row in rows] == [[f"G {n}", f"B {n}"] for n in (1, 2, 3)]
+    assert "names_in_two_rows" in [remark.code for remark in table.remarks.listed()]
+
+
+def test_names_that_repeat_below_two_merged_names_keep_both() -> None:
+    rows = [["Nr.", "alpha", "", "beta", ""], ["", "text", "score", "text", "score"]]
+    rows += [[str(n), f"A {n}", "1", f"B {n}", "2"] for n in (1, 2, 3)]
+
+    table = read(write_workbook(rows))
+
+    assert table.header == ["Nr.", "alpha text", "alpha score", "beta text", "beta score"]
+
+
+@pytest.mark.parametrize(
+    "first", [["1", "", "x", "y"], ["", "", "", "y"], ["1", "b", "x", "y"], ["1", "b", "", ""]]
+)
+def test_row_that_does_not_fill_a_merged_name_alone_is_no_name(first: list[str]) -> None:
+    table = read(write_workbook([["item", "src", "out", ""], first, ["2", "b", "x", "y"]]))
+
+    assert table.header[:3] == ["item", "src", "out"]
+    assert next(table.rows).cells[0] == first[0]

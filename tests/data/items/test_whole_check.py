@@ -36,6 +36,8 @@ FILES = [
     if path.suffix in ENDINGS and path.stat().st_size <= LARGEST
 ]
 PAGES = {"upload": "import_batch", "ratings": "import_ratings", "metrics": "import_metrics"}
+# too deep for what walks through values, though not for Python's reader of JSON
+DEEP = '{"a":' * 400 + "1" + "}" * 400
 # what no program should have written where it stands
 VALUES: list[Any] = [
     None, "", " ", {}, [], [[]], [{}], [None], 0, -1, True, 1e999, float("nan"), 10**400, "\ud800",
@@ -48,6 +50,7 @@ PIECES = [
     b"\xed\xa0\x80", b"null", b"NaN", b"1e999", b"9" * 5_000, b"\\ud800", b"\\",
     b'{"a": {"b": 1}}', b'"status": "x", ', b"<!doctype html>", b"PK\x03\x04", b"PAR1",
     b"\x1f\x8b", b"=1+1", b"[" * 200, b'{"a":' * 200,
+    DEEP.encode(),
 ]  # fmt: skip
 KEYS = [
     "status", "eval", "samples", "results", "id", "item", "item_id", "system", "output", "prompt",
@@ -62,6 +65,7 @@ CUT_LINE = b"""\
 {"id": "1", "doc": {"q": "x"}, "system": "a", "output": "one"}
 {bad}
 """
+DEEP_CELL = 'item,mr,system,output,extra\nm1,x,a,One.,"{}"\n'.format(DEEP.replace('"', '""'))
 STATUS = b"""\
 {"status": "ok", "id": "1", "prompt": "Why?", "system": "a", "output": "one"}
 """
@@ -91,12 +95,16 @@ def workbook_with_a_lost_part() -> bytes:
         ("status.jsonl", STATUS),
         ("dot.zip", zip_with_a_dot()),
         ("lost.xlsx", workbook_with_a_lost_part()),
+        ("deep.csv", DEEP_CELL.encode()),
+        ("deep.json", f'{{"item":{{"0":{DEEP}}}}}'.encode()),
     ],
     ids=[
         "a nested object and an unreadable line",
         "a key status",
         "an entry named .",
         "a lost part",
+        "a deep value in a cell",
+        "a deep value in a data frame",
     ],
 )
 def test_bad_94_the_file_is_refused_in_words(

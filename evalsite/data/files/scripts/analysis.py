@@ -1366,7 +1366,7 @@ def describe_over_inputs(name: str, value: float, whole: Rated, scale: Any) -> R
         return float(np.log(seen / (1 - seen)) if is_share else -np.log(1 - seen))
 
     def add(sums: list[Any], parts: list[Any], by: float) -> list[Any]:
-        return [one + by * part for one, part in zip(sums, parts, strict=True)]
+        return [value + by * part for value, part in zip(sums, parts, strict=True)]
 
     units = [take(unit) for unit in range(len(counts))]
     sums = [sum(parts) for parts in zip(*units, strict=True)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import evalsite
 from evalsite.data.files.columns import write_time
-from evalsite.data.files.ways_back.scores import Scored, Way, write_lines
+from evalsite.data.files.ways_back.scores import Scored, Way, has_bounds, write_lines
 from evalsite.lib.clock import now
 
 
@@ -12,7 +12,11 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
     made_at = write_time(now())
     for score in scores:
         scale = score.criterion.scale
+        bounds = f"from {scale.minimum:g}, where lower is better"
+        if has_bounds(score.criterion):
+            bounds = f"from {scale.minimum:g} to {scale.maximum:g}"
         values = ", ".join(f"{value:g}" for value in score.values)
+        epoch = score.read_exactly("epoch")
         yield from write_lines(
             [
                 {
@@ -20,12 +24,11 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
                     "model": score.system,
                     "sample_id": score.read_exactly("id"),
                     "sample_uuid": score.kept.get("uuid"),
-                    "epoch": int(score.kept.get("epoch", 1)),
+                    "epoch": epoch if isinstance(epoch, int) else 1,
                     "score_name": score.name,
                     "edit": {
                         "value": round(score.mean, 4),
-                        "explanation": f"Mean of {score.raters} on a scale from {scale.minimum:g} "
-                        f"to {scale.maximum:g}: {values}.",
+                        "explanation": f"Mean of {score.raters} on a scale {bounds}: {values}.",
                         "metadata": {
                             "n": len(score.values),
                             "values": score.values,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from evalsite.data.files.ways_back.scores import Scored, Way, write_table
+from evalsite.data.files.ways_back.scores import Scored, Way, has_bounds, write_table
 
 _COLUMNS = (
     "testIdx", "promptIdx", "provider", "prompt", "criterion", "pass", "score", "comment",
@@ -10,7 +10,8 @@ _COLUMNS = (
 
 
 def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
-    yield from write_table(_COLUMNS, (_make_row(score, pass_from) for score in scores))
+    bounded = (score for score in scores if has_bounds(score.criterion))
+    yield from write_table(_COLUMNS, (_make_row(score, pass_from) for score in bounded))
 
 
 def _make_row(score: Scored, pass_from: float) -> list[object]:
@@ -36,5 +37,6 @@ WAY = Way(
     ending="csv",
     needs=(("testIdx", "promptIdx"),),
     purpose="Scores from 0 to 1, for the results of promptfoo.",
+    is_share=True,
     write=write,
 )

@@ -80,6 +80,8 @@ class Way:
     needs: tuple[tuple[str, ...], ...]
     # one line of the page
     purpose: str
+    # its scores are from 0 to 1: penalties and edit rates have no upper bound
+    is_share: bool = False
     # the scores as a file; the number is the least score that passes, where the tool has one
     write: Callable[[Iterable[Scored], float], Iterator[str]]
 
@@ -96,8 +98,14 @@ def list_scored_criteria(study: Study) -> list[Criterion]:
     return [
         criterion
         for criterion in study.config.criteria
-        if criterion.per == "output" and not criterion.scale.has_parts and criterion.scale.directed
+        if criterion.per == "output"
+        and criterion.scale.gives_number
+        and (criterion.scale.directed or criterion.direction in ("higher", "lower"))
     ]
+
+
+def has_bounds(criterion: Criterion) -> bool:
+    return criterion.scale.maximum is not None
 
 
 def explain_no_scores(study: Study) -> str:
@@ -168,6 +176,12 @@ def write_scores(study: Study, way: Way, file: IO[bytes], *, pass_from: float) -
     """Write the scores of one moment; ValidationError if there are none to give back."""
     if reason := explain_no_scores(study):
         raise ValidationError(reason, code="no_scores")
+    if way.is_share and not any(map(has_bounds, list_scored_criteria(study))):
+        message = (
+            f"{way.tool} takes scores from 0 to 1. Penalties and edit rates have no upper bound, "
+            "and this study has no other score."
+        )
+        raise ValidationError(message, code="no_scores")
     digest, lines = sha256(), 0
     with consistent_cut():
         for text in way.write(read_scores(study, way), pass_from):

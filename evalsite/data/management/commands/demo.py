@@ -58,10 +58,10 @@ class Command(BaseCommand):
                 self.stdout.write(f"{people} simulated participants rated “{study.title}”.")
         self.warn("Simulated participants couldn't finish the demo study of", failures)
 
-    def warn(self, what: str, failures: list[FailedDemo]) -> None:
+    def warn(self, beginning: str, failures: list[FailedDemo]) -> None:
         for failure in failures:
             self.stderr.write(
-                f"Warning: {what} “{failure.protocol}”: {failure.reason}\n"
+                f"Warning: {beginning} “{failure.protocol}”: {failure.reason}\n"
                 "  All else runs. This is tried again at the next start. To find the mistake: "
                 f"pytest tests/instruments/test_contract.py -k {failure.protocol}"
             )

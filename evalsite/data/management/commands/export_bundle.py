@@ -209,10 +209,10 @@ def choose_contents(study: Study, options: dict[str, Any]) -> Contents:
 
 def read_words(study: Study, replace: list[str]) -> dict[str, str]:
     """Return the words found in the study with those that were given."""
-    given = {}
+    words = {}
     for pair in replace:
         term, sign, word = (part.strip() for part in pair.rpartition("="))
         if not (term and sign and word):
             raise CommandError(f"--replace takes NAME=WORDS, not “{pair}”.")
-        given[term] = word
-    return find_words(study) | given
+        words[term] = word
+    return find_words(study) | words

@@ -145,8 +145,8 @@ class Command(ImportCommand):
         return choices | answers
 
     def handle(self, *, study: str, file: Any, **arguments: Any) -> None:
-        (name, path), *others = file
-        if not others and name not in WORDS and not path.is_dir():
+        (name, path), *more_files = file
+        if not more_files and name not in WORDS and not path.is_dir():
             file_name = name_on_disk(path)
             names = {file_name: name} if name else {}
             self.import_file(study, path, file_name, **arguments, **{NAMES: names})
