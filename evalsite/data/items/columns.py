@@ -244,7 +244,7 @@ def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> 
 
 def is_input(column: str) -> bool:
     """Return whether a column of this name holds an input, and no output."""
-    name = _fold_plainly(column.strip().removeprefix("Input."))
+    name = fold_plainly(column.strip().removeprefix("Input."))
     # also “Source article”
     words = {name} if name in _INPUTS else {*name.split("_")}
     return words <= _INPUTS and not words <= {*_FIELDS["output"][1]}
@@ -252,10 +252,10 @@ def is_input(column: str) -> bool:
 
 def is_reference(column: str) -> bool:
     """Return whether a column of this name may hold what outputs are measured against."""
-    return _REFERENCES.fullmatch(_fold_plainly(column)) is not None
+    return _REFERENCES.fullmatch(fold_plainly(column)) is not None
 
 
-def _fold_plainly(column: str) -> str:
+def fold_plainly(column: str) -> str:
     """Normalise a column name without what people add to it in parentheses, and without dots."""
     return fold(_ADDED.sub("", column)).strip("_")
 
@@ -341,7 +341,7 @@ def _fit(columns: int, config: Instrument) -> bool:
 
 
 def _may_name_system(column: str) -> bool:
-    name = _fold_plainly(column)
+    name = fold_plainly(column)
     is_other = name in _PROMPTS or _UNLIKE_SYSTEMS.fullmatch(name) is not None
     return not is_other and not is_personal(column)
 

@@ -78,8 +78,10 @@ def test_outputs_without_spaces_are_texts_beside_a_column_of_languages(name: str
 
 def test_the_only_input_is_the_only_one_that_is_needed() -> None:
     config = installed_protocols()["dialogue"]
+    header = ["lfd. Nr.", "Quelltext (gekürzt)", "alpha", "beta"]
+    rows = [["1", "Warum ist das so?", "Das ist so.", "Es war immer so."]]
 
-    mapping = guess_mapping(["lfd. Nr.", "Quelltext (gekürzt)", "alpha", "beta"], config)
+    mapping = guess_mapping(header, config, rows)
 
     assert [*mapping.values()] == ["", "dialogue", OF_SYSTEM, OF_SYSTEM]
 
