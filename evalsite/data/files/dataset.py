@@ -430,7 +430,7 @@ def explain_empty(study: Study) -> str:
             "Nobody who answered agreed to share their answers, so a dataset would be empty. The "
             "bundle without the choice “to publish” holds everything for your team."
         )
-    return "There are no answers that count yet, so a dataset would be empty."
+    return "There are no answers that count yet, so there is nothing to write."
 
 
 class _Tables:
