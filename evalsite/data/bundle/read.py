@@ -321,7 +321,7 @@ def read_about(bundle: Bundle) -> Plain:
             f"This Evalsite reads formats {FIRST_VERSION} to {FORMAT_VERSION}.",
         )
     try:
-        needed = _list_needed(about)
+        needed = _ALWAYS | _WITH_DATA if about["has_data"] else _ALWAYS
         _complete(about)
         _check_about(about)
     except InvalidField as error:
@@ -333,11 +333,6 @@ def read_about(bundle: Bundle) -> Plain:
     if missing := sorted(needed - set(bundle.names)):
         raise BadBundle("file_missing", f"{missing[0]} is missing.")
     return about
-
-
-def _list_needed(about: Plain) -> set[str]:
-    """Return the files that every bundle of this format has."""
-    return _ALWAYS | _WITH_DATA if about["has_data"] else _ALWAYS
 
 
 def _complete(about: Plain) -> None:

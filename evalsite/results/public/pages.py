@@ -201,9 +201,10 @@ def _write_index(site: Site, files: list[tuple[str, str]], plan: list[str]) -> N
         headline=_find_headline(site.document),
         answers=render_html(Document("", headlines)),
         results=render_html(Document("", [*results, *limits])),
-        study_rows=[tuple(_write_words(entry) for entry in row) for row in study.rows]
-        if study
-        else [],
+        study_rows=[
+            tuple(entry if isinstance(entry, str) else str(entry.text) for entry in row)
+            for row in (study.rows if study else ())
+        ],
         plan=versions[-1] if versions else None,
         files=files,
         instrument=_INSTRUMENT,
@@ -211,10 +212,6 @@ def _write_index(site: Site, files: list[tuple[str, str]], plan: list[str]) -> N
         commands=render_html(Document("", [Code("sh", "\n".join(_list_commands(versions)))])),
         bibtex=render_html(Document("", [Code("BibTeX", _write_bibtex(site))])),
     )
-
-
-def _write_words(entry: Any) -> str:
-    return entry if isinstance(entry, str) else str(entry.text)
 
 
 def _list_commands(versions: list[Plain]) -> Iterator[str]:
