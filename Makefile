@@ -33,7 +33,7 @@ WORKERS ?= 2
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 $(TEST_COMMANDS): export PYTHONDONTWRITEBYTECODE =
 
-pictures: .venv/.installed-dev system-tools ## take the pictures of the guides again, docs/images/guide-*.png
+pictures: .venv/.installed-dev system-tools ## take the pictures of the guides and the README again, docs/images/
 	EVALSITE_TEST_PICTURES=yes $(BIN)/pytest -q -m torture tests/site/test_guides_browser.py
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
@@ -49,9 +49,9 @@ test-postgresql: .venv/.installed-dev system-tools ## run the tests marked both_
 torture: torture-cases torture-crashes torture-statistics ## run all that is too long for the suite: the three commands below
 
 # Tests of servers, workers and browsers that are killed or stop.
-CRASHES := tests/accounts/test_lockout_soak.py tests/annotation/test_browser_durability.py \
-  tests/annotation/test_kill.py tests/annotation/test_soak.py tests/deploy \
-  tests/imports/test_upload_jobs.py tests/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
+CRASHES := tests/core/accounts/test_lockout_soak.py tests/participation/test_browser_durability.py \
+  tests/participation/test_kill.py tests/participation/test_soak.py tests/deploy \
+  tests/data/items/test_upload_jobs.py tests/core/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
 
 # Examples are drawn as often as Hypothesis does it by itself, and pages are looked at in both looks.
 torture-cases torture-crashes: DRAWN = --hypothesis-profile torture
@@ -62,7 +62,7 @@ torture-cases: .venv/.installed-dev system-tools var/test-tools/ecosystem/bin/py
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%) --whole --database postgresql
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
 	$(BIN)/pytest -q -rs $(DRAWN) -m "hypothesis and not torture"
-	$(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
+	$(BIN)/pytest -q -rs $$(grep -lr --include="test_*.py" find_faults_in_turn tests)
 
 torture-crashes: PROXIES = yes
 torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run kill -9, servers that stop, power cuts, slow clients and the composed site

@@ -22,13 +22,13 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
-from evalsite.accounts.time_zones import name_zone, zone_of
-from evalsite.audit.account_log import record_account
-from evalsite.audit.models import Event
+from evalsite.core.accounts.time_zones import name_zone, zone_of
+from evalsite.core.audit.account_log import record_account
+from evalsite.core.audit.models import Event
+from evalsite.core.jobs.clock_watch import find_jump, trust_clock
+from evalsite.core.jobs.outbox import list_refused
+from evalsite.core.jobs.schedule import count_problems, list_schedule
 from evalsite.help_pages import search_help, show_chapter, show_help
-from evalsite.jobs.clock_watch import find_jump, trust_clock
-from evalsite.jobs.outbox import list_refused
-from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
     PLACES,
@@ -45,7 +45,7 @@ from evalsite.studies.summary_lines import describe_study, name_unit
 
 # each has a module study_views, which loads the app's pages
 APPS_WITH_PAGES = (
-    "results", "operations", "building", "imports", "exports", "quality", "annotation", "studies",
+    "results", "operations", "builder", "data", "data.files", "decisions", "fieldwork", "studies",
 )  # fmt: skip
 MACHINERY = ("django_tasks_database",)
 ARCHIVED = (
@@ -67,8 +67,8 @@ class EvalsiteAdminSite(AdminSite):
     enable_nav_sidebar = False
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
-        from evalsite.accounts.views import show_sign_ins  # noqa: PLC0415 (needs the URLs)
-        from evalsite.building.addresses import PAGES  # noqa: PLC0415 (needs the URLs)
+        from evalsite.builder.addresses import PAGES  # noqa: PLC0415 (needs the URLs)
+        from evalsite.core.accounts.views import show_sign_ins  # noqa: PLC0415 (needs the URLs)
         from evalsite.studies.site_invitation_views import (  # noqa: PLC0415 (need the URLs)
             show_site_invitations,
         )
@@ -138,7 +138,7 @@ class EvalsiteAdminSite(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         """Show the studies of this person, those with the newest change first."""
-        from evalsite.building.upload_views import describe_start  # noqa: PLC0415 (needs models)
+        from evalsite.builder.upload_views import describe_start  # noqa: PLC0415 (needs models)
         from evalsite.results.overview.studies import list_studies  # noqa: PLC0415 (needs models)
 
         request.current_app = self.name
@@ -214,8 +214,8 @@ class EvalsiteAdminSite(AdminSite):
 
     def _serve(self, page: StudyPage) -> Any:
         """Return the page as a view: 404 for an invisible study, 403 for a role that is too low."""
-        from evalsite.participants.names import name_people  # noqa: PLC0415 (needs the models)
-        from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415
+        from evalsite.decisions.frozen_plans import is_hidden  # noqa: PLC0415
+        from evalsite.people.names import name_people  # noqa: PLC0415 (needs the models)
 
         def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
@@ -292,7 +292,7 @@ def build_frame(
 
     `context`: of the page, which may know what the frame would have to count.
     """
-    from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
+    from evalsite.fieldwork.setup import describe_setup  # noqa: PLC0415 (needs models)
     from evalsite.results.navigation import count_evidence, list_groups  # noqa: PLC0415
     from evalsite.results.people.work import count_tabs  # noqa: PLC0415
     from evalsite.results.progress import count_edge  # noqa: PLC0415

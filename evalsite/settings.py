@@ -78,7 +78,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "crispy_forms",
     # before the queue, whose worker it replaces
-    "evalsite.jobs",
+    "evalsite.core.jobs",
     "django_tasks",
     "django_tasks_db",
     "allauth",
@@ -87,14 +87,16 @@ INSTALLED_APPS = [
     "allauth.usersessions",
     "csp",
     "evalsite.apps.EvalsiteConfig",
-    "evalsite.audit",
-    "evalsite.accounts",
+    "evalsite.core.audit",
+    "evalsite.core.accounts",
+    # databases know some apps by a label of their own: see apps.py of each
     "evalsite.studies",
-    "evalsite.participants",
-    "evalsite.annotation",
-    "evalsite.quality",
-    "evalsite.exports",
-    "evalsite.imports",
+    "evalsite.people",
+    "evalsite.handout",
+    "evalsite.fieldwork",
+    "evalsite.decisions",
+    "evalsite.data.files",
+    "evalsite.data",
     "evalsite.operations",
     "evalsite.results",
     *PROTOCOLS,
@@ -104,12 +106,12 @@ MIDDLEWARE = [
     # before all that refuses a request: monitoring knows no host name and no HTTPS
     "evalsite.operations.health.HealthAddresses",
     "django.middleware.security.SecurityMiddleware",
-    "evalsite.lib.response_headers.BrowserLimits",
-    "evalsite.lib.response_headers.StaticFiles",
-    "evalsite.lib.response_headers.Compression",
+    "evalsite.core.response_headers.BrowserLimits",
+    "evalsite.core.response_headers.StaticFiles",
+    "evalsite.core.response_headers.Compression",
     "csp.middleware.CSPMiddleware",
     # before the CSRF check, which reads the whole body of a request
-    "evalsite.lib.request_bodies.BodyCheck",
+    "evalsite.core.request_bodies.BodyCheck",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -117,7 +119,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "evalsite.accounts.sessions.LastUsed",
+    "evalsite.core.accounts.sessions.LastUsed",
 ]
 
 ROOT_URLCONF = "evalsite.urls"
@@ -132,7 +134,7 @@ TEMPLATES = [
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",
-                    ["evalsite.lib.template_loader.Loader"],
+                    ["evalsite.core.template_loader.Loader"],
                 )
             ],
             "context_processors": [
@@ -174,22 +176,22 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 LOGIN_URL = "account_login"
 AUTHENTICATION_BACKENDS = [
-    "evalsite.accounts.backend.AccountBackend",
+    "evalsite.core.accounts.backend.AccountBackend",
     # sessions of older versions name it
     "django.contrib.auth.backends.ModelBackend",
 ]
-ACCOUNT_ADAPTER = "evalsite.accounts.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "evalsite.core.accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "evalsite.accounts.forms.SignInForm",
-    "change_password": "evalsite.accounts.forms.NewPasswordForm",
-    "reset_password": "evalsite.accounts.forms.PasswordForgottenForm",
+    "login": "evalsite.core.accounts.forms.SignInForm",
+    "change_password": "evalsite.core.accounts.forms.NewPasswordForm",
+    "reset_password": "evalsite.core.accounts.forms.PasswordForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"email", "username"}
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 (a class)
-# wrong passwords and codes are counted in accounts/lockout.py
+# wrong passwords and codes are counted in core/accounts/lockout.py
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
 PASSWORD_RESET_TIMEOUT = 60 * 60
 
@@ -198,7 +200,7 @@ SSO_SERVER = env.read_text("EVALSITE_SSO_SERVER")
 SSO_NAME = env.read_text("EVALSITE_SSO_NAME", "your organisation")
 if SSO_SERVER:
     # before our pages of accounts, which take its tables out of Records
-    _place = INSTALLED_APPS.index("evalsite.accounts")
+    _place = INSTALLED_APPS.index("evalsite.core.accounts")
     INSTALLED_APPS[_place:_place] = [
         "allauth.socialaccount",
         "allauth.socialaccount.providers.openid_connect",
@@ -221,10 +223,10 @@ if SSO_SERVER:
     # the organisation vouches for its addresses
     SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
     SOCIALACCOUNT_QUERY_EMAIL = True
-MFA_ADAPTER = "evalsite.accounts.adapter.CodeAdapter"
+MFA_ADAPTER = "evalsite.core.accounts.adapter.CodeAdapter"
 MFA_FORMS = {
-    "authenticate": "evalsite.accounts.forms.CodeForm",
-    "reauthenticate": "evalsite.accounts.forms.CodeAgainForm",
+    "authenticate": "evalsite.core.accounts.forms.CodeForm",
+    "reauthenticate": "evalsite.core.accounts.forms.CodeAgainForm",
 }
 # addresses are no condition of an account here
 MFA_ALLOW_UNVERIFIED_EMAIL = True
@@ -236,10 +238,10 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "evalsite.accounts.passwords.CommonPasswords"},
+    {"NAME": "evalsite.core.accounts.passwords.CommonPasswords"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
-    {"NAME": "evalsite.accounts.passwords.DifferentCharacters"},
-    {"NAME": "evalsite.accounts.passwords.WithoutNames"},
+    {"NAME": "evalsite.core.accounts.passwords.DifferentCharacters"},
+    {"NAME": "evalsite.core.accounts.passwords.WithoutNames"},
 ]
 
 # --- e-mail ----------------------------------------------------------------------
@@ -320,7 +322,7 @@ CONTENT_SECURITY_POLICY = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000  # the builder with forty questions and its practice
 DATA_UPLOAD_MAX_NUMBER_FILES = 300  # of a folder; each is an open file while it comes in
-FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
+FILE_UPLOAD_HANDLERS = ["evalsite.core.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {
     "admin:study-new",
@@ -343,7 +345,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "evalsite.lib.static_storage.SmallerStaticFiles"
+        else "evalsite.core.static_storage.SmallerStaticFiles"
     },
 }
 WHITENOISE_MAX_AGE = 60
@@ -368,9 +370,9 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "health": {"()": "evalsite.lib.log_safety.LeaveOutHealth"},
-        "outages": {"()": "evalsite.lib.outage.OneLineAMinute"},
-        "hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"},
+        "health": {"()": "evalsite.core.log_safety.LeaveOutHealth"},
+        "outages": {"()": "evalsite.core.outage.OneLineAMinute"},
+        "hide_tokens": {"()": "evalsite.core.log_safety.HideTokens"},
     },
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {

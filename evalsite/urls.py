@@ -4,7 +4,9 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from evalsite.annotation.pages import (
+from evalsite.decisions import work_views
+from evalsite.fieldwork import pilot_pages
+from evalsite.participation import (
     background_views,
     check_views,
     entry_views,
@@ -21,17 +23,15 @@ from evalsite.annotation.pages import (
     stopped_views,
     views,
 )
-from evalsite.annotation.running import pilot_pages
-from evalsite.quality import work_views
 from evalsite.studies import invitation_views
 
-handler404 = "evalsite.participants.access.page_not_found"
-handler500 = "evalsite.lib.outage.server_error"
+handler404 = "evalsite.people.access.page_not_found"
+handler500 = "evalsite.core.outage.server_error"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
-    path("account/", include("evalsite.accounts.urls")),
+    path("account/", include("evalsite.core.accounts.urls")),
     path("account/first/<token>/", invitation_views.show_first_link, name="first-administrator"),
     path("invitation/<token>/", invitation_views.show_invitation, name="invitation"),
     path("join/<uuid:study_id>/", join_views.join, {"number": 0}, name="study-join"),

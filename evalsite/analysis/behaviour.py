@@ -280,7 +280,7 @@ def _compare(rater: str, ratings: Floats, mean_of_rest: Floats) -> Against:
 # --- first and second ratings of items shown twice
 
 POOLED = ""  # the key of all raters together
-_SAME = ["participant", "criterion", "system", "system_1", "system_2"]
+_MATCHED = ["participant", "criterion", "system", "system_1", "system_2"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,9 +305,9 @@ def find_passes(table: Table) -> pd.DataFrame:
     named = (rows.system != "") | (rows.system_1 != "")
     again = rows[(rows.kind == "repeat") & named]
     main = rows[(rows.kind == "main") & named]
-    both = main.merge(again, left_on=[*_SAME, "item"], right_on=[*_SAME, "repeat_of"],
+    both = main.merge(again, left_on=[*_MATCHED, "item"], right_on=[*_MATCHED, "repeat_of"],
                       suffixes=("", "_2"))  # fmt: skip
-    both = both.drop_duplicates([*_SAME, "item"])
+    both = both.drop_duplicates([*_MATCHED, "item"])
     return pd.DataFrame(
         {"participant": both.participant, "criterion": both.criterion, "system": both.system,
          "first": both.answer, "second": both.answer_2, "first_left": both.left,

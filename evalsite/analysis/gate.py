@@ -350,7 +350,7 @@ def count_runs(
             content = json.dumps({"gates": runs}, indent=1, ensure_ascii=False)
             part.write_text(content, encoding="utf-8")
             part.replace(path)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         # a file with other content stays as it is
         return None
     at = [str(run["run_at"]) for run in runs if run["against"] == other]

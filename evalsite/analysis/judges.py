@@ -567,7 +567,7 @@ def plan_width(  # noqa: PLR0913 (a design, by its letters)
     people: int,
     inputs: int,
     answers_per_input: int,
-    others: int,
+    other_labels: int,
     variances: tuple[float, float, float],
     r: float,
 ) -> dict[str, float]:
@@ -578,7 +578,7 @@ def plan_width(  # noqa: PLR0913 (a design, by its letters)
     """
     of_rater, of_input, residual = variances
     p, n, k = people, inputs, answers_per_input
-    left = 1 - r**2 * others / (n + others)
+    left = 1 - r**2 * other_labels / (n + other_labels)
     m = n * k / p
     if p < 2 or n < 2:
         return {"half_width": float("inf"), "df": 0.0}

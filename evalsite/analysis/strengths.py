@@ -522,7 +522,7 @@ def _interval(drawn: Floats, value: float) -> tuple[float | None, float | None, 
     return low, high, details
 
 
-def _one(
+def _describe_drawn(
     name: str, value: float, drawn: Floats, n: Mapping[str, int], seed: int, **known: object
 ) -> Figure:
     low, high, details = _interval(drawn, value)
@@ -540,7 +540,7 @@ def _tie(model: _Drawn | Reason, n: Mapping[str, int], seed: int) -> Figure:
         details = {"nu": 0.0, "interval": "no_tie_seen"}
         return Figure(name="tie_chance", method=DAVIDSON, value=0.0, n=n, details=details)
     nu, drawn = model.fit.nu, np.exp(model.parameters[:, model.fit.systems - 1])
-    return _one("tie_chance", nu / (2 + nu), drawn / (2 + drawn), n, seed, nu=nu)
+    return _describe_drawn("tie_chance", nu / (2 + nu), drawn / (2 + drawn), n, seed, nu=nu)
 
 
 def _position(
@@ -554,7 +554,9 @@ def _position(
         return undefined("left_chance", model, method=DAVIDSON, n=n)
     log_odds = float(model.fit.position or 0.0)
     chances = expit(model.parameters[:, -1])
-    return _one("left_chance", float(expit(log_odds)), chances, n, seed, log_odds=log_odds)
+    return _describe_drawn(
+        "left_chance", float(expit(log_odds)), chances, n, seed, log_odds=log_odds
+    )
 
 
 def _may_claim(

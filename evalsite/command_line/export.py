@@ -48,7 +48,7 @@ def run(options: Namespace) -> Result:
         return _export_dataset(options)
     if options.scores is not None:
         return _export_scores(options)
-    from evalsite.exports.management.commands.export_bundle import describe_export, export_study
+    from evalsite.data.management.commands.export_bundle import describe_export, export_study
     from evalsite.studies.study_lookup import find_study
 
     path, packed, lines = export_study(find_study(options.study), options.out, vars(options))
@@ -58,7 +58,7 @@ def run(options: Namespace) -> Result:
 
 
 def _export_dataset(options: Namespace) -> Result:
-    from evalsite.exports.management.commands.export_bundle import export_dataset
+    from evalsite.data.management.commands.export_bundle import export_dataset
     from evalsite.studies.study_lookup import find_study
 
     named = {
@@ -79,7 +79,7 @@ def _export_dataset(options: Namespace) -> Result:
 
 
 def _export_scores(options: Namespace) -> Result:
-    from evalsite.exports.management.commands.export_bundle import export_scores
+    from evalsite.data.management.commands.export_bundle import export_scores
     from evalsite.studies.study_lookup import find_study
 
     study = find_study(options.study)

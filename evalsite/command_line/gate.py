@@ -122,9 +122,9 @@ def _open_ratings(options: Namespace) -> Iterator[None]:
 def _unpack(options: Namespace, folder: Path) -> None:
     """Verify the bundle and copy its ratings and items into the folder."""
     with without_site(), options.file.open("rb") as file:
-        from evalsite.exports.bundle.format import ANALYSIS_PLAN, name_data
-        from evalsite.exports.bundle.read import open_bundle
-        from evalsite.exports.bundle.verify import check_plan_hash, verify_bundle
+        from evalsite.data.bundle.format import ANALYSIS_PLAN, name_data
+        from evalsite.data.bundle.read import open_bundle
+        from evalsite.data.bundle.verify import check_plan_hash, verify_bundle
 
         report = verify_bundle(file)
         if not report.is_sound:

@@ -8,8 +8,8 @@ import django
 from evalsite.command_line.output import DONE, NO, Result
 from evalsite.command_line.processes import parse_port
 from evalsite.command_line.site import HOST, PORT
+from evalsite.core.log_safety import READY
 from evalsite.lib.limited import read_json
-from evalsite.lib.log_safety import READY
 
 _SECONDS_TO_ANSWER = 5
 # of an answer; what runs on this port may be another program

@@ -38,8 +38,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def import_items(words: Sequence[str]) -> Result:
     """Import what these words say: a study, a file, and options for both."""
-    from evalsite.imports.command import FaultyFile
-    from evalsite.imports.management.commands.import_batch import Command
+    from evalsite.data.command import FaultyFile
+    from evalsite.data.management.commands.import_batch import Command
 
     written = StringIO()
     command = Command(stdout=written)

@@ -25,7 +25,7 @@ def run(options: Namespace) -> Result:
 
 
 def _read_entries() -> dict[str, Any]:
-    from evalsite.building.gallery import list_gallery, list_protocols
+    from evalsite.builder.gallery import list_gallery, list_protocols
 
     return {entry.config.key: entry for entry in [*list_protocols(), *list_gallery()]}
 

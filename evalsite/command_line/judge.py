@@ -50,7 +50,7 @@ def _certify(options: Namespace) -> Result:
     use_site(options.data)
     from django.core.exceptions import ValidationError
 
-    from evalsite.imports.models import Judge
+    from evalsite.data.models import Judge
     from evalsite.results.judges.certificate import make_certificate, write_certificate
     from evalsite.results.report.computation import compute_report
     from evalsite.studies.study_lookup import find_study

@@ -24,15 +24,15 @@ def write_summary(study: Any, report: Any, files: Mapping[str, str]) -> str:
 
 
 def _count_people(study: Any) -> int:
-    from evalsite.annotation.models import Annotation
+    from evalsite.handout.models import Annotation
 
     answers = Annotation.objects.filter(study=study).counted()
     return int(answers.values("participant").distinct().count())
 
 
 def _describe_rated(study: Any, report: Any) -> Iterator[str]:
-    from evalsite.annotation.models import Annotation
-    from evalsite.quality.plan_commitment import list_lines
+    from evalsite.decisions.plan_commitment import list_lines
+    from evalsite.handout.models import Annotation
     from evalsite.studies.models import Item, Output
     from evalsite.studies.summary_lines import count_of, list_of
 
@@ -78,8 +78,8 @@ def _describe_results(source: Any) -> Iterator[str]:
 
 
 def _describe_people(study: Any) -> Iterator[str]:
-    from evalsite.participants.models import Consent
-    from evalsite.quality.person_measures import measure_people
+    from evalsite.decisions.person_measures import measure_people
+    from evalsite.people.models import Consent
 
     measures = list(measure_people(study).values())
     seconds = [f"{person.seconds:.0f}" for person in measures if person.seconds is not None]

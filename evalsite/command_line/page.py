@@ -45,9 +45,9 @@ def run(options: Namespace) -> Result:
     with without_site():
         from django.core.exceptions import ValidationError
 
-        from evalsite.exports.bundle.data_package import read_author
-        from evalsite.exports.bundle.public import PageOptions, write_public_page
-        from evalsite.exports.bundle.read import BadBundle
+        from evalsite.data.bundle.data_package import read_author
+        from evalsite.data.bundle.public import PageOptions, write_public_page
+        from evalsite.data.bundle.read import BadBundle
 
         try:
             authors = [read_author(line) for line in options.author]

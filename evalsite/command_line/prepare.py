@@ -19,7 +19,7 @@ def run(options: Namespace) -> Result:
     options.output.say(f"Data folder: {settings.DATA_DIR}")
     prepare_site()
     # needs the apps
-    from evalsite.accounts.first_administrator import make_first_link
+    from evalsite.core.accounts.first_administrator import make_first_link
 
     text, link = "The database and the static files are ready.", make_first_link()
     if link is None:

@@ -232,7 +232,7 @@ def _go_on(options: Namespace, folder: Path, asked: Mapping[str, Any], *, is_new
         if result.code != DONE:
             return result
         _write_state(folder, asked, {})
-    from evalsite.quality.plan_commitment import list_lines
+    from evalsite.decisions.plan_commitment import list_lines
     from evalsite.studies.models import Study
 
     study = Study.objects.get()
@@ -250,11 +250,11 @@ def _go_on(options: Namespace, folder: Path, asked: Mapping[str, Any], *, is_new
 
 def make_study(options: Namespace) -> Result:
     """Make, launch and hand out the study that the options ask for; or say what is wrong."""
-    from evalsite.accounts.researchers import find_or_make_first
-    from evalsite.annotation.running.invitations import Named, Terms, invite_people, parse_people
-    from evalsite.annotation.running.launch import launch_study
-    from evalsite.jobs.models import Job
-    from evalsite.jobs.services import run_job
+    from evalsite.core.accounts.researchers import find_or_make_first
+    from evalsite.core.jobs.models import Job
+    from evalsite.core.jobs.services import run_job
+    from evalsite.fieldwork.invitations import Named, Terms, invite_people, parse_people
+    from evalsite.fieldwork.launch import launch_study
     from evalsite.studies.instruments import FaultyInstrument
     from evalsite.studies.models import Study
     from evalsite.studies.services import create_study
@@ -309,7 +309,7 @@ def make_study(options: Namespace) -> Result:
 
 
 def _choose_instrument(name: str, by: Any) -> dict[str, Any]:
-    from evalsite.building.gallery import choose
+    from evalsite.builder.gallery import choose
     from evalsite.studies.instruments import import_instrument, read_file
 
     path = Path(name)
@@ -323,7 +323,7 @@ def _choose_instrument(name: str, by: Any) -> dict[str, Any]:
 
 def _plan(study: Any, options: Namespace, by: Any) -> None:
     """Write the primary criterion and the margin into the plan, which the launch freezes."""
-    from evalsite.quality.frozen_plans import plan_of
+    from evalsite.decisions.frozen_plans import plan_of
     from evalsite.results.analysis_plan.plan_rows import QuestionForm, show_margin
     from evalsite.results.analysis_plan.stored import change_plan, list_analysed, mark_plan
 
@@ -412,7 +412,7 @@ def _announce(options: Namespace, links: Sequence[str], line: str) -> None:
 
 def _count(study: Any) -> list[tuple[int, int]]:
     """Return of each person how many answers are in, and how many there will be."""
-    from evalsite.annotation.running.invitations import list_progress
+    from evalsite.fieldwork.invitations import list_progress
 
     return [(progress.done, progress.total) for progress in list_progress(study)]
 
@@ -438,13 +438,13 @@ def _describe_stopped(study: Any) -> Result:
 
 
 def _finish(out: Path, folder: Path, asked: Mapping[str, Any]) -> Result:
-    from evalsite.accounts.researchers import find_or_make_first
-    from evalsite.annotation.models import Annotation
-    from evalsite.annotation.running.launch import close_study
-    from evalsite.exports.bundle.format import Contents
-    from evalsite.exports.bundle.verify import verify_bundle
-    from evalsite.exports.bundle.write import write_bundle
-    from evalsite.exports.services import Choice, write_file
+    from evalsite.core.accounts.researchers import find_or_make_first
+    from evalsite.data.bundle.format import Contents
+    from evalsite.data.bundle.verify import verify_bundle
+    from evalsite.data.bundle.write import write_bundle
+    from evalsite.data.files.services import Choice, write_file
+    from evalsite.fieldwork.launch import close_study
+    from evalsite.handout.models import Annotation
     from evalsite.results.report.computation import compute_report
     from evalsite.results.report.files import write_page
     from evalsite.studies.models import Study

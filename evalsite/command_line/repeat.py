@@ -22,8 +22,8 @@ def run(options: Namespace) -> Result:
     from django.conf import settings
     from django.urls import reverse
 
-    from evalsite.annotation.running.setup import describe_setup
-    from evalsite.exports.bundle.restore import restore_bundle
+    from evalsite.data.bundle.restore import restore_bundle
+    from evalsite.fieldwork.setup import describe_setup
     from evalsite.studies.study_lookup import find_owner
 
     owner = find_owner(options.owner)

@@ -63,7 +63,7 @@ def run(options: Namespace) -> Result:
 def _say_account(output: Output, folder: Path, address: str) -> None:
     from django.urls import reverse
 
-    from evalsite.accounts.researchers import find_or_make_first
+    from evalsite.core.accounts.researchers import find_or_make_first
 
     user, password = find_or_make_first()
     output.say(f"\nResearchers sign in at  {address}{reverse('admin:index')}")

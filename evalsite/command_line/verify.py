@@ -41,7 +41,7 @@ def _read_hash(text: str) -> str:
 
 def run(options: Namespace) -> Result:
     with without_site():
-        from evalsite.exports.bundle.verify import check_plan_hash, verify_file, write_lines
+        from evalsite.data.bundle.verify import check_plan_hash, verify_file, write_lines
 
         report = verify_file(options.bundle, is_rerun=options.rerun)
         is_committed, about_plan = True, list[str]()

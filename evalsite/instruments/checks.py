@@ -376,6 +376,11 @@ def _check_test(
         return
     if test in ("is", "includes"):
         yield from _check_named_answers(getattr(condition, named[0]), asked.scale, f"{at}.{test}")
+    elif test == "has":
+        for name, kind in (condition.has or {}).items():
+            if (name, kind) not in asked.scale.name_kinds():
+                words = f"has {kind!r}, which isn't a {name} of that question"
+                yield Fault("unknown_answer", f"{at}.has", words)
     elif isinstance(getattr(condition, test), float) and not asked.scale.has_decimals:
         yield Fault("type", f"{at}.{test}", "must be a whole number")
     if _WIDTH[asked.per] > _WIDTH[per]:
@@ -667,9 +672,9 @@ def _check_value(asked: Asked, value: Any, at: str, outputs: int) -> Iterator[Fa
         yield Fault("unknown_answer", at, "isn't an answer on this scale")
         return
     texts = [
-        said
+        shown
         for text in (*asked.example.outputs, *asked.example.inputs.values())
-        for said in split_turns(json.dumps(text) if isinstance(text, list) else str(text)).values()
+        for shown in split_turns(json.dumps(text) if isinstance(text, list) else str(text)).values()
     ]
     for quote in scale.list_quotes(value):
         if not any(quote in text for text in texts):

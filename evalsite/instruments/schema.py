@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
-from evalsite.fields import LONGEST_TEXT
+from evalsite.instruments.fields import LONGEST_TEXT
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Address,
@@ -1110,7 +1110,7 @@ class Instrument(Part):
     @property
     def item_template(self) -> tuple[str, ...]:
         """Name the templates of an item, best first: the protocol's own, then the standard one."""
-        return (f"{self.key}/item.html", "annotation/item.html")
+        return (f"{self.key}/item.html", "participation/item.html")
 
     @cached_property
     def aids_script(self) -> str:

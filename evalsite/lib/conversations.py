@@ -18,7 +18,7 @@ def read_list(text: str) -> list[Any] | None:
     """Return the JSON list that a text is; None if it is none, or empty."""
     try:
         turns = read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return turns if isinstance(turns, list) and turns else None
 
@@ -63,18 +63,17 @@ def split_turns(text: str) -> dict[int, str]:
     turns = read_turns(text)
     if turns is None or count_parts(turns) > MOST_PARTS:
         return {0: text}
-    said = {n: read_content(turn) for n, turn in enumerate(turns, start=1) if not is_result(turn)}
-    return {number: words for number, words in said.items() if words.strip()}
+    contents = {
+        n: read_content(turn) for n, turn in enumerate(turns, start=1) if not is_result(turn)
+    }
+    return {number: words for number, words in contents.items() if words.strip()}
 
 
 def write_value(value: Any) -> str:
     """Write a value of JSON: a text as it is, but for characters that no page can hold."""
     if value is None:
         return ""
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        text = "…"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # as many characters as before: places in the text stay what they are
     text = text.replace("\x00", "\ufffd")
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

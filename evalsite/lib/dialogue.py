@@ -178,7 +178,7 @@ def _read_json(text: str) -> list[Turn]:
         return []
     try:
         parsed = read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return []
     turns = [turn for turn in map(_read_turn, parsed) if turn]
     if len(turns) < len(parsed):

@@ -23,6 +23,8 @@ from backports.zstd.zipfile import ZipInfo as ZipInfo
 
 VALUES_IN_TEXT = 100_000
 VALUES_IN_FILE = 5_000_000
+# objects and lists inside one another: what walks through them goes no deeper
+DEEPEST = 100
 CELLS_SHOWN = 20_000
 BLANK_LINES = 1_000_000
 UNPACKED_RATIO = 100
@@ -43,6 +45,10 @@ class TooMuch(ValueError):
     """What is read exceeds a limit; nothing of it was built."""
 
 
+class TooDeep(TooMuch):
+    """What is read is nested too deep."""
+
+
 # --- JSON -------------------------------------------------------------------------------
 
 _DECODER = json.JSONDecoder()
@@ -57,7 +63,7 @@ def read_json(
     text: str | bytes,
     *,
     most_values: int = VALUES_IN_TEXT,
-    most_depth: int | None = None,
+    most_depth: int = DEEPEST,
     decoder: json.JSONDecoder = _DECODER,
 ) -> Any:
     """Return what a text says; ValueError if it isn't JSON, TooMuch if it has too many values.
@@ -67,8 +73,7 @@ def read_json(
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig")
     check_values(text, most_values)
-    if most_depth is not None:
-        check_depth(text, most_depth)
+    check_depth(text, most_depth)
     return decoder.decode(text)
 
 
@@ -85,12 +90,14 @@ def check_values(text: str, most: int) -> None:
 
 
 def check_depth(text: str, most: int) -> None:
-    """Raise TooMuch if a text in JSON is nested deeper than that."""
+    """Raise TooDeep if a text in JSON is nested deeper than that."""
+    if text.count("[") + text.count("{") <= most:
+        return
     depth = 0
     for part in _BRACKETS.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part[0], 0)
         if depth > most:
-            raise TooMuch(f"It is nested more than {most} levels deep.")
+            raise TooDeep(f"It is nested more than {most} levels deep.")
 
 
 def count_values(value: Any) -> int:

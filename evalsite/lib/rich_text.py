@@ -354,9 +354,9 @@ def _render_conversation(text: str, _language: str) -> str | None:
     code = _Code()
     lines = []
     for turn in turns:
-        side, speaker, said, html = _show_turn(turn, code)
+        side, speaker, content, html = _show_turn(turn, code)
         name = f'<b dir="auto">{escape(speaker)}</b> ' if speaker else ""
-        words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
+        words = f'<span class="text" dir="auto">{escape(content)}</span>' if content else ""
         lines.append(f'<li class="{side}">{name}{words}{html}</li>')
     return f'<ol class="dialogue">{"".join(lines)}</ol>'
 

@@ -13,8 +13,8 @@ from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from evalsite import __version__
-from evalsite.jobs.clock_watch import find_jump
-from evalsite.jobs.schedule import DAILY, scheduled
+from evalsite.core.jobs.clock_watch import find_jump
+from evalsite.core.jobs.schedule import DAILY, scheduled
 from evalsite.lib.old_files import delete_older
 from evalsite.operations.archive import Manifest, describe_os_error, new_file, write_archive
 from evalsite.operations.database_dump import dump_database

@@ -14,11 +14,11 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 
-from evalsite.jobs.models import SiteClock
+from evalsite.core.jobs.clock_watch import read_clocks
+from evalsite.core.log_safety import LIVE, READY
+from evalsite.core.outage import is_outage
 from evalsite.lib.clock import now
 from evalsite.lib.database_state import Migration
-from evalsite.lib.log_safety import LIVE, READY
-from evalsite.lib.outage import is_outage
 
 # the worker looks at the schedule once a minute
 LATE_AFTER = timedelta(minutes=2)
@@ -26,7 +26,7 @@ _SECONDS_KEPT = 5
 _DAYS_VALID = 180
 _ROBOTS = "User-agent: *\nAllow: /$\nDisallow: /\n"
 
-# the state of the database, the migrations and the worker
+# the state of the database, the migrations, the worker and the clock
 Health = dict[str, str]
 
 
@@ -70,25 +70,32 @@ class HealthAddresses:
 
 
 def is_ready(health: Health) -> bool:
-    """Return whether pages work: they do without a worker."""
-    return health["database"] == health["migrations"] == "ok"
+    """Return whether pages work: they do without a worker.
+
+    By a wrong clock, other people's places would seem to be over.
+    """
+    return health["database"] == health["migrations"] == health["clock"] == "ok"
 
 
 def read_health() -> Health:
-    """Ask the database for its migrations and the worker's last beat, with two queries."""
-    health = {"database": "ok", "migrations": "ok", "worker": "ok"}
+    """Ask the database for its migrations, the worker's last beat and the time: two queries."""
+    health = {"database": "ok", "migrations": "ok", "worker": "ok", "clock": "ok"}
+    unknown = {"worker": "unknown", "clock": "unknown"}
     try:
         applied = MigrationRecorder(connection).migration_qs.values_list("app", "name")
         if not _list_migrations() <= set(applied):
-            return health | {"migrations": "missing", "worker": "unknown"}
-        beat = SiteClock.objects.values_list("ticked_at", flat=True).first()
+            return health | unknown | {"migrations": "missing"}
+        clocks = read_clocks()
     except Error as error:
         if is_outage(error):
-            return {"database": "unavailable", "migrations": "unknown", "worker": "unknown"}
+            return unknown | {"database": "unavailable", "migrations": "unknown"}
         # without its first migration a database has no table to ask
-        return health | {"migrations": "missing", "worker": "unknown"}
-    if beat is None or now() - beat > LATE_AFTER:
+        return health | unknown | {"migrations": "missing"}
+    # a beat that is to come was noted by a clock that was ahead
+    if clocks is None or abs(now() - clocks.ticked_at) > LATE_AFTER:
         health["worker"] = "late"
+    if clocks is not None and not clocks.agree:
+        health["clock"] = "wrong"
     return health
 
 

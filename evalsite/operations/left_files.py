@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from evalsite.jobs.schedule import HOURLY, scheduled
+from evalsite.core.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.old_files import delete_older
 
 # longer than any job takes

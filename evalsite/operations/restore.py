@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from evalsite.annotation.fsck import find_breaches, find_breaches_between_studies
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.data.fsck import find_breaches, find_breaches_between_studies
 from evalsite.lib.database_state import (
     are_older,
     describe_migrations,

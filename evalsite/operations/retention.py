@@ -10,15 +10,16 @@ from django.db import transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat, TruncMinute
 
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.consent import erase_answers
-from evalsite.audit.models import AuditEntry
-from evalsite.exports import jobs as export_jobs
-from evalsite.exports.bundle import job as bundle_job
-from evalsite.jobs.models import Job
-from evalsite.jobs.schedule import HOURLY, scheduled
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.schedule import HOURLY, scheduled
+from evalsite.data.bundle import job as bundle_job
+from evalsite.data.files import jobs as export_jobs
+from evalsite.decisions.models import Approval, Exclusion, Note, PeopleFigures
+from evalsite.handout.models import Annotation
 from evalsite.lib.clock import now
-from evalsite.participants.models import (
+from evalsite.participation.consent import erase_answers
+from evalsite.people.models import (
     Consent,
     Expert,
     ItemSet,
@@ -26,9 +27,8 @@ from evalsite.participants.models import (
     ParticipantIdentity,
     Visit,
 )
-from evalsite.participants.random_codes import make_receipt
-from evalsite.participants.recognition import forget_marks
-from evalsite.quality.models import Approval, Exclusion, Note, PeopleFigures
+from evalsite.people.random_codes import make_receipt
+from evalsite.people.recognition import forget_marks
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import read_content
@@ -37,7 +37,7 @@ from evalsite.studies.versions import get_identity_days, shown_content
 # in place of a text that has to be there
 ERASED = "erased"
 _TIMES_OF_PERSON = ("created_at", "practised_at", "stopped_at", "withdrawn_at")
-_FILES = {export_jobs.KIND: export_jobs.find_file, bundle_job.KIND: bundle_job.find_file}
+_FILES = {export_jobs.KIND: export_jobs.find_written, bundle_job.KIND: bundle_job.find_written}
 
 # whatever is still to be decided about pay, identities go so long after the end of their study
 LONGEST = timedelta(days=MOST_IDENTITY_DAYS)

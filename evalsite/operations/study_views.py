@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.models import Annotation
+from evalsite.handout.models import Annotation
 from evalsite.operations.retention import erase_person
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import study_page
@@ -39,4 +39,4 @@ def erase(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBas
         "person": person,
         "answers": Annotation.objects.given().filter(participant=person).count(),
     }
-    return TemplateResponse(request, "studies/erase_person.html", context)
+    return TemplateResponse(request, "operations/erase_person.html", context)

@@ -6,9 +6,9 @@ class ResultsConfig(AppConfig):
 
     def ready(self) -> None:
         from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
-        from evalsite.annotation.running import launch  # noqa: PLC0415
-        from evalsite.exports import scripts  # noqa: PLC0415
-        from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
+        from evalsite.data.bundle import format as bundle_format  # noqa: PLC0415
+        from evalsite.data.files import scripts  # noqa: PLC0415
+        from evalsite.fieldwork import launch  # noqa: PLC0415
 
         # they register their jobs and tasks
         from evalsite.results.document.figures import METHOD_WORDS  # noqa: PLC0415

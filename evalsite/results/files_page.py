@@ -9,8 +9,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.job import (
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.core.jobs.models import Job
+from evalsite.data.bundle.job import (
     ANONYMOUS,
     DATASET,
     PAGE,
@@ -18,18 +20,18 @@ from evalsite.exports.bundle.job import (
     list_kept,
     name_download,
 )
-from evalsite.exports.bundle.job import KIND as BUNDLE
-from evalsite.exports.codebook import PANDAS
-from evalsite.exports.columns import NUMBER, WHOLE, list_downloads_of
-from evalsite.exports.file_counts import find_counts
-from evalsite.exports.identities import find_identities, find_last_view
-from evalsite.exports.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice
-from evalsite.exports.jobs import KIND as EXPORT
-from evalsite.exports.misread_ids import describe_misread
-from evalsite.exports.person_answers import find_answers
-from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
-from evalsite.exports.selection import SelectionForm, count_not_sharing
-from evalsite.exports.services import (
+from evalsite.data.bundle.job import KIND as BUNDLE
+from evalsite.data.files.codebook import PANDAS
+from evalsite.data.files.columns import NUMBER, WHOLE, list_downloads_of
+from evalsite.data.files.file_counts import find_counts
+from evalsite.data.files.identities import find_identities, find_last_view
+from evalsite.data.files.jobs import KEPT_DAYS, find_file, find_until, is_large, read_choice
+from evalsite.data.files.jobs import KIND as EXPORT
+from evalsite.data.files.misread_ids import describe_misread
+from evalsite.data.files.person_answers import find_answers
+from evalsite.data.files.pseudonymised import FILES as PSEUDONYMISED
+from evalsite.data.files.selection import SelectionForm, count_not_sharing
+from evalsite.data.files.services import (
     SIMPLE,
     TABBED,
     Choice,
@@ -39,16 +41,14 @@ from evalsite.exports.services import (
     find_origins,
     name_file,
 )
-from evalsite.exports.views import FREE
-from evalsite.exports.ways_back import WAYS
-from evalsite.exports.ways_back.scores import count_known, explain_no_scores
-from evalsite.exports.workbook import MOST_ROWS
-from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
+from evalsite.data.files.views import FREE
+from evalsite.data.files.ways_back import WAYS
+from evalsite.data.files.ways_back.scores import count_known, explain_no_scores
+from evalsite.data.files.workbook import MOST_ROWS
+from evalsite.decisions.frozen_plans import is_hidden
 from evalsite.lib.counts import count_together
 from evalsite.lib.words import list_of
-from evalsite.participants.models import Origin
-from evalsite.quality.frozen_plans import is_hidden
+from evalsite.people.models import Origin
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.downloads import name_report_file
 from evalsite.studies.models import Membership, Study

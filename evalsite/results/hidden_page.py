@@ -15,11 +15,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from evalsite.analysis.figure import Figure
-from evalsite.annotation.running.launch import find_held
-from evalsite.jobs.live_page import keep_watching
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.decisions.frozen_plans import is_hidden, reveal_results
+from evalsite.decisions.models import MOST_LETTERS, ExclusionRule
+from evalsite.fieldwork.launch import find_held
 from evalsite.lib.counts import count_together
-from evalsite.quality.frozen_plans import is_hidden, reveal_results
-from evalsite.quality.models import MOST_LETTERS, ExclusionRule
 from evalsite.results.design.precision import find_projection
 from evalsite.results.document.blocks import (
     Block,

@@ -12,33 +12,33 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.accounts.time_zones import zone_of
-from evalsite.annotation.running.checklist import (
+from evalsite.core.accounts.time_zones import zone_of
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.core.jobs.models import Job
+from evalsite.core.mail import is_mail_on
+from evalsite.decisions.exclusion_rules import describe_rule
+from evalsite.decisions.frozen_plans import build_plan, mark_content, plan_of
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.decisions.plan_commitment import foresee_line
+from evalsite.fieldwork.checklist import (
     Check,
     check_pay,
     check_people,
     check_reading_time,
     check_trial,
 )
-from evalsite.annotation.running.invited_people import count_expected, list_rounds
-from evalsite.annotation.running.launch import (
+from evalsite.fieldwork.invited_people import count_expected, list_rounds
+from evalsite.fieldwork.launch import (
     launch_study,
     mark_frozen,
     mark_people,
     newest_launch,
     restart_launch,
 )
-from evalsite.annotation.running.read_views import count_words_read
-from evalsite.annotation.running.setup import describe_dates, describe_setup
-from evalsite.annotation.running.shares import Rates, count_apart
-from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
-from evalsite.lib.mail import is_mail_on
-from evalsite.participants.models import Expert
-from evalsite.quality.exclusion_rules import describe_rule
-from evalsite.quality.frozen_plans import build_plan, mark_content, plan_of
-from evalsite.quality.models import AnalysisPlan
-from evalsite.quality.plan_commitment import foresee_line
+from evalsite.fieldwork.read_views import count_words_read
+from evalsite.fieldwork.setup import describe_dates, describe_setup
+from evalsite.fieldwork.shares import Rates, count_apart
+from evalsite.people.models import Expert
 from evalsite.results.analysis_plan.sizes import check_sizes, measure_plan
 from evalsite.results.analysis_plan.stored import name_criteria
 from evalsite.results.analysis_plan.wording import describe_hypothesis, describe_margin
@@ -102,7 +102,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         "owners": "" if is_owner else _name_owners(study),
         "form": LaunchForm(initial={"seen": write_marks(mark_frozen(study, marks))}),
     }
-    return TemplateResponse(request, "studies/launch.html", context)
+    return TemplateResponse(request, "results/launch.html", context)
 
 
 def _show_job(request: HttpRequest, study: Study, job: Job) -> HttpResponseBase:
@@ -111,7 +111,7 @@ def _show_job(request: HttpRequest, study: Study, job: Job) -> HttpResponseBase:
         "can_restart": not job.is_open or job.is_stale,
         "is_owner": has_role(request, study, _OWNER),
     }
-    return keep_watching(TemplateResponse(request, "studies/launch_job.html", context), job)
+    return keep_watching(TemplateResponse(request, "results/launch_job.html", context), job)
 
 
 def _check_invited(rounds: list[Any]) -> Check:

@@ -7,11 +7,11 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
-from evalsite.imports.models import Judge, MetricScore
+from evalsite.data.models import Judge, MetricScore
+from evalsite.decisions.frozen_plans import list_hidden
+from evalsite.handout.models import Annotation
 from evalsite.lib.rating_columns import name_option
-from evalsite.participants.models import Participant
-from evalsite.quality.frozen_plans import list_hidden
+from evalsite.people.models import Participant
 from evalsite.results.comments.written import find_notes, find_texts
 from evalsite.results.items.records import count_records
 from evalsite.results.progress import Edge, count_for

@@ -23,23 +23,23 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
-from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
-from evalsite.annotation.running.checklist import counts_of
-from evalsite.annotation.running.live_changes import unfinished_places
-from evalsite.exports.services import describe_imports
-from evalsite.lib.clock import now
-from evalsite.participants.joins import find_recent_joins
-from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.quality.frozen_plans import list_hidden
-from evalsite.quality.models import (
+from evalsite.data.files.services import describe_imports
+from evalsite.decisions.frozen_plans import list_hidden
+from evalsite.decisions.models import (
     AnalysisPlan,
     AnalysisPlanVersion,
     Approval,
     Exclusion,
     PeopleFigures,
 )
-from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
-from evalsite.quality.plan_commitment import make_line
+from evalsite.decisions.pay import filter_state, is_paid, list_payable, list_reviews
+from evalsite.decisions.plan_commitment import make_line
+from evalsite.fieldwork.checklist import counts_of
+from evalsite.fieldwork.live_changes import unfinished_places
+from evalsite.handout.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
+from evalsite.lib.clock import now
+from evalsite.people.joins import find_recent_joins
+from evalsite.people.models import ItemSet, Origin, Participant
 from evalsite.studies.items import MainItems, count_records, count_records_of
 from evalsite.studies.models import Batch, Change, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets, most_in_a_set

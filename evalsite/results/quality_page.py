@@ -10,17 +10,17 @@ from django.views.decorators.http import require_http_methods
 from evalsite.analysis.families import get_family
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import FEWEST_SHARED, Thresholds, make_thresholds
-from evalsite.annotation.running.checklist import Counts
-from evalsite.annotation.running.made_checks import describe_checks
-from evalsite.annotation.running.setup import describe_setup
-from evalsite.annotation.running.setup_page import (
+from evalsite.decisions.frozen_plans import plan_of
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.fieldwork.checklist import Counts
+from evalsite.fieldwork.made_checks import describe_checks
+from evalsite.fieldwork.setup import describe_setup
+from evalsite.fieldwork.setup_page import (
     choose_status,
     describe_page,
     make_form,
     save_settings,
 )
-from evalsite.quality.frozen_plans import plan_of
-from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.question_forms import QuestionForm
@@ -71,7 +71,7 @@ def show_quality(request: HttpRequest, study: Study) -> HttpResponseBase:
         ),
     }
     status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_quality.html", context, status=status)
+    return TemplateResponse(request, "results/setup_quality.html", context, status=status)
 
 
 def find_flags(study: Study, counts: Counts, plan: AnalysisPlan) -> list[FlagRow]:

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import count_needed_for_same
-from evalsite.jobs.live_page import keep_watching
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.decisions.frozen_plans import is_hidden
+from evalsite.decisions.person_measures import Measures
 from evalsite.lib.words import count_of
-from evalsite.quality.frozen_plans import is_hidden
-from evalsite.quality.person_measures import Measures
 from evalsite.results.document.blocks import Document
 from evalsite.results.document.charts import make_axis
 from evalsite.results.document.figures import write_number

@@ -8,8 +8,8 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
-from evalsite.audit.models import AuditEntry
-from evalsite.lib.readonly import ReadOnlyAdmin
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.readonly import ReadOnlyAdmin
 from evalsite.studies.models import Batch, Item, Output, Study
 from evalsite.studies.staff_pages import find_home
 

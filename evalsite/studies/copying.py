@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
 from evalsite.studies.items import count_words, number_items
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import create_study

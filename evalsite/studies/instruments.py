@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
 from evalsite.instruments.checks import (
     NOT_YET,
     InvalidInstrument,
@@ -52,7 +52,7 @@ def read_file(content: bytes) -> Plain:
         raise _not_an_instrument(f"must have {LARGEST_FILE:,} bytes or fewer")
     try:
         data = read_json(content, most_depth=_DEEPEST, decoder=_DECODER)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
     return read_foreign(data)
 

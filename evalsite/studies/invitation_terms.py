@@ -10,9 +10,9 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from evalsite.jobs.outbox import find_refused, post_mail
+from evalsite.core.jobs.outbox import find_refused, post_mail
+from evalsite.core.mail import is_mail_on
 from evalsite.lib.clock import now
-from evalsite.lib.mail import is_mail_on
 from evalsite.studies.models import Invitation
 
 

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from evalsite.accounts.first_administrator import (
+from evalsite.core.accounts.first_administrator import (
     LinkState,
     make_first_administrator,
     read_link,

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import transaction
 
-from evalsite.accounts.models import describe_contact
-from evalsite.audit.models import AuditEntry
+from evalsite.core.accounts.models import describe_contact
+from evalsite.core.audit.models import AuditEntry
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.schema import Instrument

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from evalsite.accounts.time_zones import format_local
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import start_job
+from evalsite.core.accounts.time_zones import format_local
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import start_job
 from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.settings import SETTINGS

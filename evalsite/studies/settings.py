@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
 from evalsite.lib.money import format_money
@@ -59,6 +59,7 @@ class Setting:
     default: Any = None
     choices: type[models.TextChoices] | None = None
     longest: int | None = None
+    pattern: tuple[str, str] | None = None  # that its text has, and what to say of another
     least: int | Decimal | None = None
     most: int | None = None
     lines: int = 0  # of its box, where it is a text of more than a line
@@ -88,6 +89,7 @@ class Setting:
             "max_length": self.longest,
             "choices": self.choices and self.choices.choices,
             "validators": [
+                *([] if self.pattern is None else [RegexValidator(*self.pattern)]),
                 *([] if self.least is None else [MinValueValidator(self.least)]),
                 *([] if self.most is None else [MaxValueValidator(self.most)]),
             ],
@@ -239,6 +241,10 @@ _READ = (
         kind=models.CharField,
         default="en",
         longest=35,
+        pattern=(
+            r"\A[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z",
+            "Enter a language code, such as en, de or pt-BR.",
+        ),
         is_shown=True,
     ),
     _text(
@@ -364,6 +370,7 @@ _WORK = (
         kind=models.CharField,
         default="GBP",
         longest=3,
+        pattern=(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP."),
         is_shown=True,
     ),
     _whole(

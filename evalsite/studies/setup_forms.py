@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.utils import timezone
 
-from evalsite.accounts.time_zones import name_zone
+from evalsite.core.accounts.time_zones import name_zone
 from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.languages import guess_language_of
@@ -139,8 +139,10 @@ class SettingsForm(forms.ModelForm):
         ]
 
     def _use_bounds(self, name: str) -> None:
-        """Check the bounds of the setting instead of the column's."""
+        """Check the bounds and the pattern of the setting instead of the column's."""
         setting, field = SETTINGS[name], self.fields[name]
+        if setting.pattern is not None:
+            field.validators.append(RegexValidator(*setting.pattern))
         if isinstance(field, forms.ChoiceField):
             return
         for bound, kind, attribute in (
@@ -181,13 +183,7 @@ class ReadForm(SettingsForm):
 
     page = "read"
     language = forms.CharField(
-        max_length=35,
-        validators=[
-            RegexValidator(
-                r"\A[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z",
-                "Enter a language code, such as en, de or pt-BR.",
-            )
-        ],
+        max_length=SETTINGS["language"].longest,
         label=SETTINGS["language"].label,
         help_text=SETTINGS["language"].help,
         widget=forms.TextInput(attrs={"list": "languages"}),
@@ -255,7 +251,6 @@ class WorkForm(SettingsForm):
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
     )
     currency = forms.CharField(
-        validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
         label=SETTINGS["currency"].label,
         widget=forms.TextInput(attrs={"list": "currencies", "class": "num"}),
     )

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.lib.mail import is_mail_on
+from evalsite.core.mail import is_mail_on
 from evalsite.studies.invitation_terms import (
     find_refused_invitations,
     link_of,

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.studies.invitation_terms import find_expiry
 from evalsite.studies.models import Invitation

@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import render
 
-from evalsite.accounts.researchers import make_researcher
-from evalsite.audit.account_log import record_account
-from evalsite.audit.models import Event
+from evalsite.core.accounts.researchers import make_researcher
+from evalsite.core.audit.account_log import record_account
+from evalsite.core.audit.models import Event
 from evalsite.lib.clock import now
 from evalsite.studies.models import Invitation
 from evalsite.studies.site_invitations import use_site_invitation

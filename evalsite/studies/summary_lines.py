@@ -10,7 +10,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
 from django.utils.text import slugify
 
-from evalsite.accounts.time_zones import format_local
+from evalsite.core.accounts.time_zones import format_local
 from evalsite.instruments.installed import installed_folders
 from evalsite.lib.money import format_money as format_money
 from evalsite.lib.words import count_of, list_of

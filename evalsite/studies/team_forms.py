@@ -8,9 +8,9 @@ from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from evalsite.accounts.researchers import make_researcher
-from evalsite.fields import SentField, SentForm
-from evalsite.lib.mail import is_mail_on
+from evalsite.core.accounts.researchers import make_researcher
+from evalsite.core.mail import is_mail_on
+from evalsite.instruments.fields import SentField, SentForm
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.members import StepDown
 from evalsite.studies.models import Membership, TeamRole

@@ -10,12 +10,12 @@ from itertools import product
 import pytest
 from django.template.loader import render_to_string
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.likert import Likert
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
+from evalsite.participation.view_models import view_item
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 # SHA-256 of the words of all points and notes, as they were compared with the document
@@ -42,7 +42,7 @@ class _Points(HTMLParser):
     def __init__(self, source: str, heading: str) -> None:
         super().__init__()
         self.heading = heading
-        self.found: dict[str, list[list[str]]] = {}
+        self.rows: dict[str, list[list[str]]] = {}
         self.lists: list[str] = []
         self.is_heading = False
         self.feed(source)
@@ -52,8 +52,8 @@ class _Points(HTMLParser):
             self.lists.append(tag)
         elif tag == self.heading and not self.lists:
             self.is_heading = True
-        elif tag == "li" and self.found:
-            points = list(self.found.values())[-1]
+        elif tag == "li" and self.rows:
+            points = list(self.rows.values())[-1]
             if self.lists == ["ol"]:
                 points.append([""])
             elif points:
@@ -67,9 +67,9 @@ class _Points(HTMLParser):
 
     def handle_data(self, data):
         if self.is_heading:
-            self.found[squeeze(data).rstrip(":")] = []
-        elif self.lists and self.found:
-            points = list(self.found.values())[-1]
+            self.rows[squeeze(data).rstrip(":")] = []
+        elif self.lists and self.rows:
+            points = list(self.rows.values())[-1]
             if points:
                 points[-1][-1] += data
 
@@ -77,7 +77,7 @@ class _Points(HTMLParser):
     def points(self) -> dict[str, list[list[str]]]:
         return {
             heading: [[squeeze(text) for text in point] for point in points]
-            for heading, points in self.found.items()
+            for heading, points in self.rows.items()
             if points
         }
 
@@ -110,7 +110,7 @@ def render_item(config, inputs, text) -> str:
     return render_to_string(
         config.item_template,
         {
-            "frame": "annotation/example.html",
+            "frame": "participation/example.html",
             "layout": config.layout,
             "item": view_item(config, inputs=inputs, texts=[text], options={}),
         },
@@ -121,7 +121,7 @@ def render_item(config, inputs, text) -> str:
 
 
 def test_criteria_and_their_definitions_are_the_documents(config):
-    assert {one.label: one.definition for one in config.criteria} == {
+    assert {criterion.label: criterion.definition for criterion in config.criteria} == {
         "Appropriateness": "The degree to which the output is appropriate in the given "
         "context/situation.",
         "Information content of outputs": "The amount of information conveyed by an output.",
@@ -245,9 +245,9 @@ def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
 
 
 def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
-    design, own = config.design, config.instructions
+    design, instructions = config.design, config.instructions
 
-    assert config.instructions_for(design) == own
+    assert config.instructions_for(design) == instructions
 
     fewer = config.instructions_for(
         design.model_copy(update={"set_size": 12, "max_sets": 2, "has_bonus": False})
@@ -362,8 +362,8 @@ def test_example_batch_has_a_response_of_each_system_to_each_prompt(config):
 
     assert list(rows[0]) == ["item", "group", "dialogue", "system", "output"]
     assert len({row["item"] for row in rows}) == len(rows) == 3 * len(groups)
-    assert all(found == {"tuned", "retrieval", "baseline"} for found in groups.values())
-    assert all(len(found) == 1 for found in prompts.values())
+    assert all(systems == {"tuned", "retrieval", "baseline"} for systems in groups.values())
+    assert all(len(texts) == 1 for texts in prompts.values())
     assert len(set.union(*prompts.values())) == len(groups)
     assert all(all(row.values()) for row in rows)
 
@@ -394,7 +394,7 @@ def test_example_batch_shows_what_real_files_hold(config):
     assert any(not text.isascii() for text in texts)
     assert any('"' in text or "“" in text for text in texts)
     assert any("," in text for text in texts)
-    assert any(len(set(found)) < len(found) for found in by_prompt.values())
+    assert any(len(set(outputs)) < len(outputs) for outputs in by_prompt.values())
     assert {prompt.count("\n") for prompt in prompts} >= {0, 1, 2, 3}
 
 

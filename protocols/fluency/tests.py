@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 from django.template.loader import render_to_string
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.likert import Likert
+from evalsite.participation.view_models import view_item
 from evalsite.studies.gold import check_gold
 from tests.support import documents
 from tests.support.checking import check_file
@@ -64,7 +64,7 @@ def read_real_rows() -> list[dict[str, str]]:
 
 def render(config, dialogue: str, output: str) -> str:
     view = view_item(config, inputs={"dialogue": dialogue}, texts=[output], options={})
-    frame = "annotation/example.html"
+    frame = "participation/example.html"
     return render_to_string(
         config.item_template, {"frame": frame, "layout": config.layout, "item": view}
     )
@@ -132,14 +132,14 @@ def test_question_of_the_note_is_the_documents(config, document):
 
 
 def test_instructions_are_the_documents_but_for_the_listed_changes(instructions, document):
-    wanted = document[: document.index(" Dialogue context (read me first!):")]
+    expected = document[: document.index(" Dialogue context (read me first!):")]
     for old, new in CHANGES:
-        assert old in wanted
-        wanted = wanted.replace(old, new)
+        assert old in expected
+        expected = expected.replace(old, new)
     # its list of scales has the names of the axes as entries, ours as headings
-    wanted = re.sub(r"• (Fluency/Grammaticality|Quality/Coherence): (?=•)", r"\1 ", wanted)
+    expected = re.sub(r"• (Fluency/Grammaticality|Quality/Coherence): (?=•)", r"\1 ", expected)
 
-    assert instructions.split(" On each page ")[0] == wanted.replace("• ", "")
+    assert instructions.split(" On each page ")[0] == expected.replace("• ", "")
 
 
 # --- the rules, without the document at hand ------------------------------------
@@ -268,7 +268,7 @@ def test_example_batch_has_one_line_of_each_system_for_every_dialogue(config):
 
     assert list(rows[0]) == ["item", "group", "dialogue", "system", "output"]
     assert len(groups) >= 30
-    assert all(found == {"pretrained", "retrieval", "seq2seq"} for found in groups.values())
+    assert all(systems == {"pretrained", "retrieval", "seq2seq"} for systems in groups.values())
     assert len({row["item"] for row in rows}) == len(rows) == 3 * len(groups)
     assert all(all(row.values()) for row in rows)
     assert len({row["dialogue"] for row in rows}) == len(groups)
@@ -277,7 +277,7 @@ def test_example_batch_has_one_line_of_each_system_for_every_dialogue(config):
 def test_example_batch_shows_what_real_files_hold(config):
     rows = read_batch(config)
     everything = " ".join(row["dialogue"] + row["output"] for row in rows)
-    same = [
+    repeated = [
         group
         for group in {row["group"] for row in rows}
         if len({row["output"] for row in rows if row["group"] == group}) < 3
@@ -288,7 +288,7 @@ def test_example_batch_shows_what_real_files_hold(config):
     assert max(row["dialogue"].count("\n") for row in rows) >= 8
     assert '"' in everything
     assert "," in everything
-    assert same
+    assert repeated
 
 
 def test_example_batch_does_not_give_systems_away(config):

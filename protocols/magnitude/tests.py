@@ -10,10 +10,10 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.pages.view_models import view_example
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.magnitude import Magnitude, Standard
+from evalsite.participation.view_models import view_example
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support import documents
 from tests.support.documents import squeeze, strip_marks, strip_tags
@@ -149,7 +149,9 @@ def test_instructions_are_the_documents_to_the_letter(instructions, document):
 
 def test_bold_words_of_the_instructions_are_the_documents(config):
     bold = re.findall(r"<strong>(.*?)</strong>", read_source().split("Example</p>")[0])
-    words = squeeze(" ".join(strip_tags(one) for one in bold[1:])).replace("Informativeness is", "")
+    words = squeeze(" ".join(strip_tags(text) for text in bold[1:])).replace(
+        "Informativeness is", ""
+    )
 
     marked = re.findall(r"\*\*\*?(.+?)\*\*\*?", config.instructions, flags=re.DOTALL)
 
@@ -197,7 +199,7 @@ def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
     page = render_to_string(
         config.item_template,
         {
-            "frame": "annotation/example.html",
+            "frame": "participation/example.html",
             "layout": config.layout,
             "item": view_example(config, example, other),
         },
@@ -337,7 +339,7 @@ def test_example_batch_has_one_output_of_each_system_in_every_item(config):
 
     assert list(rows[0]) == ["item", "group", "mr", "system", "output"]
     assert len(items) >= 36
-    assert all(found == systems for found in items.values())
+    assert all(of_item == systems for of_item in items.values())
     assert len(rows) == 3 * len(items)
     assert all(all(row.values()) for row in rows)
 

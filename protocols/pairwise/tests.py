@@ -10,10 +10,10 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import read_ratings, write_gold
 from evalsite.instruments.scales.preference import Judgement, Preference
+from evalsite.participation.view_models import view_item
 from evalsite.studies.gold import check_gold, feedback
 from tests.support import documents
 from tests.support.checking import check_file
@@ -41,14 +41,14 @@ def read_document() -> str:
 def read_examples(document: str) -> list[tuple[str, str, list[tuple[str, str]], str]]:
     """The worked examples: criterion, letter, lines by speaker, verdict with reason."""
     parts = re.split(r"^## \d\. (\w+)$", document, flags=re.MULTILINE)[1:]
-    found = []
+    examples = []
     for criterion, part in zip(parts[::2], parts[1::2], strict=True):
         _, *pieces = re.split(r"\n([a-f])\.\s*\n", part)
         for letter, block in zip(pieces[::2], pieces[1::2], strict=True):
             lines = re.findall(r"^\| (\w+) \| (.*?) \|$", block, flags=re.MULTILINE)
             verdict = re.search(r"^=> (.*?)\s*$", block, flags=re.MULTILINE)
-            found.append((criterion, letter, lines, verdict[1]))
-    return found
+            examples.append((criterion, letter, lines, verdict[1]))
+    return examples
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def render_item(config, inputs, texts, *, is_aided=False) -> str:
     item = view_item(config, inputs=inputs, texts=texts, options={}, is_aided=is_aided)
     return render_to_string(
         config.item_template,
-        {"frame": "annotation/preview.html", "layout": config.layout, "item": item},
+        {"frame": "participation/preview.html", "layout": config.layout, "item": item},
     )
 
 
@@ -128,9 +128,9 @@ def test_worked_examples_are_the_documents_in_its_order_with_its_letters(config,
         assert item.inputs["dialogue"].split("\n") == [": ".join(line) for line in dialogue]
         assert list(item.outputs) == [first, second]
         asked = config.criterion_by_key[criterion]
-        said = f"{asked.scale.describe_ratings(read_ratings(asked, item))} {item.why}".strip()
+        described = f"{asked.scale.describe_ratings(read_ratings(asked, item))} {item.why}".strip()
         # a back quote of the document is on the wrong side of a bracket
-        assert said.replace("`", "") == verdict.replace("`", "")
+        assert described.replace("`", "") == verdict.replace("`", "")
     assert [item.label for item in config.examples] == list("abcdefacdeff")
 
 
@@ -210,13 +210,13 @@ def test_each_criterion_asks_for_one_response_or_a_tie(config):
 
 
 def test_each_question_asks_what_its_line_in_the_document_says(config):
-    assert {one.label: one.question for one in config.criteria} == {
+    assert {criterion.label: criterion.question for criterion in config.criteria} == {
         "completion": "Which response correctly answers the user’s query?",
         "readability": "Which response is more fluent, natural and consistent with the dialogue?",
     }
     for criterion in config.criteria:
-        said = criterion.summary.removeprefix("the response ").removeprefix("is ").rstrip(".")
-        assert said.replace("the user query", "the user’s query") in criterion.question
+        summary = criterion.summary.removeprefix("the response ").removeprefix("is ").rstrip(".")
+        assert summary.replace("the user query", "the user’s query") in criterion.question
 
 
 def test_answers_and_responses_are_named_as_in_the_document(config):
@@ -298,7 +298,7 @@ def test_worked_examples_stay_closed_while_a_test_asks_them():
 
 
 def test_page_shows_the_dialogue_above_the_two_responses(config):
-    (item,) = [one for one in config.examples if "\n" in one.inputs["dialogue"]]
+    (item,) = [example for example in config.examples if "\n" in example.inputs["dialogue"]]
 
     words = words_of(render_item(config, item.inputs, item.outputs))
 
@@ -339,10 +339,10 @@ def test_example_batch_compares_every_pair_of_systems_in_every_dialogue(config):
 
     assert list(rows[0]) == ["item", "group", "cluster", "dialogue", "system", "output"]
     assert len(groups) >= 30
-    for found in groups.values():
-        pairs = {frozenset(items[key]) for key in found}
+    for keys in groups.values():
+        pairs = {frozenset(items[key]) for key in keys}
         assert pairs == {frozenset(pair) for pair in combinations(SYSTEMS, 2)}
-        assert all(len(items[key]) == 2 for key in found)
+        assert all(len(items[key]) == 2 for key in keys)
     assert all(all(row.values()) for row in rows)
 
 
@@ -377,7 +377,7 @@ def test_example_batch_does_not_give_systems_away(config):
         by_place[row["item"][-1]].add(row["system"])
 
     assert {row["system"] for row in rows[::2]} == set(SYSTEMS)
-    assert all(found == set(SYSTEMS) for found in by_place.values())
+    assert all(systems == set(SYSTEMS) for systems in by_place.values())
     for row in rows:
         phrases = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
         assert not any(system in phrases for system in SYSTEMS)

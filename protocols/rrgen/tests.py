@@ -10,13 +10,13 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from evalsite.annotation.pages.view_models import view_example, view_item
-from evalsite.imports.demo import import_example
+from evalsite.data.demo import import_example
 from evalsite.instruments.installed import find_folder, get_protocol
 from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert
-from evalsite.participants.models import ItemSet
+from evalsite.participation.view_models import view_example, view_item
+from evalsite.people.models import ItemSet
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -95,7 +95,7 @@ def show(config, **context) -> str:
     return render_to_string(
         config.item_template,
         {
-            "frame": "annotation/example.html",
+            "frame": "participation/example.html",
             "layout": config.layout,
             "item": item,
             **context,
@@ -112,8 +112,10 @@ def test_title_is_the_documents(config):
 
 
 def test_criteria_and_definitions_are_the_documents_in_its_order(config):
-    assert {one.label: one.definition for one in likert_criteria(config)} == DEFINITIONS
-    assert [one.label for one in likert_criteria(config)] == list(DEFINITIONS)
+    assert {
+        criterion.label: criterion.definition for criterion in likert_criteria(config)
+    } == DEFINITIONS
+    assert [criterion.label for criterion in likert_criteria(config)] == list(DEFINITIONS)
 
 
 def test_points_are_the_documents_on_every_scale(config):
@@ -125,7 +127,7 @@ def test_points_are_the_documents_on_every_scale(config):
 
 def test_three_and_five_are_reserved_in_the_documents_words(config):
     for criterion in likert_criteria(config):
-        assert [one.value for one in criterion.scale.points if one.reserved] == [3, 5]
+        assert [point.value for point in criterion.scale.points if point.reserved] == [3, 5]
         assert criterion.scale.reserved_note == RESERVED
 
 
@@ -213,11 +215,11 @@ def test_one_response_a_screen_and_those_of_a_review_in_succession(config):
 
 def test_ignoring_has_two_reasons_and_says_what_each_covers(config):
     assert config.has_ignore
-    assert {one.label: one.covers for one in config.ignore_reasons} == {
+    assert {reason.label: reason.covers for reason in config.ignore_reasons} == {
         "no semantically important information in the review": "group",
         "unsuitable given the review": "item",
     }
-    assert {one.covers: one.note for one in config.ignore_reasons} == {
+    assert {reason.covers: reason.note for reason in config.ignore_reasons} == {
         "group": "covers all {count} responses",
         "item": "covers the response on the screen",
     }
@@ -227,7 +229,7 @@ def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
     instrument = config.to_data()
 
     assert instrument["ignore"]["note"] == config.ignore_note
-    assert [one["label"] for one in instrument["ignore"]["reasons"]] == [
+    assert [reason["label"] for reason in instrument["ignore"]["reasons"]] == [
         reason.label for reason in config.ignore_reasons
     ]
     assert config.has_highlight
@@ -235,9 +237,12 @@ def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
 
 
 def test_message_for_what_is_missing_names_it(config):
-    said = [one.scale.make_field(one, config.item.output_name).missing for one in config.criteria]
+    messages = [
+        criterion.scale.make_field(criterion, config.item.output_name).missing
+        for criterion in config.criteria
+    ]
 
-    assert said == [
+    assert messages == [
         "Choose a score for semantic relevance",
         "Choose a score for fluency",
         "Choose a score for sentiment appropriateness",
@@ -319,13 +324,15 @@ def test_responses_to_a_review_follow_one_another_in_an_order_of_each_participan
     orders = defaultdict(list)
 
     for _ in range(20):  # of 39 reviews at four a set: most are met twice
-        dealt, _ = start(study)
-        runs = [(name, list(run)) for name, run in groupby(dealt.item_ids, group_of.get)]
+        item_set, _ = start(study)
+        runs = [(name, list(run)) for name, run in groupby(item_set.item_ids, group_of.get)]
         assert [len(run) for _, run in runs] == [3] * len(runs)
         for name, run in runs:
             orders[name].append(run)
 
-    met_twice = [found for found in orders.values() if len(found) > 1]
+    met_twice = [
+        orders_of_review for orders_of_review in orders.values() if len(orders_of_review) > 1
+    ]
     assert len(met_twice) > 30
     assert any(first != second for first, second, *_ in met_twice)
 
@@ -376,14 +383,14 @@ def test_practice_suggests_no_reserved_point_alone(config):
 
 def test_example_batch_has_one_response_of_each_system_for_every_review(config):
     rows = read_batch(config)
-    groups = [list(found) for _, found in groupby(rows, key=lambda row: row["group"])]
+    groups = [list(group) for _, group in groupby(rows, key=lambda row: row["group"])]
 
     assert list(rows[0]) == ["item", "group", "review", "system", "output"]
     assert len(groups) >= 30
     assert len({row["item"] for row in rows}) == len(rows) == 3 * len(groups)
-    for found in groups:
-        assert {row["system"] for row in found} == SYSTEMS
-        assert len({row["review"] for row in found}) == 1
+    for group in groups:
+        assert {row["system"] for row in group} == SYSTEMS
+        assert len({row["review"] for row in group}) == 1
     assert all(all(row.values()) for row in rows)
 
 
@@ -394,7 +401,7 @@ def test_example_batch_shows_what_real_files_hold(config):
     for sign in ("é", "🍜", '"', ",", "\n", "“", "<name>", "شكراً", "€"):
         assert any(sign in text for text in texts), sign
     by_group = groupby(rows, key=lambda row: row["group"])
-    assert any(len({row["output"] for row in found}) < 3 for _, found in by_group)
+    assert any(len({row["output"] for row in group}) < 3 for _, group in by_group)
     assert min(len(row["review"]) for row in rows) < 10
     assert max(len(row["review"].split()) for row in rows) >= 600
 

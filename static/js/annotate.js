@@ -6,6 +6,7 @@ const words = form.dataset;
 const statusLine = document.querySelector("#status");
 const main = form.querySelector(".dock .main");
 const unsaved = document.querySelector("#unsaved");
+const { title } = document;
 let questions = [...form.querySelectorAll("[data-question]")];
 const loadedAt = performance.now();
 
@@ -520,6 +521,28 @@ async function showErrors(response) {
   setCurrent(nextUnanswered());
   scrollTo(0, 0);
   problem.focus();
+}
+
+// What was at fault has an answer now: it leaves the list, and nothing moves. What is typed is
+// awaited, and so is what other scripts make of it.
+form.addEventListener("change", ({ target }) => setTimeout(mend, 0, target));
+form.addEventListener("input", ({ target }) => "kept" in target.dataset && setTimeout(mend, 0, target));
+
+function mend(changed) {
+  const problem = partOf(changed).querySelector(".problem");
+  for (const link of problem?.querySelectorAll("li:not(.mended) a") ?? []) {
+    const control = document.getElementById(link.hash.slice(1));
+    const box = control.closest("[data-refresh]") ?? control.parentElement;
+    const asked = questions.filter((one) => box.contains(one));
+    const isMended = asked.length ? asked.every(isAnswered) : control.value?.trim();
+    if (!box.contains(changed) || !isMended) continue;
+    box.classList.add("mended");
+    link.parentElement.classList.add("mended");
+    link.closest("ul").append(link.parentElement);
+  }
+  if (!problem || problem.querySelector("li:not(.mended)")) return;
+  problem.classList.add("mended");
+  if (!form.querySelector(".problem:not(.mended)")) document.title = title;
 }
 
 // Practice: the verdicts come at the questions of this very page, with the button that goes on.

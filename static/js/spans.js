@@ -295,8 +295,9 @@ class Question {
     this.box.dataset.complete = isDone ? "yes" : "no";
   }
 
-  isComplete({ select, radios, severity }) {
-    return (!select || select.value !== "") && (!radios.length || severity !== "");
+  isComplete({ select, radios, severity, box }) {
+    const isNoted = !box?.required || box.value.trim() !== "";
+    return (!select || select.value !== "") && (!radios.length || severity !== "") && isNoted;
   }
 
   // --- rows

@@ -60,7 +60,11 @@ def test_bias_by_system_is_that_of_r(vector):
 @pytest.mark.parametrize(
     ("family", "function", "outcome"),
     [
-        ("v3_judge_plan", plan_width, ("half_width", "df")),
+        (
+            "v3_judge_plan",
+            lambda *, others, **design: plan_width(other_labels=others, **design),
+            ("half_width", "df"),
+        ),
         ("v3_reaudit", audit_again, ("z", "lapses")),
     ],
 )

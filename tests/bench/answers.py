@@ -5,10 +5,10 @@ from uuid import uuid4
 
 from django.db import connection
 
-from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.handout.models import Annotation, Rating, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet
-from evalsite.participants.random_codes import make_completion_code
+from evalsite.people.models import ItemSet
+from evalsite.people.random_codes import make_completion_code
 from evalsite.studies.models import Output, Study
 from tests.bench.study import SET_SIZE, make_live_study
 from tests.support.factories import make_annotator

@@ -47,9 +47,9 @@ def main(plan: dict[str, Any]) -> None:
 
 
 def run(step: str, study_id: str) -> None:
-    from evalsite.exports.bundle.format import Contents  # noqa: PLC0415
-    from evalsite.exports.bundle.verify import verify_bundle  # noqa: PLC0415
-    from evalsite.exports.bundle.write import write_bundle  # noqa: PLC0415
+    from evalsite.data.bundle.format import Contents  # noqa: PLC0415
+    from evalsite.data.bundle.verify import verify_bundle  # noqa: PLC0415
+    from evalsite.data.bundle.write import write_bundle  # noqa: PLC0415
     from evalsite.studies.models import Study  # noqa: PLC0415
 
     path = Path(settings.DATA_DIR) / "bench-bundle.zip"

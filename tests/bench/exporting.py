@@ -55,8 +55,8 @@ def main(plan: dict[str, Any]) -> None:
 
 def write(study_id: str, file: str) -> None:
     """What a job worker does; in a fresh process, since memory is given back to nobody."""
-    from evalsite.exports.jobs import collect_seldom  # noqa: PLC0415
-    from evalsite.exports.services import Choice, write_file  # noqa: PLC0415
+    from evalsite.data.files.jobs import collect_seldom  # noqa: PLC0415
+    from evalsite.data.files.services import Choice, write_file  # noqa: PLC0415
     from evalsite.lib.transactions import consistent_cut  # noqa: PLC0415
 
     study = Study.objects.get(pk=study_id)

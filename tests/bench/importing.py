@@ -24,7 +24,7 @@ django.setup()
 from django.core.management import call_command  # noqa: E402 (after setup)
 from django.db import transaction  # noqa: E402
 
-from evalsite.audit.models import AuditEntry  # noqa: E402
+from evalsite.core.audit.models import AuditEntry  # noqa: E402
 from evalsite.studies.models import Study  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.noise import Probe  # noqa: E402
@@ -112,7 +112,7 @@ def _write_file(path: Path, column: str, rows: int, *, is_single: bool) -> None:
 
 def work(what: str, study_id: str, path: str) -> None:
     """What a job worker does; in a fresh process, since memory is given back to nobody."""
-    from evalsite.imports.batches.importer import import_file, undo_batch  # noqa: PLC0415
+    from evalsite.data.items.importer import import_file, undo_batch  # noqa: PLC0415
 
     study = Study.objects.get(pk=study_id)
     began, cpu = perf_counter(), _cpu_seconds()

@@ -16,11 +16,11 @@ django.setup()
 from django.core.management import call_command  # noqa: E402 (after setup)
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from evalsite.annotation.models import ItemSet  # noqa: E402
-from evalsite.imports.demo import make_demo_study  # noqa: E402
+from evalsite.data.demo import make_demo_study  # noqa: E402
+from evalsite.handout.models import ItemSet  # noqa: E402
 from evalsite.instruments.installed import installed_protocols  # noqa: E402
 from evalsite.instruments.schema import Instrument  # noqa: E402
-from evalsite.participants.models import ParticipantLink  # noqa: E402
+from evalsite.people.models import ParticipantLink  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.load import Connection  # noqa: E402
 from tests.bench.server import Server  # noqa: E402

@@ -5,9 +5,9 @@ from time import perf_counter
 
 from django.core.management import call_command
 
-from evalsite.annotation.allocation.claims import claim_set
+from evalsite.handout.claims import claim_set
 from evalsite.instruments.installed import find_folder
-from evalsite.participants.models import ParticipantLink
+from evalsite.people.models import ParticipantLink
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item, Output, Study, System
 from tests.bench.load import Connection, Work, rate_set, rate_sets

@@ -11,10 +11,10 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 (after setup)
 
-from evalsite.imports.demo import make_demo_study  # noqa: E402
+from evalsite.data.demo import make_demo_study  # noqa: E402
 from evalsite.instruments.installed import installed_protocols  # noqa: E402
 from evalsite.instruments.schema import Instrument  # noqa: E402
-from evalsite.participants.models import ParticipantLink  # noqa: E402
+from evalsite.people.models import ParticipantLink  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.load import Connection, fill  # noqa: E402
 from tests.bench.pages import KIB, weigh_cold  # noqa: E402

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.audit.models import AuditEntry
 from evalsite.command_line.main import run_command
+from evalsite.core.audit.models import AuditEntry
 from tests.support.datasets import (
     GIVING_OUT,
     import_from_tool,

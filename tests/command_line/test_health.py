@@ -14,7 +14,7 @@ from django.test import Client
 from evalsite.command_line import prepare
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import DONE, NO
-from evalsite.jobs.models import SiteClock
+from evalsite.core.jobs.models import SiteClock
 from evalsite.lib.clock import now
 from evalsite.operations import health
 from tests.site.test_bad_database import away

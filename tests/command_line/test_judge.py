@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 
 from evalsite.command_line.main import run_command
-from evalsite.exports.services import Choice, write_file
-from evalsite.imports.models import Judge
+from evalsite.data.files.services import Choice, write_file
+from evalsite.data.models import Judge
 from evalsite.lib.clock import now
 from evalsite.results.judges.certificate import (
     HOLDS_FOR,

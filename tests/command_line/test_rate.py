@@ -17,14 +17,14 @@ from zipfile import ZipFile
 
 import pytest
 
-from evalsite.annotation.models import Slot
 from evalsite.command_line import rate
 from evalsite.command_line.lock import only_one
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import DONE, NO, STOPPED, WRONG_USE, Refused
 from evalsite.command_line.site import HOST
+from evalsite.decisions.plan_commitment import list_lines
+from evalsite.handout.models import Slot
 from evalsite.instruments.installed import get_protocol
-from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
 from evalsite.studies.settings import SETTINGS
 from tests.support.annotators import Annotator

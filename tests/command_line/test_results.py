@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.__main__ import main as analyse
-from evalsite.annotation.running.launch import launch_study
 from evalsite.command_line import gate
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import Refused
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.write import write_bundle
-from evalsite.jobs.services import run_job
-from evalsite.quality.models import AnalysisPlan
-from evalsite.quality.plan_commitment import list_lines
+from evalsite.core.jobs.services import run_job
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.write import write_bundle
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.decisions.plan_commitment import list_lines
+from evalsite.fieldwork.launch import launch_study
 from evalsite.studies.models import Item, Study
 from tests.support.factories import answer_item, make_annotator, make_study, make_user
 

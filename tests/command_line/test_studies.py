@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from evalsite.annotation.running.launch import launch_study
-from evalsite.audit.models import AuditEntry
 from evalsite.command_line.main import run_command
-from evalsite.exports.management.commands import export_bundle
-from evalsite.jobs.services import run_job
-from evalsite.quality.models import AnalysisPlan
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.services import run_job
+from evalsite.data.management.commands import export_bundle
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.fieldwork.launch import launch_study
 from evalsite.studies.models import Study
 from tests.support.batches import make_rows, write_csv
 from tests.support.factories import launch, make_study, make_user

@@ -214,8 +214,8 @@ def list_statuses_of_a_lock(nodes: list[Proxy]) -> list[int]:
 
 
 ANSWERED = """
-from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Annotation
+from evalsite.data.fsck import find_breaches
+from evalsite.handout.models import Annotation
 from evalsite.studies.models import Study
 print(Annotation.objects.count(), sum(1 for study in Study.objects.all()
                                       for _ in find_breaches(study)))

@@ -14,7 +14,7 @@ from evalsite.instruments.checks import read_instrument
 from evalsite.instruments.scales.post_edit import (
     LONGEST,
     MOST_WORDS,
-    SAME,
+    NO_CHANGE,
     Counts,
     PostEdit,
     count_edits,
@@ -158,7 +158,7 @@ def test_changes_are_shown_with_three_words_beside_them():
         (TEXT, FREE, "required"),
         (TEXT, STRICT, "unchanged"),
         (TEXT.replace(" ", "  "), STRICT, "unchanged"),
-        (SAME, STRICT, "unchanged"),
+        (NO_CHANGE, STRICT, "unchanged"),
         ("x" * 20_000, FREE, "max_length"),
         ("x " * 20_000, FREE, "max_length"),
         (f"{BETTER}\x00", FREE, "null_characters_not_allowed"),
@@ -203,11 +203,11 @@ def test_outputs_that_nobody_could_correct_are_faults_of_their_file(scale, text,
     [
         ({"c": BETTER}, BETTER),
         ({"c": "a\r\nb"}, "a\nb"),
-        ({"c": TEXT, "c.same": "yes"}, SAME),
+        ({"c": TEXT, "c.same": "yes"}, NO_CHANGE),
         # who ticks and corrects has corrected
         ({"c": BETTER, "c.same": "yes"}, BETTER),
         ({"c": BETTER, "c.undo": "yes"}, TEXT),
-        ({"c": BETTER, "c.undo": "yes", "c.same": "yes"}, SAME),
+        ({"c": BETTER, "c.undo": "yes", "c.same": "yes"}, NO_CHANGE),
         ({"c": ""}, ""),
         ({}, ""),
     ],
@@ -222,7 +222,7 @@ def test_a_page_starts_with_the_output_as_browsers_show_it():
     assert scale.start_entry == scale.original == "a\nb"
     view = scale.view_entry(scale.start_entry)
     assert (view.text, view.pieces, view.is_same, view.is_answered) == ("a\nb", [], False, False)
-    assert scale.view_entry(SAME).is_answered
+    assert scale.view_entry(NO_CHANGE).is_answered
 
 
 # --- rows ---------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_a_page_starts_with_the_output_as_browsers_show_it():
         (BETTER, ABOUT._replace(
             value=23.077, text=BETTER,
             detail={"insertions": 0, "deletions": 1, "substitutions": 2, "words": 13})),
-        (SAME, ABOUT._replace(
+        (NO_CHANGE, ABOUT._replace(
             value=0, text=TEXT,
             detail={"insertions": 0, "deletions": 0, "substitutions": 0, "words": 14})),
     ],
@@ -262,7 +262,7 @@ def test_counts_that_no_answer_has_contradict_the_rate(count):
 def test_staff_read_rate_edits_and_text():
     (row,) = FREE.for_output(TEXT).make_rows(clean(BETTER), ABOUT, (7,))
     assert FREE.describe_answer([row]) == f"edit rate 23.077 (3 edits, 13 words): {BETTER}"
-    (row,) = FREE.for_output(TEXT).make_rows(clean(SAME), ABOUT, (7,))
+    (row,) = FREE.for_output(TEXT).make_rows(clean(NO_CHANGE), ABOUT, (7,))
     assert FREE.describe_answer([row]) == "not changed"
 
 
@@ -272,7 +272,7 @@ def test_staff_read_rate_edits_and_text():
 @pytest.mark.parametrize(
     ("gold", "entry", "is_met"),
     [
-        ("changed", BETTER, True), ("changed", SAME, False), ("Unchanged", SAME, True),
+        ("changed", BETTER, True), ("changed", NO_CHANGE, False), ("Unchanged", NO_CHANGE, True),
         ("unchanged", BETTER, False),
     ],
 )  # fmt: skip
@@ -304,7 +304,7 @@ def test_reasons_of_the_gallery_are_asked_where_something_changed():
     reasons = read_instrument(content).criterion_by_key["reasons"]
     scale = FREE.for_output(TEXT)
 
-    for entry, is_asked in ((BETTER, True), (SAME, False)):
+    for entry, is_asked in ((BETTER, True), (NO_CHANGE, False)):
         tested = scale.list_tested(clean(entry))
         assert reasons.ask_if.is_met({"corrected": {0: tested}}, 0) == is_asked
     assert not reasons.ask_if.is_met({"corrected": {0: None}}, 0)

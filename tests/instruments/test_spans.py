@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.checks import InvalidInstrument, read_instrument
+from evalsite.instruments.scales import spans
 from evalsite.instruments.scales.spans import Spans
 from evalsite.instruments.schema import Condition
-from evalsite.lib.passages import is_split
+from evalsite.lib.passages import is_split, make_even
 from tests.support.instruments import GALLERY
 
 SOURCE = "The lift is out of order until Friday."
@@ -211,6 +212,20 @@ def test_a_row_that_does_not_fit_is_shown_again():
 
     assert view.rows[0] == {"quote": "Fahrstuhl", "severity": "major"}
     assert (view.marks, view.kept, view.is_none) == ([], "", True)
+
+
+def test_a_page_prepares_its_text_once_however_many_passages_are_posted(monkeypatch):
+    prepared: list[str] = []
+    monkeypatch.setattr(spans, "make_even", lambda text: prepared.append(text) or make_even(text))
+    scale = bind(ESA, "The lift is out of order. " * 20)
+    posted = [{"quote": "lift", "nth": str(number % 20 + 1)} for number in range(5_000)]
+
+    view = scale.view_entry(json.dumps(posted + [{"quote": "Fahrstuhl"}] * 5_000))
+    unfit = scale.view_entry(json.dumps([{"quote": "Fahrstuhl"}] * 5_000))
+
+    assert len(prepared) == 1
+    assert len(view.marks) + len(view.rows) < 3_100
+    assert len(unfit.rows) == 50
 
 
 WORDS = "a😀é\u0301 אב\r\n👩‍👧\n\t語"

@@ -86,7 +86,7 @@ def test_a_mark_is_a_row_of_its_turn_and_the_score_is_of_all_turns():
         ({"turn": 5, "quote": "Lift: out of order"}, "not_in_text"),
         # the place of another turn
         (mark(2, "lift was") | {"turn": 5}, "misfit"),
-        (mark(1, "Be") | {"in": "source"}, "misfit"),
+        (mark(1, "Be") | {"in": "source"}, "outside"),
         (mark(7, "Good bye.", text=PARTS) | {"in": "source"}, "unknown_turn"),
         ({"turn": 6, "start": 0, "end": len(ASKED), "quote": ASKED}, "outside"),
         ({"turn": 6, "start": len(HEBREW), "end": len(HEBREW) + 1, "quote": "?"}, "outside"),
@@ -302,7 +302,7 @@ def test_a_researchers_marks_become_gold_that_they_meet():
 def test_words_name_the_turn():
     rows = bind().make_rows(clean(mark(5, "Thursday", "grammar")), ABOUT, [7])
 
-    assert bind().describe_answer(rows) == "“Thursday” in turn 5: Grammar, Minor (score 1)"
+    assert bind().describe_answer(rows) == "“Thursday” in turn 5: Grammar, Minor (penalty 1)"
 
 
 def test_simulated_people_mark_turns_that_have_words():

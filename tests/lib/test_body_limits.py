@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.imports.models import Upload
+from evalsite.data.models import Upload
 from tests.support.factories import make_participant, make_study, mint_link
 
 MEGABYTE = 1024 * 1024

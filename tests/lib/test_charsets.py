@@ -11,13 +11,13 @@ import pytest
 from django.test import RequestFactory
 from django.urls import reverse
 
-from evalsite.annotation.models import Draft
-from evalsite.annotation.pages.forms import ReportForm, read_entered
 from evalsite.command_line.site import HOST
+from evalsite.handout.models import Draft
 from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.charsets import is_in_utf8, is_utf8
-from evalsite.participants.forms import EntryForm, FeedbackForm
-from evalsite.participants.models import Answer
+from evalsite.participation.forms import ReportForm, read_entered
+from evalsite.people.forms import EntryForm, FeedbackForm
+from evalsite.people.models import Answer
 from tests.lib.test_body_limits import Unread
 from tests.support.factories import make_participant, make_study, mint_link
 from tests.support.instruments import ask

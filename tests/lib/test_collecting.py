@@ -3,7 +3,7 @@
 import gc
 from contextlib import suppress
 
-from evalsite.exports.jobs import collect_seldom
+from evalsite.data.files.jobs import collect_seldom
 
 
 def test_usual_manner_comes_back_even_after_an_error() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evalsite.annotation.allocation.change_k import remove_places
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Slot
+from evalsite.handout.change_k import remove_places
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Slot
 from evalsite.studies.models import Study
 from tests.support.designs import make_designed, one_each
 from tests.support.factories import make_annotator

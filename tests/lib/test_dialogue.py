@@ -10,10 +10,10 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsite.annotation.pages.view_models import InputView, view_item
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import InputColumn, ItemParts, Layout, Outputs
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
+from evalsite.participation.view_models import InputView, view_item
 from tests.support.published import published_file
 
 HTML = (
@@ -28,7 +28,7 @@ def texts(text: str) -> list[tuple[str, str]]:
 
 def render(text: str) -> str:
     shown = {"label": "Said", "turns": parse_dialogue(text)}
-    return render_to_string("annotation/_input.html", {"input": shown})
+    return render_to_string("participation/_input.html", {"input": shown})
 
 
 # --- lines ----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from evalsite.lib.response_headers import StaticFiles
+from evalsite.core.response_headers import StaticFiles
 from tests.support.factories import make_participant, make_study, mint_link
 from tests.support.tabs import make_live
 

@@ -13,10 +13,10 @@ from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.handout.models import Annotation, Rating, Slot
 from evalsite.lib.clock import now, standing_at
 from evalsite.lib.prepared import Prepared, PreparedInsert
-from evalsite.participants.models import Participant
+from evalsite.people.models import Participant
 from evalsite.studies.models import Item
 from tests.support.factories import launch, make_annotator, make_study
 

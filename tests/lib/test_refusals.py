@@ -7,10 +7,10 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.handout.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
-from evalsite.participants.models import Participant
+from evalsite.people.models import Participant
 from evalsite.studies.models import Item, Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 

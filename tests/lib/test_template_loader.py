@@ -3,7 +3,7 @@
 import pytest
 from django.template.loader import get_template, render_to_string
 
-from evalsite.lib.template_loader import drop_indentation
+from evalsite.core.template_loader import drop_indentation
 
 SPACED = "  two  spaces\n    four\n"
 
@@ -28,13 +28,13 @@ def test_only_spaces_that_nobody_sees_are_dropped(source, sent):
 def test_texts_that_templates_show_keep_their_spaces():
     output = {"text": SPACED, "marks": None}
 
-    shown = render_to_string("annotation/_output.html", {"output": output})
+    shown = render_to_string("participation/_output.html", {"output": output})
 
     assert f">{SPACED}</p>" in shown
 
 
 def test_templates_of_the_site_and_of_applications_are_sent_without_indentation():
-    for name in ("annotation/annotate.html", "magnitude/item.html", "admin/base.html"):
+    for name in ("participation/annotate.html", "magnitude/item.html", "admin/base.html"):
         source = get_template(name).template.source
         assert "\n<" in source
         assert "\n  <" not in source, name

@@ -17,10 +17,10 @@ from django.core.management import call_command
 from django.db import connection
 
 from evalsite import operations
-from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Annotation
-from evalsite.audit.models import AuditEntry
-from evalsite.imports.uploads import drop_upload
+from evalsite.core.audit.models import AuditEntry
+from evalsite.data.fsck import find_breaches
+from evalsite.data.uploads import drop_upload
+from evalsite.handout.models import Annotation
 from evalsite.operations.archive import MANIFEST
 from evalsite.operations.backup import make_backup
 from evalsite.operations.restore import Examination, check_backup, restore_backup

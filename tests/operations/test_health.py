@@ -13,16 +13,17 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.jobs.models import SiteClock
+from evalsite.core.jobs.models import SiteClock
+from evalsite.core.outage import OneLineAMinute
 from evalsite.lib.clock import now, standing_at
-from evalsite.lib.outage import OneLineAMinute
 from evalsite.operations.health import LATE_AFTER
 from tests.site.test_bad_database import away
 
 LIVE, READY = "/health/live/", "/health/ready/"
-WELL = {"database": "ok", "migrations": "ok", "worker": "ok"}
-UNAVAILABLE = {"database": "unavailable", "migrations": "unknown", "worker": "unknown"}
-MISSING = {"database": "ok", "migrations": "missing", "worker": "unknown"}
+WELL = {"database": "ok", "migrations": "ok", "worker": "ok", "clock": "ok"}
+UNKNOWN = {"worker": "unknown", "clock": "unknown"}
+UNAVAILABLE = UNKNOWN | {"database": "unavailable", "migrations": "unknown"}
+MISSING = UNKNOWN | {"database": "ok", "migrations": "missing"}
 
 in_transaction = pytest.mark.django_db
 for_real = pytest.mark.django_db(transaction=True)

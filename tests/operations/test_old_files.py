@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import time_machine
 
-from evalsite.jobs.schedule import run_schedule
+from evalsite.core.jobs.schedule import run_schedule
 from evalsite.lib.clock import now
 from evalsite.results.models import Report
 from evalsite.studies.models import Study

@@ -11,18 +11,22 @@ from django.core.management.base import CommandError
 from django.db.models import Q
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.annotation.running.launch import close_study
-from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.job import start_packing
-from evalsite.exports.jobs import start_export
-from evalsite.exports.services import Choice
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.job import start_packing
+from evalsite.data.files.jobs import start_export
+from evalsite.data.files.services import Choice
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import Approval, Note
+from evalsite.decisions.notes import add_notes
+from evalsite.decisions.pay import approve_sets, list_payable
+from evalsite.fieldwork.launch import close_study
+from evalsite.handout.models import Annotation, Rating, Slot
 from evalsite.lib.clock import now, standing_at
 from evalsite.operations.retention import delete_expired, erase_person, find_expiries
-from evalsite.participants.models import (
+from evalsite.people.models import (
     Consent,
     Expert,
     ItemSet,
@@ -30,13 +34,9 @@ from evalsite.participants.models import (
     ParticipantIdentity,
     Visit,
 )
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import Approval, Note
-from evalsite.quality.notes import add_notes
-from evalsite.quality.pay import approve_sets, list_payable
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.versions import build_content, make_version
-from tests.quality.test_pay import begin, work
+from tests.decisions.test_pay import begin, work
 from tests.support.experts import invite
 from tests.support.factories import make_study, make_user
 from tests.support.invariants import check_invariants

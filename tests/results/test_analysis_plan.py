@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 
 from evalsite.analysis.plan import Margin, Plan
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.models import AnalysisPlan
 from evalsite.lib.clock import now, standing_at
-from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
 from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
 from evalsite.results.report.sections.words import NOTES

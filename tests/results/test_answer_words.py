@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.handout.models import Annotation, Rating, Slot
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import NA, read_scale
 from evalsite.lib.clock import now
@@ -162,6 +162,17 @@ def test_grade_is_said_in_the_words_that_were_chosen(labels, shown, words):
     row = make_row(2, 2, detail={"reasons": {"all": ["steps"]}})
 
     assert scale.describe_comparison(row, {1: "v1", 2: "v2"}, shown) == f"{words}: Clearer steps"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(86, "Score 86"), (0, "Score 0 (Broken/poor translation)")]
+)
+def test_a_number_follows_its_question_whether_it_has_a_label_or_not(value, words):
+    study, item = make_study_of("esa", "Der Hund", source="The dog")
+    output = item.outputs.get().pk
+    given = [("errors", make_row(output, 1, part="none")), ("score", make_row(output, value))]
+
+    assert words in [said for _, said in describe(study, answer(study, item, *given)).lines]
 
 
 # --- every other kind ---------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evalsite.annotation.running.item_changes import put_item_back, withdraw_item
-from evalsite.quality.frozen_plans import list_deviations
-from evalsite.quality.models import AnalysisPlanVersion
-from evalsite.quality.system_names import rename_system
+from evalsite.decisions.frozen_plans import list_deviations
+from evalsite.decisions.models import AnalysisPlanVersion
+from evalsite.decisions.system_names import rename_system
+from evalsite.fieldwork.item_changes import put_item_back, withdraw_item
 from evalsite.results.analysis_plan.wording import describe_deviation
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.studies.models import Change, Study, System

@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
-from evalsite.quality.exclusions import exclude
+from evalsite.decisions.exclusions import exclude
+from evalsite.handout.models import Annotation
 from evalsite.results.comments.views import read_reasons
 from evalsite.results.models import Report
+from evalsite.results.navigation import count_evidence
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.results.test_answer_words import (
@@ -20,10 +22,11 @@ from tests.results.test_answer_words import (
     prefer,
 )
 from tests.site.test_staff_pages import url
-from tests.support.factories import launch, make_study, make_user
+from tests.support.factories import launch, make_annotator, make_study, make_user
 from tests.support.instruments import make_built_study, read_instrument
 from tests.support.planned import add_person, make_planned_study
 from tests.support.reports import keep_report, make_content, make_figure, make_points
+from tests.support.spans import answer_spans, make_spans_study
 
 pytestmark = pytest.mark.django_db
 
@@ -337,3 +340,22 @@ def test_words_of_ids_find_no_items_while_systems_are_hidden(staff_client):
 
     assert len(hidden.context["items"]) == 0
     assert len(shown.context["items"]) == 1
+
+
+@pytest.mark.both_databases
+def test_a_note_on_a_passage_is_a_comment_beside_the_passage(staff_client, researcher):
+    study = make_spans_study(items=1, systems="D", by=researcher)
+    marks = [
+        {"start": 3, "end": 10, "category": "style", "severity": "major", "note": "Say Halt"},
+        {"start": 0, "end": 3, "category": "style", "severity": "minor"},
+    ]
+    answer_spans(make_annotator(study), study.items.get(), marks)
+
+    page = staff_client.get(url("results-comments", study), {"q": "halt", "question": "errors"})
+    asked = staff_client.get(reverse("admin:results-question", args=[study.pk, "errors"]))
+
+    (entry,) = page.context["comments"]
+    assert (entry["text"], entry["answer"]) == ("Say Halt", "“Bahnhof”: Style, Major")
+    assert (page.context["total"], page.context["rows"].paginator.count) == (1, 1)
+    assert count_evidence(study)["comments"] == 1
+    assert [comment["text"] for comment in asked.context["comments"]] == ["Say Halt"]

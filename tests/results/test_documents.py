@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.pages.consent import withdraw
-from evalsite.quality.exclusions import exclude
+from evalsite.decisions.exclusions import exclude
+from evalsite.participation.consent import withdraw
 from evalsite.results.document.blocks import Document, Quote
 from evalsite.results.document.html import render_page
 from evalsite.results.document.latex import render_latex

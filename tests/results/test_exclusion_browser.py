@@ -3,8 +3,8 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.quality.models import Exclusion
-from tests.annotation.test_changing_k import answer_all
+from evalsite.decisions.models import Exclusion
+from tests.handout.test_changing_k import answer_all
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn, follow, press_tab_to
 from tests.support.factories import make_user

@@ -10,16 +10,16 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
-from evalsite.participants.models import Participant
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import AnalysisPlan, Exclusion
-from evalsite.quality.people_figures import store_figures
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import AnalysisPlan, Exclusion
+from evalsite.decisions.people_figures import store_figures
+from evalsite.handout.models import Annotation
+from evalsite.people.models import Participant
 from evalsite.studies.models import Study
-from tests.annotation.test_changing_k import answer_all
+from tests.handout.test_changing_k import answer_all
 from tests.site.test_staff_pages import member
 from tests.support.factories import make_participant, make_study, make_user
 from tests.support.planned import AT_LEAST_TWO, ONE_POINT, add_person, make_planned_study

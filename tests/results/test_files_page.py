@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evalsite.exports.bundle import job as packing
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.job import start_packing
-from evalsite.exports.bundle.public import PageOptions
-from evalsite.exports.file_counts import store_counts
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.data.bundle import job as packing
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.job import start_packing
+from evalsite.data.bundle.public import PageOptions
+from evalsite.data.files.file_counts import store_counts
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.schema import Instrument
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
 from evalsite.results.report.downloads import FILES
 from evalsite.studies.models import Study
-from tests.exports.test_export_simple import make_rated
+from tests.data.files.test_export_simple import make_rated
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched
 from tests.support.exports import annotate, main_items

@@ -6,18 +6,18 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from evalsite.annotation.models import Slot
-from evalsite.annotation.running.launch import launch_study
-from evalsite.lib.clock import now
-from evalsite.quality.exclusion_rules import describe_rule
-from evalsite.quality.frozen_plans import is_hidden, list_deviations, reveal_results
-from evalsite.quality.models import (
+from evalsite.decisions.exclusion_rules import describe_rule
+from evalsite.decisions.frozen_plans import is_hidden, list_deviations, reveal_results
+from evalsite.decisions.models import (
     AnalysisPlanVersion,
     Exclusion,
     ExclusionRule,
     PlanEvent,
 )
-from evalsite.quality.person_measures import rank_correlation
+from evalsite.decisions.person_measures import rank_correlation
+from evalsite.fieldwork.launch import launch_study
+from evalsite.handout.models import Slot
+from evalsite.lib.clock import now
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.studies.models import Study

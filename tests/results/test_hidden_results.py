@@ -12,19 +12,19 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.admin import collect_study_views
-from evalsite.annotation.models import TOP_UP_ACTION, Rating
-from evalsite.annotation.pages.held_items import list_shuffled_outputs
-from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.job import start_packing
-from evalsite.exports.jobs import start_export
-from evalsite.exports.services import Choice
-from evalsite.imports.models import Judge, JudgeFile, JudgeLabel
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.job import start_packing
+from evalsite.data.files.jobs import start_export
+from evalsite.data.files.services import Choice
+from evalsite.data.models import Judge, JudgeFile, JudgeLabel
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import PlanEvent
+from evalsite.handout.models import TOP_UP_ACTION, Rating
 from evalsite.lib.clock import now
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import PlanEvent
+from evalsite.participation.held_items import list_shuffled_outputs
 from evalsite.results.models import Report
 from evalsite.results.report.computation import KIND, Look, find_first_look
 from evalsite.results.report.downloads import FILES as REPORT_FILES

@@ -12,10 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import Note
+from evalsite.handout.models import Annotation
 from evalsite.instruments.scales import read_scale
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import Note
 from evalsite.results.items.answers import find_furthest
 from evalsite.results.items.records import list_records
 from evalsite.results.items.spread import Spread, find_limit, measure_records, read_counted

@@ -11,8 +11,8 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from evalsite.command_line.main import run_command
-from evalsite.imports.models import JudgeLabel
-from evalsite.quality.models import AnalysisPlan
+from evalsite.data.models import JudgeLabel
+from evalsite.decisions.models import AnalysisPlan
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System

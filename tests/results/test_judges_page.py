@@ -12,13 +12,13 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.models import Rating
 from evalsite.command_line.main import run_command
-from evalsite.imports.models import Judge, JudgeFile, JudgeLabel, Upload
+from evalsite.data.models import Judge, JudgeFile, JudgeLabel, Upload
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import Rating
 from evalsite.instruments.scales import COMMENT
 from evalsite.operations.retention import erase_person
-from evalsite.participants.models import ParticipantIdentity
-from evalsite.quality.models import Exclusion
+from evalsite.people.models import ParticipantIdentity
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Membership, Study
 from tests.command_line.test_judge import write_files

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.running.launch import close_study, launch_study
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.models import Job
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.fieldwork.launch import close_study, launch_study
 from evalsite.lib.clock import now
-from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Study
 from tests.results.test_overview import answer_all
 from tests.results.test_overview_people import rate

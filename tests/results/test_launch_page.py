@@ -8,16 +8,16 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from evalsite.annotation.running.launch import launch_study
-from evalsite.annotation.running.shares import count_apart
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
-from evalsite.participants.models import PilotComment
-from evalsite.quality import plan_commitment
-from evalsite.quality.models import AnalysisPlan
-from evalsite.quality.plan_commitment import list_lines
-from evalsite.quality.system_names import rename_system
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions import plan_commitment
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.decisions.plan_commitment import list_lines
+from evalsite.decisions.system_names import rename_system
+from evalsite.fieldwork.launch import launch_study
+from evalsite.fieldwork.shares import count_apart
+from evalsite.people.models import PilotComment
 from evalsite.studies.models import Item, Membership, Output, Study, System
 from evalsite.studies.setting_changes import change_settings
 from tests.site.test_staff_pages import member, url

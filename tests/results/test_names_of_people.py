@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from evalsite.quality.exclusions import exclude
+from evalsite.decisions.exclusions import exclude
 from evalsite.studies.models import Membership, Study
 from tests.results.test_overview_people import make_invited, rate
 from tests.site.test_staff_pages import member, url

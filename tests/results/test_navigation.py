@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.scales.base import COMMENT
-from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, sign_in, url
 from tests.support.factories import add_batch, answer_item, launch, make_annotator, make_study

@@ -9,12 +9,12 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from evalsite.annotation.running.launch import close_by_itself, close_study
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.frozen_plans import reveal_results
+from evalsite.fieldwork.launch import close_by_itself, close_study
 from evalsite.lib.clock import now, standing_at
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.frozen_plans import reveal_results
 from evalsite.results.models import Report
 from evalsite.results.report import computation
 from evalsite.results.report.newest import PAUSE

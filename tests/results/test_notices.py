@@ -7,9 +7,9 @@ import time_machine
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evalsite.accounts.models import MailChoice
-from evalsite.annotation.running.launch import pause_study
-from evalsite.jobs.models import OutgoingMail
+from evalsite.core.accounts.models import MailChoice
+from evalsite.core.jobs.models import OutgoingMail
+from evalsite.fieldwork.launch import pause_study
 from evalsite.results.overview.notices import send_notices
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import launch, make_study, make_user

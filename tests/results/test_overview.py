@@ -8,11 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.decisions.closing import close_due_studies
+from evalsite.decisions.models import Approval
+from evalsite.handout.models import Annotation, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin, Recruitment, Visit
-from evalsite.quality.closing import close_due_studies
-from evalsite.quality.models import Approval
+from evalsite.people.models import ItemSet, Origin, Recruitment, Visit
 from evalsite.results.overview.activity_log import list_events
 from evalsite.results.overview.item_strip import draw_strip, shade_of
 from evalsite.results.overview.pace import count_by_hour

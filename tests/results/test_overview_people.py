@@ -7,13 +7,13 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.running.launch import close_study
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import PeopleFigures
+from evalsite.decisions.people_figures import store_figures
+from evalsite.fieldwork.launch import close_study
+from evalsite.handout.models import Annotation, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import Expert, Participant, ParticipantLink
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import PeopleFigures
-from evalsite.quality.people_figures import store_figures
+from evalsite.people.models import Expert, Participant, ParticipantLink
 from evalsite.studies.models import Item, Membership, Study
 from tests.results.test_overview import answer_all, make_live, overview
 from tests.site.test_staff_pages import member, url

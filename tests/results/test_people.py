@@ -3,9 +3,9 @@
 import pytest
 from django.urls import reverse
 
+from evalsite.decisions.models import PeopleFigures
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant
-from evalsite.quality.models import PeopleFigures
+from evalsite.people.models import ItemSet, Participant
 from evalsite.studies.models import Study
 from tests.support.factories import (
     answer_item,

@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Slot
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.models import Approval, Exclusion, Note
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import Participant, ParticipantIdentity
-from evalsite.quality.models import Approval, Exclusion, Note
+from evalsite.people.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
 from tests.support.factories import (

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.people_figures import store_figures
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.people_figures import store_figures
+from evalsite.handout.models import Annotation
 from evalsite.studies.models import Study
-from tests.quality.test_pay import BAD, begin, work
+from tests.decisions.test_pay import BAD, begin, work
 from tests.results.test_overview_people import make_invited, rate
 from tests.results.test_person_page import rate_alone
 from tests.site.test_setup_browser import COUNT

@@ -3,15 +3,15 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.imports.demo import import_example
+from evalsite.data.demo import import_example
+from evalsite.decisions.models import PeopleFigures
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.quality.models import PeopleFigures
-from evalsite.results.people.answers import Given
+from evalsite.participation.saving import Submission, submit_annotation
+from evalsite.people.models import ItemSet, Origin, Participant
+from evalsite.results.people.answers import PersonAnswer
 from evalsite.results.people.person_view import list_columns
 from evalsite.studies.models import Item, Study, System
 from tests.support.checks import do_sets, make_checked, make_repeated
@@ -34,7 +34,7 @@ def url(me: Participant) -> str:
     return reverse("admin:study-person", args=[me.study_id, me.pseudonym])
 
 
-def answers(client, me: Participant) -> dict[str, Given]:
+def answers(client, me: Participant) -> dict[str, PersonAnswer]:
     """What the page tells of each answer, by the key of its item."""
     found = client.get(url(me)).context["answers"]
     return {given.annotation.item.key: given for given in found}

@@ -6,16 +6,16 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from evalsite.analysis.sample_size import Decision, find_smallest
-from evalsite.annotation.running.launch import launch_study
-from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.format import STUDY_FIELDS_IF_ANY
-from evalsite.imports.models import Judge
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.services import run_job
+from evalsite.data.bundle.format import STUDY_FIELDS_IF_ANY
+from evalsite.data.models import Judge
+from evalsite.decisions.frozen_plans import is_hidden, list_deviations, plan_of
+from evalsite.decisions.models import AnalysisPlan, PlanEvent
+from evalsite.decisions.plan_commitment import list_lines
+from evalsite.fieldwork.launch import launch_study
 from evalsite.instruments.installed import installed_protocols
-from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.quality.frozen_plans import is_hidden, list_deviations, plan_of
-from evalsite.quality.models import AnalysisPlan, PlanEvent
-from evalsite.quality.plan_commitment import list_lines
 from evalsite.results.analysis_plan.plan_rows import PlanRows
 from evalsite.results.analysis_plan.sizes import find_spread, measure_questions
 from evalsite.results.analysis_plan.stored import describe_plan, read_plan

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
-from evalsite.quality.models import AnalysisPlan
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import describe_plan, find_plan
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.models import Report

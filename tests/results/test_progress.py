@@ -12,17 +12,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Draft, Slot
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.models import Exclusion
+from evalsite.decisions.top_up import top_up
+from evalsite.handout.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
-from evalsite.quality.models import Exclusion
-from evalsite.quality.top_up import top_up
 from evalsite.results import progress
 from evalsite.results.progress import activity_of, outline_progress, progress_of
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item, Study
-from tests.annotation.test_changing_k import answer_all
-from tests.annotation.test_explain import explain, only_postgresql, only_sqlite, walk
+from tests.handout.test_changing_k import answer_all
+from tests.handout.test_explain import explain, only_postgresql, only_sqlite, walk
 from tests.support.factories import launch, make_annotator, make_study
 from tests.support.imported import load, rows_for
 from tests.support.tabs import make_live

@@ -17,16 +17,16 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser
 
-from evalsite.annotation.models import Annotation
 from evalsite.command_line.main import run_command
-from evalsite.exports.bundle.data_package import Author, read_author
-from evalsite.exports.bundle.format import REPORT, STUDY
-from evalsite.exports.bundle.job import find_file
-from evalsite.exports.bundle.public import PageOptions, write_public_page
-from evalsite.exports.bundle.read import BadBundle
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
-from evalsite.participants.models import Participant
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.data.bundle.data_package import Author, read_author
+from evalsite.data.bundle.format import REPORT, STUDY
+from evalsite.data.bundle.job import find_file
+from evalsite.data.bundle.public import PageOptions, write_public_page
+from evalsite.data.bundle.read import BadBundle
+from evalsite.handout.models import Annotation
+from evalsite.people.models import Participant
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study, System
 from tests.support.bundles import (

@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.models import Rating
-from evalsite.quality.exclusions import exclude
+from evalsite.decisions.exclusions import exclude
+from evalsite.handout.models import Rating
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import answer
 from tests.support.factories import launch, make_annotator, make_user

@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 from django.urls import reverse
 
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.notes import add_notes
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.notes import add_notes
 from evalsite.studies.models import Item, Study
 from tests.results.test_answer_words import REPLIES, answer, make_row, make_study_of, prefer
 from tests.results.test_comments_page import keep_reasons, make_shares

@@ -15,11 +15,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
-from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.models import AnalysisPlan, Exclusion
+from evalsite.handout.models import Annotation, Rating
 from evalsite.results.models import Report
 from evalsite.results.replication.comparison import (
     KIND,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
 from evalsite.results.replication.comparison import KIND, choose_original
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, sign_in

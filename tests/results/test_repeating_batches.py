@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.__main__ import main
-from evalsite.annotation.models import Rating
+from evalsite.handout.models import Rating
 from evalsite.studies.models import Study
 from tests.support.exports import annotate, export, main_items
 from tests.support.factories import add_batch, make_study

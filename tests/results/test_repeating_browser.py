@@ -3,8 +3,8 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
 from evalsite.results.replication.comparison import KIND
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn, follow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.fieldwork.simulation import simulate_crowd
 from evalsite.results.replication.comparison import find_changed_outputs
 from evalsite.studies.models import Study
 from tests.support.bundles import close, make_full_study, move_data

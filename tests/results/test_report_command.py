@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.handout.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.results.document.text import quote_markdown
 from evalsite.results.models import Report

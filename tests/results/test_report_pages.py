@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exports.scripts import read_scripts
+from evalsite.data.files.scripts import read_scripts
 from evalsite.results.document.blocks import Chart, Table
 from evalsite.results.models import Report
 from evalsite.results.report.downloads import FILES

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evalsite.decisions.exclusion_rules import list_conditions
+from evalsite.decisions.frozen_plans import plan_of
 from evalsite.lib.clock import standing_at
-from evalsite.quality.exclusion_rules import list_conditions
-from evalsite.quality.frozen_plans import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import render_text

@@ -9,16 +9,16 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Annotation
+from evalsite.decisions.models import AnalysisPlan, Exclusion
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Annotation
 from evalsite.lib.clock import now
-from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.models import Report
 from evalsite.results.report.computation import compute_report, take_fingerprint, take_snapshot
 from evalsite.results.report.files import write_page
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import make_version
-from tests.exports.test_export_cut import meanwhile
+from tests.data.files.test_export_cut import meanwhile
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,9 +10,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import METRICS
-from evalsite.imports.models import MetricFile
+from evalsite.data.importing import Source
+from evalsite.data.metrics.importer import METRICS
+from evalsite.data.models import MetricFile
 from evalsite.results.document.blocks import Document
 from evalsite.results.models import Report
 from evalsite.results.report.computation import compute_report, newest_report, take_fingerprint

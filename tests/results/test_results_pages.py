@@ -10,14 +10,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.models import TOP_UP_ACTION
-from evalsite.annotation.running.live_changes import FITTED
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.fieldwork.live_changes import FITTED
+from evalsite.handout.models import TOP_UP_ACTION
 from evalsite.lib.clock import now
-from evalsite.participants.models import ParticipantMark
-from evalsite.quality.models import AnalysisPlan
+from evalsite.people.models import ParticipantMark
 from evalsite.results.models import Report
 from evalsite.results.report.computation import Look, RatersMet, find_first_look, find_raters_met
 from evalsite.studies.models import Study

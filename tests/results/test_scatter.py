@@ -3,10 +3,10 @@
 import pytest
 from django.urls import reverse
 
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import PeopleFigures
+from evalsite.decisions.person_measures import Measures
 from evalsite.lib.clock import now
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import PeopleFigures
-from evalsite.quality.person_measures import Measures
 from evalsite.results.people.views import draw_scatter
 from tests.support.factories import make_participant, make_study
 

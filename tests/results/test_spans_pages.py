@@ -13,7 +13,7 @@ from evalsite.results.report.computation import compute_report, hide_systems
 from evalsite.studies.models import Study
 from tests.analysis.vectors import read_vector
 from tests.support.factories import make_annotator
-from tests.support.spans import answer_spans, answer_vector, make_spans_study
+from tests.support.spans import answer_spans, answer_vector, make_content, make_spans_study
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +93,23 @@ def test_pages_of_results_show_errors_and_places(staff_client: Client, researche
     assert f1 in raters
     assert "Non translation" in read
     assert "Major" in read
+
+
+def test_a_question_without_categories_has_no_table_of_them(
+    staff_client: Client, researcher: Any
+) -> None:
+    content = make_content(categories=[], weights=[])
+    study = make_spans_study(items=3, systems="AB", content=content, by=researcher)
+    for item in study.items.all():
+        for start in (0, 3):
+            answer_spans(make_annotator(study), item, [mark(start, 10) | {"category": ""}])
+    compute_report(study)
+
+    page = staff_client.get(reverse("admin:results-question", args=[study.pk, "errors"])).text
+
+    assert "errors-errors" in page
+    assert "errors-categories" not in page
+    assert "categor" not in re.sub(r"<nav.*?</nav>", "", page.lower(), flags=re.DOTALL)
 
 
 def test_hidden_results_keep_agreement_on_places_and_no_system() -> None:

@@ -8,8 +8,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.results.test_summary_page import make_margin

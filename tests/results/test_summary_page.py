@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.models import Rating
+from evalsite.handout.models import Rating
 from evalsite.instruments.scales.base import COMMENT
 from evalsite.results.document.blocks import Cell
 from evalsite.results.document.charts import write_paper

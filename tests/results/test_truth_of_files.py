@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.job import name_bundle
-from evalsite.exports.bundle.public import PageOptions, write_public_page
-from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.services import Choice, count_file, name_file
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.job import name_bundle
+from evalsite.data.bundle.public import PageOptions, write_public_page
+from evalsite.data.files.columns import list_downloads_of
+from evalsite.data.files.services import Choice, count_file, name_file
+from evalsite.decisions.applying_rules import apply_rules, find_matches
+from evalsite.decisions.exclusion_rules import list_conditions
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.frozen_plans import plan_of, reveal_results
+from evalsite.decisions.models import AnalysisPlan, Exclusion
+from evalsite.fieldwork.simulation import simulate_crowd
+from evalsite.handout.models import Annotation, Rating, Slot
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import Participant
-from evalsite.quality.applying_rules import apply_rules, find_matches
-from evalsite.quality.exclusion_rules import list_conditions
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.frozen_plans import plan_of, reveal_results
-from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.people.models import Participant
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.document.blocks import list_figures
 from evalsite.results.document.text import render_text

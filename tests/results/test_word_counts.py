@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.running.launch import launch_study
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
-from evalsite.quality.people_figures import store_figures
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.people_figures import store_figures
+from evalsite.fieldwork.launch import launch_study
+from evalsite.fieldwork.simulation import simulate_crowd
 from evalsite.results.report.computation import start_analysis
 from evalsite.studies.models import Study
 from tests.support.factories import make_study, make_user, open_to_everyone

@@ -9,17 +9,17 @@ import pytest
 from django.urls import reverse
 
 from evalsite.analysis.thresholds import START
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.running.simulation import Crowd, Visitor
-from evalsite.lib.clock import now, standing_at
-from evalsite.quality.models import PeopleFigures
-from evalsite.quality.people_figures import (
+from evalsite.decisions.models import PeopleFigures
+from evalsite.decisions.people_figures import (
     find_figures,
     measure_new_answers,
     read_people,
     store_figures,
 )
-from evalsite.quality.person_measures import Measures
+from evalsite.decisions.person_measures import Measures
+from evalsite.fieldwork.simulation import Crowd, Visitor
+from evalsite.handout.models import Annotation
+from evalsite.lib.clock import now, standing_at
 from evalsite.results.people.work_flags import flag_people, list_unjudged
 from evalsite.studies.models import Item, Output
 from tests.support.checks import add_checks

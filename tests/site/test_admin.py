@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
-from evalsite.participants.models import ParticipantLink
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.people.models import ParticipantLink
 from evalsite.studies.models import Item
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 

@@ -23,11 +23,14 @@ BREACHES = {
         "evalsite/instruments/scales/base.py",
         "import evalsite.instruments.schema",
     ),
-    "inside-platforms": ("evalsite/platforms/contract.py", "import evalsite.platforms.table"),
+    "inside-platforms": (
+        "evalsite/people/platforms/contract.py",
+        "import evalsite.people.platforms.table",
+    ),
     "protocols-import-the-contract": ("protocols/magnitude/forms.py", "import evalsite.lib.seeds"),
     "protocols-stand-alone": ("protocols/sixth/__init__.py", "import protocols.magnitude"),
     "analysis-knows-numbers-only": ("evalsite/analysis/planted.py", "import django"),
-    "analysis-is-for-results": ("evalsite/quality/planted.py", "import evalsite.analysis"),
+    "analysis-is-for-results": ("evalsite/decisions/planted.py", "import evalsite.analysis"),
     "inside-analysis": ("evalsite/analysis/families/points.py", "import evalsite.analysis.report"),
     "methods-know-no-family": ("evalsite/analysis/compare.py", "import evalsite.analysis.families"),
     "inside-families": (
@@ -35,20 +38,14 @@ BREACHES = {
         "import evalsite.analysis.families.points",
     ),
     "inside-an-app": ("evalsite/studies/models.py", "import evalsite.studies.services"),
-    "inside-annotation": (
-        "evalsite/annotation/allocation/claims.py",
-        "import evalsite.annotation.pages.saving",
-    ),
+    "inside-core": ("evalsite/core/audit/models.py", "import evalsite.core.jobs.models"),
+    "inside-people": ("evalsite/people/platforms/table.py", "import evalsite.people.models"),
     "inside-operations": (
         "evalsite/operations/archive.py",
         "import evalsite.operations.backup",
     ),
-    "inside-imports": (
-        "evalsite/imports/core.py",
-        "import evalsite.imports.batches.item_builder",
-    ),
+    "inside-data": ("evalsite/data/files/columns.py", "import evalsite.data.bundle"),
     "tables-know-files-only": ("evalsite/data/tables/reader.py", "import evalsite.studies.models"),
-    "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),
 }
 
 HEAVY = ("pandas", "numpy", "scipy", "matplotlib", "pyarrow")
@@ -126,8 +123,8 @@ def test_each_planted_breach_is_refused_by_its_contract(copied_tree):
 def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
     folders = {
         "layers": "evalsite",
-        "inside-annotation": "evalsite/annotation",
-        "inside-imports": "evalsite/imports",
+        "inside-core": "evalsite/core",
+        "inside-data": "evalsite/data",
     }
     for folder in folders.values():
         (copied_tree / folder / "extra.py").write_text("", encoding="utf-8")
@@ -144,7 +141,7 @@ def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
     [
         (
             "protocols-import-the-contract",
-            {"evalsite.fields", "evalsite.instruments"},
+            {"evalsite.instruments"},
         ),
         ("analysis-knows-numbers-only", {"evalsite.analysis"}),
     ],

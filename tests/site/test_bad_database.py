@@ -15,8 +15,8 @@ from django.db import (
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Draft
-from evalsite.lib.outage import is_outage
+from evalsite.core.outage import is_outage
+from evalsite.handout.models import Annotation, Draft
 from tests.support.invariants import check_invariants
 from tests.support.tabs import BOXES, SCORES, Tab, open_tab, snapshot, what_became
 

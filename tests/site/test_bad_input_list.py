@@ -24,7 +24,7 @@ def rows_of(*sources: str) -> set[int]:
 
 
 def test_no_row_of_the_list_of_bad_input_lacks_its_test() -> None:
-    files = [*ROOT.glob("tests/*/test_*.py"), *ROOT.glob("protocols/*/tests.py")]
+    files = [*ROOT.glob("tests/**/test_*.py"), *ROOT.glob("protocols/*/tests.py")]
 
     found = rows_of(*(file.read_text(encoding="utf-8") for file in files))
 

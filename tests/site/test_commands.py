@@ -14,10 +14,10 @@ from urllib.request import urlopen
 import pytest
 from django.core.management import CommandError, call_command
 
-from evalsite.annotation.models import Annotation
 from evalsite.command_line.output import WRONG_USE, Refused
 from evalsite.command_line.processes import is_answering, start, wait_until_ready
-from evalsite.imports.demo import import_example
+from evalsite.data.demo import import_example
+from evalsite.handout.models import Annotation
 from tests.support.factories import launch, make_study, make_user
 from tests.support.workers import wait_until
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evalsite.annotation.running.item_changes import correct_output, put_item_back, withdraw_item
-from evalsite.imports.batches import importer
-from evalsite.imports.batches.importer import import_batch, undo_batch
+from evalsite.data.items import importer
+from evalsite.data.items.importer import import_batch, undo_batch
+from evalsite.fieldwork.item_changes import correct_output, put_item_back, withdraw_item
 from evalsite.results.progress import count_edge
 from evalsite.studies.copying import copy_study
 from evalsite.studies.models import Batch, Item, Output, Study

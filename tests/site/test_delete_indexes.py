@@ -7,7 +7,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import ForeignKey, Model
 
-from evalsite.annotation.models import Annotation, Draft
+from evalsite.handout.models import Annotation, Draft
 from evalsite.studies.models import Batch, Item, Output
 
 # taken back by the thousand: with a batch, a file of ratings, or a pilot

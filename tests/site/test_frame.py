@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evalsite.accounts.models import Profile
 from evalsite.admin import collect_study_views
-from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.core.accounts.models import Profile
+from evalsite.decisions.models import AnalysisPlan, Exclusion
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study
 from evalsite.studies.settings import PAGES

@@ -16,19 +16,19 @@ from django.urls import get_resolver
 from django.urls.resolvers import RoutePattern, URLResolver
 from django.utils import timezone
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Slot
-from evalsite.annotation.pages.saving import save_draft
-from evalsite.annotation.running.launch import launch_study
-from evalsite.exports.bundle.uploaded import keep_bundle
-from evalsite.imports.models import MetricFile, Upload
-from evalsite.imports.uploads import keep_upload
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.models import Job
+from evalsite.data.bundle.uploaded import keep_bundle
+from evalsite.data.models import MetricFile, Upload
+from evalsite.data.uploads import keep_upload
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import Approval, Note
+from evalsite.fieldwork.launch import launch_study
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Slot
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import ItemSet, Participant
-from evalsite.platforms import installed_platforms
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import Approval, Note
+from evalsite.participation.saving import save_draft
+from evalsite.people.models import ItemSet, Participant
+from evalsite.people.platforms import installed_platforms
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Item, Membership, Study, TeamRole

@@ -1,4 +1,4 @@
-"""The guides of Help, walked step by step; `make pictures` takes the picture of each step."""
+"""The guides of Help, walked step by step; `make pictures` takes their pictures again."""
 
 import json
 import os
@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 from django.conf import settings as site_settings
+from django.contrib.auth.models import User
 from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize
 
-from evalsite.accounts.models import fill_in_profile
-from evalsite.participants.models import Expert
+from evalsite.core.accounts.models import fill_in_profile
+from evalsite.data.demo import add_demo_crowd, make_demo_study
+from evalsite.instruments.installed import find_folder
+from evalsite.people.models import Expert
+from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
-from tests.support.browsing import Watch, choose_files, follow
-from tests.support.factories import make_user
+from tests.support.browsing import Watch, choose_files, follow, take_a_set
+from tests.support.factories import FIXTURES, make_user
 from tests.support.queues import run_waiting_jobs
 
 pytestmark = [pytest.mark.torture, pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -279,3 +283,41 @@ def test_people_come_from_prolific_as_the_guide_says(begin, live_server, texts):
     assert guide.has_ended()
     assert Study.objects.get().is_launched
     assert watch.found == []
+
+
+def test_readme_shows_the_pages_of_today(begin, live_server):
+    guide = begin("start-colleagues")
+    page, watch = guide.page, Watch(guide.page)
+    replies, dialogue = (
+        make_demo_study(find_folder(key).instrument, by=User.objects.get())
+        for key in ("rrgen", "dialogue")
+    )
+    add_demo_crowd(dialogue)
+    compute_report(dialogue)
+    pictures = {}
+
+    def take(name: str, height: int, *words: str) -> None:
+        page.set_viewport_size(ViewportSize(width=1280, height=height))
+        shown = page.locator("body").inner_text()
+        for word in words:
+            assert word in shown
+        pictures[name] = page.screenshot(animations="disabled")
+
+    choose_files(page, [FIXTURES / "instruments/batches/adequacy_fluency.csv"])
+    follow(page, "main button.main")
+    take("choose", 1000, "What will people be asked?", "Translation: adequacy and fluency")
+    page.goto(f"{live_server}{reverse('admin:study-results', args=[dialogue.pk])}")
+    take("results", 1000, "Results")
+    take_a_set(page, str(live_server), replies)
+    for question, point in enumerate((5, 6, 3)):
+        page.locator("[data-question]").nth(question).locator("input[type=radio]").nth(
+            point
+        ).check()
+    take("rating", 800, "SEMANTIC RELEVANCE", "Save and next")
+
+    readme = (site_settings.BASE_DIR / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"docs/images/([a-z]+)\.png", readme)) == set(pictures)
+    assert watch.found == []
+    if IS_TAKING_PICTURES:
+        for name, picture in pictures.items():
+            write_picture(picture, DOCS / "images" / f"{name}.png")

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from evalsite.imports.uploads import keep_upload
+from evalsite.data.uploads import keep_upload
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item

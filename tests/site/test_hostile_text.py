@@ -11,14 +11,14 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 from evalsite.admin import collect_study_views
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.exports.columns import TEXT, list_files
-from evalsite.exports.services import Choice, stream_file
-from evalsite.imports.uploads import keep_upload
+from evalsite.data.files.columns import TEXT, list_files
+from evalsite.data.files.services import Choice, stream_file
+from evalsite.data.uploads import keep_upload
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import guard_cell
+from evalsite.participation.saving import Submission, submit_annotation
 from evalsite.studies.models import Item, Study
 from tests.support.batches import write_csv
 from tests.support.factories import make_annotator, make_study, make_user

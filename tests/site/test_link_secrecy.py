@@ -9,11 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.admin import collect_study_views
-from evalsite.annotation.running.invitations import Named, Terms, invite_people
-from evalsite.audit.models import AuditEntry
-from evalsite.participants.joins import use_personal_link
-from evalsite.participants.models import PersonalLink
-from evalsite.participants.recruiting import renew_personal_link
+from evalsite.core.audit.models import AuditEntry
+from evalsite.fieldwork.invitations import Named, Terms, invite_people
+from evalsite.people.joins import use_personal_link
+from evalsite.people.models import PersonalLink
+from evalsite.people.recruiting import renew_personal_link
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Study, TeamRole
 from tests.site.test_roles import PARAMETER, client_of, find_parts

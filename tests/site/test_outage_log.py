@@ -8,8 +8,8 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from evalsite.lib.outage import OneLineAMinute
-from evalsite.participants import access
+from evalsite.core.outage import OneLineAMinute
+from evalsite.people import access
 from tests.site.test_bad_database import away
 from tests.support.factories import make_participant, make_study, mint_link
 from tests.support.soak import serve_ordinary_requests

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from evalsite.studies.models import Study
 from evalsite.studies.settings import SETTINGS, Place
-from tests.building.test_choosing import TRANSLATIONS, keep, page_of
-from tests.building.test_new_uploads import TEXTS, drop
-from tests.building.test_ratings_pages import drop as drop_ratings
+from tests.builder.test_choosing import TRANSLATIONS, keep, page_of
+from tests.builder.test_new_uploads import TEXTS, drop
+from tests.builder.test_ratings_pages import drop as drop_ratings
 from tests.support.factories import make_study
 from tests.support.planned import make_planned_study
 from tests.support.rounds import make_round, panel_of

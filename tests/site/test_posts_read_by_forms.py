@@ -17,7 +17,7 @@ EXCEPTED = {
     # the decorator
     "evalsite/studies/staff_pages.py": "StudyPage",
     # what was sent too often is sent back, whichever form it was
-    "evalsite/participants/access.py": "request.POST",
+    "evalsite/people/access.py": "request.POST",
 }
 
 

@@ -9,19 +9,19 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.accounts import sessions
 from evalsite.admin import collect_study_views
-from evalsite.annotation.models import Annotation, RatingsFile, Slot
-from evalsite.exports.file_counts import store_counts
-from evalsite.imports.models import Judge
-from evalsite.imports.uploads import keep_upload
-from evalsite.jobs.models import Job
+from evalsite.core.accounts import sessions
+from evalsite.core.jobs.models import Job
+from evalsite.data.files.file_counts import store_counts
+from evalsite.data.models import Judge
+from evalsite.data.uploads import keep_upload
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.frozen_plans import reveal_results
+from evalsite.decisions.models import Approval, Note
+from evalsite.decisions.people_figures import store_figures
+from evalsite.handout.models import Annotation, RatingsFile, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, PilotComment, Visit
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.frozen_plans import reveal_results
-from evalsite.quality.models import Approval, Note
-from evalsite.quality.people_figures import store_figures
+from evalsite.people.models import ItemSet, PilotComment, Visit
 from evalsite.results.models import Report
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Item, Membership, Study, TeamRole

@@ -123,7 +123,7 @@ def participants_templates() -> Iterator[Path]:
     for path in tracked_files(".html"):
         name = path.relative_to(ROOT).as_posix()
         of_participants = name == "templates/base.html" or name.startswith(
-            ("templates/annotation/", "templates/participants/", "protocols/")
+            ("templates/participation/", "templates/people/", "protocols/")
         )
         if of_participants and "studies/study.html" not in path.read_text(encoding="utf-8"):
             yield path
@@ -232,13 +232,13 @@ MAY_READ = {
     "evalsite/lib/limited.py": "reads all of this within limits",
     "evalsite/command_line/gate.py": "only asks whether a file is a zip",
     # these read lines that they wrote themselves, of a file that was read within limits
-    "evalsite/imports/batches/items.py": "items that wait for their rows",
-    "evalsite/imports/uploads.py": "values that a check kept; it also writes packs of files",
+    "evalsite/data/items/items.py": "items that wait for their rows",
+    "evalsite/data/uploads.py": "values that a check kept; it also writes packs of files",
     # these only write zips
-    "evalsite/exports/bundle/write.py": "writes bundles",
+    "evalsite/data/bundle/write.py": "writes bundles",
     "evalsite/results/report/files.py": "writes the sources of a report",
-    "evalsite/exports/scripts/analysis.py": "runs beside a bundle, without Evalsite",
-    "evalsite/exports/scripts/scores_back.py": "runs beside files that went back, without Evalsite",
+    "evalsite/data/files/scripts/analysis.py": "runs beside a bundle, without Evalsite",
+    "evalsite/data/files/scripts/scores_back.py": "runs beside files that went back",
 }
 
 

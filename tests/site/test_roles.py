@@ -16,14 +16,14 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.admin import collect_study_views
-from evalsite.annotation.models import RatingsFile
-from evalsite.imports.models import Judge
-from evalsite.imports.uploads import keep_upload
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.models import Job
+from evalsite.data.models import Judge
+from evalsite.data.uploads import keep_upload
+from evalsite.decisions.exclusions import exclude
+from evalsite.decisions.models import Approval, Note
+from evalsite.handout.models import RatingsFile
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, PilotComment
-from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import Approval, Note
+from evalsite.people.models import ItemSet, PilotComment
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import resolve
 
-from evalsite.lib.log_safety import HideTokens, find_secret_prefixes
+from evalsite.core.log_safety import HideTokens, find_secret_prefixes
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "WyJqYW5lIl0:1vSgqT:x-9_secret"

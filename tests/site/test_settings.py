@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 
 from evalsite.checks import check_durability
-from evalsite.lib.log_safety import HideTokens
+from evalsite.core.log_safety import HideTokens
 
 pytestmark = pytest.mark.slow
 

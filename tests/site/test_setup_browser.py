@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.quality.models import AnalysisPlan
+from evalsite.decisions.models import AnalysisPlan
 from evalsite.studies.items import count_words
 from evalsite.studies.models import Output, Study
 from tests.site.test_staff_browser import sign_in

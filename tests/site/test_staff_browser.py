@@ -7,12 +7,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.running.launch import close_study
-from evalsite.annotation.running.pilot import join_as_tester, pilot_token, switch_link
-from evalsite.platforms import installed_platforms
+from evalsite.fieldwork.launch import close_study
+from evalsite.fieldwork.pilot import join_as_tester, pilot_token, switch_link
+from evalsite.people.platforms import installed_platforms
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Invitation, Membership, TeamRole
-from tests.annotation.test_pilot import take
+from tests.fieldwork.test_pilot import take
 from tests.support.browsing import (
     Watch,
     find_faults,

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.handout.models import Annotation, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin
+from evalsite.people.models import ItemSet, Origin
 from evalsite.studies.models import Item, Membership, Study
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
 

@@ -7,11 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.running.setup import describe_setup
-from evalsite.audit.models import AuditEntry
-from evalsite.lib.clock import now
-from evalsite.participants.models import Expert, PersonalLink, Recruitment
-from evalsite.quality.models import ExclusionRule
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.models import ExclusionRule
+from evalsite.fieldwork.setup import describe_setup
+from evalsite.lib.clock import now, standing_at
+from evalsite.people.models import Expert, PersonalLink, Recruitment
 from evalsite.results.models import Report
 from evalsite.results.overview import studies
 from evalsite.results.overview.headline import describe_moment
@@ -153,7 +153,15 @@ def test_link_that_nobody_opened_for_days_needs_attention(staff_client):
     assert "Ben Otte" not in staff_client.get(HOME).text
 
 
+@pytest.fixture
+def at_half_past():
+    """The pace is counted by the hour: just after a full one it can be too uneven to say."""
+    with standing_at(now().replace(minute=30)):
+        yield
+
+
 @pytest.mark.both_databases
+@pytest.mark.usefixtures("at_half_past")
 def test_live_study_says_when_it_is_done_at_its_pace(staff_client):
     study = make_study(items=20, title="Going", k=1)
     launch(study)

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from evalsite.admin import collect_study_views
-from evalsite.building.addresses import PAGES
+from evalsite.builder.addresses import PAGES
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Membership, Study, TeamRole
 from evalsite.studies.roles import ROLE_TABLE

@@ -12,10 +12,10 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from evalsite.accounts.models import fill_in_profile
-from evalsite.annotation.models import Slot
-from evalsite.annotation.running.setup import describe_setup
-from evalsite.participants.models import Expert
+from evalsite.core.accounts.models import fill_in_profile
+from evalsite.fieldwork.setup import describe_setup
+from evalsite.handout.models import Slot
+from evalsite.people.models import Expert
 from evalsite.studies.models import Study
 from tests.site.test_guides_browser import ANSWERS, write_promptfoo
 from tests.site.test_setup_browser import COUNT

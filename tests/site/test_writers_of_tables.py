@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = "evalsite/lib/csv_writer.py"
 # beside the data on somebody's own machine, without this software
-ALONE = "evalsite/exports/scripts/analysis.py"
+ALONE = "evalsite/data/files/scripts/analysis.py"
 MAKERS = {"writer", "DictWriter"}
 
 

@@ -8,16 +8,16 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.urls import reverse
 
 from evalsite.admin import ARCHIVED, collect_study_views
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.running.launch import (
+from evalsite.core.audit.models import AuditEntry
+from evalsite.data.fsck import find_breaches
+from evalsite.fieldwork.launch import (
     archive_study,
     close_study,
     launch_study,
     unarchive_study,
 )
-from evalsite.audit.models import AuditEntry
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Annotation
 from evalsite.lib.clock import now, standing_at
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user

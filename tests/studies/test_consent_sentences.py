@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from evalsite.accounts.models import Profile
-from evalsite.annotation.running.checklist import check_launch
+from evalsite.core.accounts.models import Profile
+from evalsite.fieldwork.checklist import check_launch
 from evalsite.studies.consent_sentences import find_placeholders
 from evalsite.studies.models import Study
 from evalsite.studies.services import create_study

@@ -7,13 +7,13 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.accounts.models import Profile
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Slot
-from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
+from evalsite.core.accounts.models import Profile
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.decisions.closing import close_due_studies
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Slot
 from evalsite.lib.clock import now, standing_at
-from evalsite.quality.closing import close_due_studies
 from evalsite.studies.models import Study
 from evalsite.studies.setting_changes import PLACES, change_settings
 from tests.studies.test_staff_settings import save

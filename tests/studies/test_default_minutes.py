@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.imports.batches.importer import import_file, undo_batch
+from evalsite.data.items.importer import import_file, undo_batch
 from evalsite.studies.copying import copy_study
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.set_size import minutes_per_item

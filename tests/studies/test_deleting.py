@@ -6,13 +6,13 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import ForeignKey
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation
-from evalsite.audit.models import AuditEntry
-from evalsite.imports.models import Upload
-from evalsite.imports.study_deletion import delete_draft
-from evalsite.imports.uploads import keep_upload
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import start_job
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import start_job
+from evalsite.data.models import Upload
+from evalsite.data.study_deletion import delete_draft
+from evalsite.data.uploads import keep_upload
+from evalsite.handout.models import Annotation
 from evalsite.studies.models import Membership, Study
 from tests.support.annotators import read_fields
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link

@@ -9,9 +9,9 @@ from django.contrib.auth.models import Group, User
 from django.db import connection  # noqa: F401 (the mark reads it)
 from django.test import Client
 
-from evalsite.accounts.first_administrator import make_first_administrator, make_first_link
-from evalsite.accounts.researchers import find_or_make_first
-from evalsite.audit.models import AccountEvent, AuditEntry
+from evalsite.core.accounts.first_administrator import make_first_administrator, make_first_link
+from evalsite.core.accounts.researchers import find_or_make_first
+from evalsite.core.audit.models import AccountEvent, AuditEntry
 from tests.site.test_staff_pages import sign_in
 from tests.support.accounts import PASSWORD, is_signed_in
 from tests.support.factories import make_user

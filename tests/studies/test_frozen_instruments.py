@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from evalsite.exports.codebook import write_codebook
+from evalsite.data.files.codebook import write_codebook
 from evalsite.instruments.bundle_format_2 import read_stored
 from evalsite.instruments.installed import find_folder
 from evalsite.instruments.questions import read_ratings

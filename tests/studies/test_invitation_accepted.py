@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
 from evalsite.studies.members import accept_invitation, renew_invitation
 from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in

@@ -11,10 +11,10 @@ from django.test import Client
 from django.urls import reverse
 from time_machine import travel
 
-from evalsite.accounts.models import CacheEntry
-from evalsite.audit.models import AuditEntry
+from evalsite.core.accounts.models import CacheEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.log_safety import hide_tokens
 from evalsite.lib.clock import now
-from evalsite.lib.log_safety import hide_tokens
 from evalsite.studies.members import (
     accept_invitation,
     invite_colleague,

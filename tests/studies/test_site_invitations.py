@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from evalsite.jobs.models import OutgoingMail
+from evalsite.core.jobs.models import OutgoingMail
 from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in
 from tests.support.factories import make_study, make_user

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from evalsite.accounts.models import Profile
-from evalsite.audit.models import AuditEntry
+from evalsite.core.accounts.models import Profile
+from evalsite.core.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.results.progress import activity_of
 from evalsite.studies.models import Item, Membership, Study

@@ -44,7 +44,7 @@ def refer(study: Study) -> list[str]:
 
 
 def test_every_command_that_takes_a_study_is_listed_here() -> None:
-    folders = Path(__file__).resolve().parents[2].glob("evalsite/*/management/commands/*.py")
+    folders = Path(__file__).resolve().parents[2].glob("evalsite/**/management/commands/*.py")
 
     taking = {
         path.stem

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.instruments.schema import Design
-from evalsite.participants.models import Recruitment
-from evalsite.participants.views import study_facts
+from evalsite.people.models import Recruitment
+from evalsite.people.views import study_facts
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import minutes_per_set
 from tests.support.factories import launch, make_study

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
 from evalsite.studies.members import StepDown, change_role, hand_over, remove_member
 from evalsite.studies.models import Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from evalsite.annotation.running.work_page import find_mend
+from evalsite.fieldwork.work_page import find_mend
 from evalsite.studies.items import count_words
 from evalsite.studies.models import Output, Study
 from tests.studies.test_staff_settings import address, entries, save

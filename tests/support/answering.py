@@ -5,8 +5,8 @@ from typing import Any
 
 from django.test import Client
 
-from evalsite.annotation.pages.view_models import QuestionView
 from evalsite.instruments.schema import Instrument
+from evalsite.participation.view_models import QuestionView
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.factories import launch, make_annotator, make_study, mint_link

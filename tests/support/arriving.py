@@ -6,14 +6,14 @@ from urllib.parse import urlencode
 
 from django.test import Client
 
-from evalsite.participants.models import (
+from evalsite.people.models import (
     JoinCount,
     Participant,
     ParticipantIdentity,
     ParticipantLink,
     Visit,
 )
-from evalsite.platforms import installed_platforms
+from evalsite.people.platforms import installed_platforms
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 

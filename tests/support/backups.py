@@ -14,8 +14,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import connection
 
-from evalsite.imports.models import Upload
-from evalsite.imports.uploads import keep_upload
+from evalsite.data.models import Upload
+from evalsite.data.uploads import keep_upload
 from evalsite.operations.archive import MANIFEST
 from evalsite.operations.database_dump import using_database
 from evalsite.studies.models import Study

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalsite.imports.batches.importer import import_batch
-from evalsite.imports.batches.items import CheckedItems as Checked
+from evalsite.data.items.importer import import_batch
+from evalsite.data.items.items import CheckedItems as Checked
 from evalsite.instruments.schema import InputColumn, Instrument
 from evalsite.studies.models import Batch, Study
 from tests.support.checking import check_file

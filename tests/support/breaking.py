@@ -7,13 +7,13 @@ from uuid import uuid4
 
 from django.db import connection
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Rating, Slot
-from evalsite.annotation.pages.sets import finish_set
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.models import Job
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import TOP_UP_FROM, Annotation, Draft, Rating, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant, Visit
-from evalsite.participants.recruiting import store_open_link
+from evalsite.participation.sets import finish_set
+from evalsite.people.models import ItemSet, Participant, Visit
+from evalsite.people.recruiting import store_open_link
 from evalsite.studies.models import Item, Study, StudyVersion
 from tests.support.factories import add_batch, answer_item, launch, make_annotator, make_study
 

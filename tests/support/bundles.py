@@ -16,23 +16,23 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from django.db import IntegrityError, transaction
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.consent import withdraw
-from evalsite.annotation.pages.saving import keep_revision
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.exports.bundle import verify
-from evalsite.exports.bundle.anonymous import make_copy
-from evalsite.exports.bundle.compare import Findings, examine_bundle
-from evalsite.exports.bundle.copy import copy_bundle, write_pages
-from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums
-from evalsite.exports.bundle.read import BadBundle, Bundle, open_bundle
-from evalsite.exports.bundle.verify import Report, verify_bundle
-from evalsite.exports.bundle.write import write_bundle
-from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.data.bundle import verify
+from evalsite.data.bundle.anonymous import make_copy
+from evalsite.data.bundle.compare import Findings, examine_bundle
+from evalsite.data.bundle.copy import copy_bundle, write_pages
+from evalsite.data.bundle.format import CHECKSUMS, Contents, write_checksums
+from evalsite.data.bundle.read import BadBundle, Bundle, open_bundle
+from evalsite.data.bundle.verify import Report, verify_bundle
+from evalsite.data.bundle.write import write_bundle
+from evalsite.data.models import MetricFile, MetricScore
+from evalsite.decisions.models import AnalysisPlan, Exclusion
+from evalsite.fieldwork.simulation import simulate_crowd
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.clock import now
-from evalsite.participants.models import Answer, ParticipantIdentity, ParticipantLink
-from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.participation.consent import withdraw
+from evalsite.participation.saving import keep_revision
+from evalsite.people.models import Answer, ParticipantIdentity, ParticipantLink
 from evalsite.studies.models import Output, Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.emptying import made_once, no_rows

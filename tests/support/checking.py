@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
+from evalsite.data.importing import aim_at_study, check_source
+from evalsite.data.items.importer import ITEMS
+from evalsite.data.items.items import CheckedItems
+from evalsite.data.judges.importer import JUDGES, CheckedLabels
+from evalsite.data.metrics.importer import METRICS, CheckedScores
+from evalsite.data.ratings.answers import CheckedRatings
+from evalsite.data.ratings.importer import RATINGS
 from evalsite.data.tables.reader import FileMapping
 from evalsite.data.tables.table import Limits
-from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.batches.items import CheckedItems
-from evalsite.imports.core import aim_at_study, check_source
-from evalsite.imports.judges.importer import JUDGES, CheckedLabels
-from evalsite.imports.metrics.importer import METRICS, CheckedScores
-from evalsite.imports.ratings.answers import CheckedRatings
-from evalsite.imports.ratings.importer import RATINGS
 from evalsite.studies.models import Study
 
 

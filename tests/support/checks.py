@@ -2,9 +2,9 @@
 
 from html.parser import HTMLParser
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.pages.sets import finish_set
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.handout.claims import claim_set
+from evalsite.participation.sets import finish_set
+from evalsite.people.models import ItemSet, Participant
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.support.factories import answer_item, launch, make_study

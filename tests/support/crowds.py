@@ -15,11 +15,11 @@ import pytest
 from django.conf import settings
 from django.db.models import Count
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.annotation.running.launch import launch_study
-from evalsite.imports.demo import import_example
-from evalsite.jobs.services import run_job
-from evalsite.participants.models import ItemSet
+from evalsite.core.jobs.services import run_job
+from evalsite.data.demo import import_example
+from evalsite.fieldwork.launch import launch_study
+from evalsite.handout.models import Annotation, Rating, Slot
+from evalsite.people.models import ItemSet
 from evalsite.studies.models import Item, Study
 from tests.support.factories import make_study, make_user, open_to_everyone
 from tests.support.invariants import check_invariants

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from django.core.management import call_command
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exports.dataset import Dataset, DatasetOptions, write_dataset
-from evalsite.participants.models import Participant
+from evalsite.data.files.dataset import Dataset, DatasetOptions, write_dataset
+from evalsite.handout.models import Annotation, Rating, Slot
+from evalsite.people.models import Participant
 from evalsite.studies.models import Item, Output, Study
 from tests.support.batches import import_rows
 from tests.support.factories import FIXTURES, make_participant

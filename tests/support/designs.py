@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from itertools import combinations
 from uuid import uuid4
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Slot, order_of
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Slot, order_of
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.people.models import ItemSet, Participant
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.support.factories import launch, make_annotator, make_study

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
-from evalsite.exports.bundle import scratch
+from evalsite.data.bundle import scratch
 from evalsite.operations.database_dump import using_database
 
 # what migrations leave, beside their own list

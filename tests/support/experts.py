@@ -2,8 +2,8 @@
 
 import re
 
-from evalsite.annotation.running.invitations import Named, Terms, invite_people
-from evalsite.participants.models import Expert
+from evalsite.fieldwork.invitations import Named, Terms, invite_people
+from evalsite.people.models import Expert
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 from tests.support.factories import make_user

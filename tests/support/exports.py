@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exports.services import Choice, stream_file
-from evalsite.participants.models import Participant
+from evalsite.data.files.services import Choice, stream_file
+from evalsite.handout.models import Annotation, Rating, Slot
+from evalsite.people.models import Participant
 from evalsite.studies.models import Item, Study
 
 START = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)

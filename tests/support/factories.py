@@ -7,22 +7,22 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 
-from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set
-from evalsite.annotation.allocation.slots import make_slots
-from evalsite.annotation.models import Slot
-from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
+from evalsite.handout.claims import claim_set, deal_pilot_set
+from evalsite.handout.models import Slot
+from evalsite.handout.slots import make_slots
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
-from evalsite.participants.models import (
+from evalsite.participation.saving import Saved, Submission, submit_annotation
+from evalsite.people.models import (
     ItemSet,
     OutcomeCode,
     Participant,
     ParticipantLink,
     Recruitment,
 )
-from evalsite.participants.recruiting import store_open_link
-from evalsite.participants.services import instructions_hash, record_consent
+from evalsite.people.recruiting import store_open_link
+from evalsite.people.services import instructions_hash, record_consent
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import add_practice_items, create_study

@@ -13,8 +13,8 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from evalsite.accounts.sessions import LONG_SESSION, set_term
-from evalsite.exports.bundle import anonymous, public, verify, write
+from evalsite.core.accounts.sessions import LONG_SESSION, set_term
+from evalsite.data.bundle import anonymous, public, verify, write
 from evalsite.results.report import files
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
@@ -143,7 +143,7 @@ def researcher(db: None) -> User:
 def staff_client(researcher: User) -> Client:
     """A client signed in as the researcher, for 30 days: tests stop the clock at other hours."""
     client = Client()
-    client.force_login(researcher, backend="evalsite.accounts.backend.AccountBackend")
+    client.force_login(researcher, backend="evalsite.core.accounts.backend.AccountBackend")
     session = client.session
     set_term(session, LONG_SESSION)
     session.save()

@@ -21,9 +21,9 @@ from django.core.signals import got_request_exception
 from django.db import transaction
 from django.test import Client
 
-from evalsite.annotation.allocation.claims import claim_set
+from evalsite.handout.claims import claim_set
 from evalsite.instruments.installed import installed_protocols
-from evalsite.participants.models import Participant
+from evalsite.people.models import Participant
 from evalsite.studies.models import Membership, Study
 from tests.site.test_get_is_safe import PARAMETER, fill, make_staff_pages, routes, with_object
 from tests.support.answering import make_live
@@ -303,7 +303,7 @@ def make_sessions() -> dict[str, str]:
 
 def sign_in(user: User) -> str:
     client = Client()
-    client.force_login(user, backend="evalsite.accounts.backend.AccountBackend")
+    client.force_login(user, backend="evalsite.core.accounts.backend.AccountBackend")
     return client.cookies["sessionid"].value
 
 

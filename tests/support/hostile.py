@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from django.urls import resolve
 
-from evalsite.annotation.running.simulation import Crowd, Visitor
+from evalsite.fieldwork.simulation import Crowd, Visitor
 from evalsite.instruments.schema import InputColumn, Instrument
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study

@@ -2,7 +2,7 @@
 
 from django.test import Client
 
-from evalsite.participants.models import Participant
+from evalsite.people.models import Participant
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.support.annotators import read_fields

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from evalsite.annotation.models import RatingsFile
-from evalsite.imports.core import Source
-from evalsite.imports.ratings.answers import CheckedRatings
-from evalsite.imports.ratings.store import import_ratings
+from evalsite.data.importing import Source
+from evalsite.data.ratings.answers import CheckedRatings
+from evalsite.data.ratings.store import import_ratings
+from evalsite.handout.models import RatingsFile
 from evalsite.instruments.schema import Criterion
 from evalsite.studies.models import Item, Study
 from tests.support.batches import Row, write_csv

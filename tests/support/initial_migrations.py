@@ -2,7 +2,7 @@
 
 Until the first release nobody's database is upgraded, so migrations aren't collected. The name
 has the date: a site that starts with tables of an earlier one says so and stops. What
-`makemigrations` can't know is added from `evalsite/audit/append_only.py`.
+`makemigrations` can't know is added from `evalsite/core/audit/append_only.py`.
 """
 
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIGGER = "        migrations.RunPython(add_trigger, drop_trigger),\n    ]\n"
-IMPORT = "from evalsite.audit.append_only import add_trigger, drop_trigger\n"
+IMPORT = "from evalsite.core.audit.append_only import add_trigger, drop_trigger\n"
 
 
 def main() -> None:
-    folders = {path.parent for path in ROOT.glob("evalsite/*/migrations/0*.py")}
+    folders = {path.parent for path in ROOT.glob("evalsite/**/migrations/0*.py")}
     for folder in folders:
         for path in folder.glob("0*.py"):
             path.unlink()
@@ -33,7 +33,7 @@ def main() -> None:
             *(app.label for app in configs),
             name=f"of_{datetime.now(UTC):%Y_%m_%d_%H%M}",
         )
-    (path,) = ROOT.glob("evalsite/audit/migrations/0001_*.py")
+    (path,) = ROOT.glob("evalsite/core/audit/migrations/0001_*.py")
     head, end = path.read_text(encoding="utf-8").removesuffix("    ]\n"), TRIGGER
     path.write_text(head.replace("from django", f"{IMPORT}from django", 1) + end, encoding="utf-8")
 

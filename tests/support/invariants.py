@@ -1,7 +1,7 @@
 """What must hold of every study's rows at every moment."""
 
-from evalsite.annotation import fsck
-from evalsite.annotation.fsck import records
+from evalsite.data import fsck
+from evalsite.data.fsck import records
 from evalsite.studies.models import Study
 
 # Tests put studies into states of their own; what people gave must be right in all of them.

@@ -100,7 +100,7 @@ def keep_participants_pages(folder: Path) -> None:
     from django.test import Client
     from django.urls import resolve
 
-    from evalsite.annotation.running import simulation
+    from evalsite.fieldwork import simulation
     from evalsite.studies.models import Study
 
     visitors: Counter[str] = Counter()
@@ -135,10 +135,10 @@ def keep_participants_pages(folder: Path) -> None:
 
 def keep_files(study: Any, folder: Path) -> None:
     """Write each file that can be downloaded, the bundles, and compute the report."""
-    from evalsite.exports.bundle.format import Contents
-    from evalsite.exports.bundle.write import write_bundle
-    from evalsite.exports.columns import list_downloads_of
-    from evalsite.exports.services import Choice, write_file
+    from evalsite.data.bundle.format import Contents
+    from evalsite.data.bundle.write import write_bundle
+    from evalsite.data.files.columns import list_downloads_of
+    from evalsite.data.files.services import Choice, write_file
     from evalsite.results.report.computation import compute_report
 
     compute_report(study)
@@ -198,8 +198,8 @@ def keep(folder: Path) -> None:
     from django.test import Client
     from django.urls import reverse
 
-    from evalsite.accounts.researchers import find_or_make_first
-    from evalsite.imports.demo import add_demo_crowds, make_demo_studies
+    from evalsite.core.accounts.researchers import find_or_make_first
+    from evalsite.data.demo import add_demo_crowds, make_demo_studies
     from evalsite.studies.models import Study
 
     keep_participants_pages(folder)
@@ -243,7 +243,7 @@ def fixed_site() -> Iterator[None]:
 
 def keep_bundles(folder: Path) -> None:
     """Pack the studies of `kept_bundles.py` in today's format."""
-    from evalsite.exports.bundle.format import FORMAT_VERSION
+    from evalsite.data.bundle.format import FORMAT_VERSION
     from tests.support.bundles import close, pack
     from tests.support.kept_bundles import MAKERS
 

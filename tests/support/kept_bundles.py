@@ -12,17 +12,17 @@ from typing import Any
 
 from django.test import Client
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.pages.consent import withdraw
-from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.annotation.running.launch import launch_study
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.imports.models import MetricFile, MetricScore
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.services import run_job
+from evalsite.data.models import MetricFile, MetricScore
+from evalsite.decisions.models import Exclusion
+from evalsite.fieldwork.launch import launch_study
+from evalsite.fieldwork.simulation import simulate_crowd
+from evalsite.handout.claims import claim_set
 from evalsite.lib.clock import now
-from evalsite.participants.models import Answer, Participant
-from evalsite.participants.recruiting import store_open_link, turn_on
-from evalsite.quality.models import Exclusion
+from evalsite.participation.consent import withdraw
+from evalsite.participation.saving import Submission, submit_annotation
+from evalsite.people.models import Answer, Participant
+from evalsite.people.recruiting import store_open_link, turn_on
 from evalsite.studies.models import Item, Output, Study
 from tests.support.answering import Entered
 from tests.support.batches import import_rows

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsite.building.questions import start_scale
-from evalsite.building.starts import start_draft, start_question
+from evalsite.builder.questions import start_scale
+from evalsite.builder.starts import start_draft, start_question
 from evalsite.instruments.scales import KINDS, installed_scales
 from tests.support.plugins import COMPREHENSION
 
@@ -37,7 +37,7 @@ _LAYOUTS = {"": ("one", 1), "pair": ("pair", 2), "several": ("several", 3)}
 def read_kinds() -> list[dict[str, Any]]:
     """Instruments that have every kind of question between them.
 
-    A kind that no file of `tests/protocol/data` asks has an instrument of its own.
+    A kind that no file of `tests/instruments/data` asks has an instrument of its own.
     """
     written = [json.loads(file.read_bytes()) for file in sorted(DATA.glob("*.json"))]
     asked = {question["scale"]["kind"] for one in written for question in one["criteria"]}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evalsite.annotation.models import Annotation
+from evalsite.handout.models import Annotation
 from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.scales.decision import Decision
 from evalsite.studies.items import item_keys

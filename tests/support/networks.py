@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.test import Client
 
-from evalsite.annotation.models import Slot
+from evalsite.handout.models import Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant, ParticipantLink
-from evalsite.participants.random_codes import hash_token
+from evalsite.people.models import ItemSet, Participant, ParticipantLink
+from evalsite.people.random_codes import hash_token
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 from tests.support.factories import launch, make_study

@@ -4,11 +4,11 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.annotation.running.launch import launch_study
-from evalsite.jobs.services import run_job
-from evalsite.participants.models import Participant
-from evalsite.quality.models import AnalysisPlan, ExclusionRule
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.models import AnalysisPlan, ExclusionRule
+from evalsite.fieldwork.launch import launch_study
+from evalsite.handout.models import Annotation, Rating, Slot
+from evalsite.people.models import Participant
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import MOMENT, answer
 from tests.support.factories import make_annotator, make_study, make_user

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from evalsite.annotation.models import Annotation
 from evalsite.command_line.site import HOST
+from evalsite.handout.models import Annotation
 from evalsite.studies.models import Item, Study
 from tests.support.annotators import Annotator, Page, PageFailed
 from tests.support.invariants import find_breaches

@@ -5,8 +5,8 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
 from evalsite.results.replication.comparison import KIND
 from evalsite.studies.models import Study
 from tests.support.exports import annotate, main_items

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.imports.demo import make_demo_study
+from evalsite.data.demo import make_demo_study
+from evalsite.decisions.models import Exclusion
+from evalsite.fieldwork.simulation import simulate_crowd
+from evalsite.handout.models import Annotation
 from evalsite.instruments.installed import get_protocol
-from evalsite.quality.models import Exclusion
 from evalsite.results.document.blocks import Document, Heading, Quote, Sentence
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study

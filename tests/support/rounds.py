@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.participants.models import Participant, Recruitment, Visit
-from evalsite.participants.random_codes import hash_token
-from evalsite.participants.recruiting import create_recruitment, turn_on
-from evalsite.platforms import Outcome, Platform, installed_platforms
+from evalsite.people.models import Participant, Recruitment, Visit
+from evalsite.people.platforms import Outcome, Platform, installed_platforms
+from evalsite.people.random_codes import hash_token
+from evalsite.people.recruiting import create_recruitment, turn_on
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 from tests.support.factories import make_user

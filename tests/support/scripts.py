@@ -22,9 +22,9 @@ from django.db import connection
 
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.report import Settings, make_reports
-from evalsite.exports.bundle.rerun import SCRIPTS, Comparison, Script, compare_tables
-from evalsite.exports.columns import RATINGS
-from evalsite.exports.scripts import read_scripts
+from evalsite.data.bundle.rerun import SCRIPTS, Comparison, Script, compare_tables
+from evalsite.data.files.columns import RATINGS
+from evalsite.data.files.scripts import read_scripts
 
 FORKS = Path(__file__).with_name("forks.R")
 R, PYTHON = SCRIPTS

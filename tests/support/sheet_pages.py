@@ -4,7 +4,7 @@ import re
 
 from django.test import Client
 
-from evalsite.annotation.models import Rating
+from evalsite.handout.models import Rating
 from evalsite.instruments.installed import get_protocol
 from evalsite.studies.models import Study
 from tests.support.answering import Entered, make_live

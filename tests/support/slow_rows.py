@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from math import log
 from typing import Any
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.bonus import find_earners
-from evalsite.imports.models import MetricScore
-from evalsite.participants.models import ItemSet, Participant
-from evalsite.quality.models import Exclusion
+from evalsite.data.models import MetricScore
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import Annotation, Rating
+from evalsite.participation.bonus import find_earners
+from evalsite.people.models import ItemSet, Participant
 from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study
 

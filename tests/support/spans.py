@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from evalsite.annotation.models import Slot
-from evalsite.annotation.pages.saving import Submission, submit_annotation
+from evalsite.handout.models import Slot
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.clock import now
-from evalsite.participants.models import Participant
+from evalsite.participation.saving import Submission, submit_annotation
+from evalsite.people.models import Participant
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.analysis.vectors import read_data

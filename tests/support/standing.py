@@ -2,10 +2,10 @@
 
 from uuid import uuid4
 
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.saving import Saved
+from evalsite.handout.models import Annotation
 from evalsite.lib.clock import now
-from evalsite.participants.models import Participant
+from evalsite.participation.saving import Saved
+from evalsite.people.models import Participant
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Item
 from tests.support.factories import answer_item

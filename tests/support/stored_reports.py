@@ -150,7 +150,7 @@ class NamedBytes(FixedBytes):
 
 def make_rated(name: str, rated: Rated) -> Any:
     """Return a live study whose people have answered everything."""
-    from evalsite.quality.models import AnalysisPlan
+    from evalsite.decisions.models import AnalysisPlan
     from evalsite.studies.models import Study
     from tests.support.factories import launch, make_study, make_user
     from tests.support.instruments import make_built_study
@@ -214,7 +214,7 @@ def add_items(study: Any, systems: Sequence[str], count: int) -> None:
 
 def answer_all(study: Any, rated: Rated, number: int) -> Any:
     """Let one more person answer every item."""
-    from evalsite.annotation.models import Annotation, Rating, Slot
+    from evalsite.handout.models import Annotation, Rating, Slot
     from evalsite.instruments.answer import AnswerRow
     from evalsite.instruments.questions import list_questions
     from evalsite.studies.models import Item
@@ -273,9 +273,9 @@ def take_slot(item: Any, me: Any) -> Any:
 
 def exclude_one(study: Any) -> None:
     """Leave a person out by hand, and change a frozen plan: deviations."""
-    from evalsite.quality.exclusion_rules import list_conditions
-    from evalsite.quality.frozen_plans import freeze_plan, plan_of
-    from evalsite.quality.models import Exclusion
+    from evalsite.decisions.exclusion_rules import list_conditions
+    from evalsite.decisions.frozen_plans import freeze_plan, plan_of
+    from evalsite.decisions.models import Exclusion
     from evalsite.results.analysis_plan.stored import change_plan, mark_plan
     from tests.support.factories import make_user
 
@@ -377,8 +377,8 @@ def keep_report(study: Any, folder: Path, client: Any) -> None:
 
 
 def make_studies() -> Iterator[tuple[str, Any]]:
-    from evalsite.accounts.researchers import find_or_make_first
-    from evalsite.imports.demo import add_demo_crowds, make_demo_studies
+    from evalsite.core.accounts.researchers import find_or_make_first
+    from evalsite.data.demo import add_demo_crowds, make_demo_studies
     from evalsite.studies.models import Study
     from tests.support.keep import name_folder
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from django.test import Client
 
-from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.handout.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import Participant
+from evalsite.people.models import Participant
 from evalsite.studies.models import Item, Study
 from tests.support.annotators import read_fields
 from tests.support.factories import launch, make_annotator, make_study, mint_link

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.items import CheckedItems as Checked
+from evalsite.data.items.items import CheckedItems as Checked
 from tests.support.checking import check_file
 
 HEADER = "item,mr,system,output"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.jobs import worker
+from evalsite.core.jobs import worker
 
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 60
@@ -20,8 +20,8 @@ import os, signal, sys
 import django
 django.setup()
 from django.core.management import call_command
-from evalsite.jobs import services
-from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.core.jobs import services
+from evalsite.core.jobs.services import job_kind, report_progress, start_job
 """
 
 

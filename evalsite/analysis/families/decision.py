@@ -13,7 +13,13 @@ from evalsite.analysis.compare import Comparison
 from evalsite.analysis.describe import Described
 from evalsite.analysis.effects import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.families import DECISION
-from evalsite.analysis.families.numbers import Design, Others, ScoredNumbers, Truth, draw_latent
+from evalsite.analysis.families.numbers import (
+    Design,
+    FurtherFigures,
+    ScoredNumbers,
+    Truth,
+    draw_latent,
+)
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.plan import Better
 from evalsite.analysis.ratings import Floats, Table
@@ -31,7 +37,7 @@ class DecisionNumbers(ScoredNumbers):
 
     def describe_others(
         self, table: Table, described: dict[str, Described], better: Better, seed: int
-    ) -> Others:
+    ) -> FurtherFigures:
         # Wilson's interval takes all decisions as independent: it is shown beside the right one
         return {
             name: (

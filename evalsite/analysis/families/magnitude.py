@@ -30,7 +30,7 @@ from evalsite.analysis.families import MAGNITUDE
 from evalsite.analysis.families.numbers import (
     Design,
     Ends,
-    Others,
+    FurtherFigures,
     ScoredNumbers,
     Truth,
     draw_latent,
@@ -42,7 +42,7 @@ from evalsite.analysis.plackett import rank_within_screens, read_rankings
 from evalsite.analysis.plan import SIGN, Better
 from evalsite.analysis.ratings import Floats, Table
 
-_OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")
+_FURTHER = ("geo_mean_winsorised", "mean_rank", "share_best")
 _MOST_LOG = log(1e6)  # scores have six digits at most: no true ratio is larger
 
 
@@ -66,14 +66,14 @@ class MagnitudeNumbers(ScoredNumbers):
 
     def describe_others(
         self, table: Table, described: dict[str, Described], better: Better, seed: int
-    ) -> Others:
+    ) -> FurtherFigures:
         rows = table.rows
         figures = describe_magnitudes(
             table.ratings(rows.value), find_standards(rows), better=better, seed=seed
         )
         return {
             name: (
-                [*(of[key] for key in _OTHERS if key in of), described[name].figures["median"]],
+                [*(of[key] for key in _FURTHER if key in of), described[name].figures["median"]],
                 _list_centred(of),
             )
             for name, of in figures.items()

@@ -344,7 +344,7 @@ _FEW_DRAWS = 100  # tests against margins don't use them
 _SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta")
 
 # by system, the figures beside the headline figure, and the other ways to average
-Others = dict[str, tuple[list[Figure], list[Figure]]]
+FurtherFigures = dict[str, tuple[list[Figure], list[Figure]]]
 
 
 class ScoredNumbers(Numbers):
@@ -464,7 +464,7 @@ class ScoredNumbers(Numbers):
 
     def describe_others(
         self, table: Table, described: dict[str, Described], better: Better, seed: int
-    ) -> Others:
+    ) -> FurtherFigures:
         """Return the figures beside the headline figure, and the other ways to average."""
         raise NotImplementedError
 

@@ -22,7 +22,7 @@ from evalsite.analysis.families import POINTS
 from evalsite.analysis.families.numbers import (
     Design,
     Ends,
-    Others,
+    FurtherFigures,
     ScoredNumbers,
     Truth,
     draw_latent,
@@ -32,7 +32,7 @@ from evalsite.analysis.figure import Figure
 from evalsite.analysis.plan import Better
 from evalsite.analysis.ratings import Floats, Table
 
-_OTHERS = ("median", "first_quartile", "third_quartile", "share_at_low", "share_at_high",
+_FURTHER = ("median", "first_quartile", "third_quartile", "share_at_low", "share_at_high",
            "top_box", "bottom_box")  # fmt: skip
 _BINS = 10
 _ROUND = (1.0, 2.0, 5.0, 10.0)
@@ -69,13 +69,13 @@ class PointsNumbers(ScoredNumbers):
 
     def describe_others(
         self, table: Table, described: dict[str, Described], better: Better, seed: int
-    ) -> Others:
+    ) -> FurtherFigures:
         standardised = {}
         if table.rater is not None:
             standardised = describe_standardised(table.ratings(table.rows.value), seed=seed)
         return {
             name: (
-                [system.figures[key] for key in _OTHERS if key in system.figures],
+                [system.figures[key] for key in _FURTHER if key in system.figures],
                 [
                     *(system.figures[key] for key in _AVERAGES if key in system.figures),
                     *(standardised[name][key] for key in _STANDARDISED if name in standardised),

@@ -14,7 +14,7 @@ from evalsite.analysis.agreement import (
 from evalsite.analysis.correlation import pairwise_correlation
 from evalsite.analysis.describe import Described
 from evalsite.analysis.families import SHARES
-from evalsite.analysis.families.numbers import Ends, Others, ScoredNumbers
+from evalsite.analysis.families.numbers import Ends, FurtherFigures, ScoredNumbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.plan import Better
 from evalsite.analysis.ratings import Table
@@ -33,7 +33,7 @@ class SharesNumbers(ScoredNumbers):
 
     def describe_others(
         self, table: Table, described: dict[str, Described], better: Better, seed: int
-    ) -> Others:
+    ) -> FurtherFigures:
         return {
             name: ([system.figures["median"]] if "median" in system.figures else [], [])
             for name, system in described.items()

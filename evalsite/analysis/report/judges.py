@@ -389,8 +389,8 @@ class _Part:
                 people, inputs, answers,
                 *(
                     plan_width(
-                        people=people, inputs=inputs, answers_per_input=answers, others=labels,
-                        variances=parts, r=result.r,
+                        people=people, inputs=inputs, answers_per_input=answers,
+                        other_labels=labels, variances=parts, r=result.r,
                     )["half_width"]
                     for labels in (0, result.further)
                 ),

@@ -30,7 +30,14 @@ from evalsite.data.tables.table import (
     show,
 )
 from evalsite.data.tables.text_files import Lines, TextFile
-from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, count_values, make_decoder, read_json
+from evalsite.lib.limited import (
+    VALUES_IN_TEXT,
+    TooDeep,
+    TooMuch,
+    count_values,
+    make_decoder,
+    read_json,
+)
 
 _MAX_DEPTH = 50
 _MOST_LIST_DEPTH = 5
@@ -114,7 +121,7 @@ def _refuse_other_json(start: str) -> None:
 def _parse(text: str) -> Any:
     try:
         return read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return _NO_JSON
 
 
@@ -678,10 +685,12 @@ def open_frame(text: TextFile, start: str, limits: Limits) -> Table | None:
         if first.rstrip().endswith("}") and stream.readline(2):
             return None  # an object in each line
         value = read_json(first + stream.read(), most_values=limits.values, decoder=DECODER)
+    except TooDeep as error:
+        raise Refused("json_depth", f"{error} Flatten it.") from None
     except TooMuch:
         limits.check_values(limits.values + 1, 1)
         raise
-    except (json.JSONDecodeError, RecursionError, BadObject):
+    except (json.JSONDecodeError, BadObject):
         return None  # the reader of lists of objects says what is wrong
     finally:
         stream.detach()

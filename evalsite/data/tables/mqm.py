@@ -191,7 +191,7 @@ def _read_note(metadata: str) -> str:
         return metadata
     try:
         return str(read_json(metadata).get("note") or "")
-    except (ValueError, RecursionError):
+    except ValueError:
         return ""
 
 

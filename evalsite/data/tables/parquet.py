@@ -102,8 +102,8 @@ def main() -> int:
                 sys.stdout.buffer.write(line)
     except TooMuch:
         return _TOO_LARGE
-    except _BytesFound as found:
-        sys.stderr.write(str(found))
+    except _BytesFound as error:
+        sys.stderr.write(str(error))
         return _NO_TEXT
     except (pyarrow.ArrowException, OSError, ValueError, MemoryError, RecursionError):
         return _UNREADABLE

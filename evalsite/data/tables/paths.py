@@ -119,7 +119,7 @@ def open_json(value: Any) -> Any:
         return value
     try:
         return read_json(value, decoder=_DECODER)
-    except (ValueError, RecursionError):
+    except ValueError:
         return value
 
 
@@ -485,8 +485,9 @@ class PathColumns:
         for row in rows:
             if len(row.cells) < self._width:
                 continue  # it can't be read
-            values = zip(self.names, self.read(row.cells, self.names), strict=True)
-            samples |= {name: cell for name, cell in values if cell and name not in samples}
+            values = dict(zip(self.names, self.read(row.cells, self.names), strict=True))
+            values |= {path: values.get(path.replace("[*]", "[0]"), "") for path in self.spread}
+            samples |= {name: cell for name, cell in values.items() if cell and name not in samples}
         return samples
 
 
@@ -506,6 +507,8 @@ def _list_paths(value: Any, left: int) -> Iterator[str]:
             yield from _list_part(f".{step}" if step == key else step, part, left)
     elif isinstance(value, list) and _is_descended(value):
         yield from _list_part("[0]", value[0], left)
+        if len(value) > 1:
+            yield from _list_part("[*]", value[0], left)
 
 
 def _is_descended(values: list[Any]) -> bool:

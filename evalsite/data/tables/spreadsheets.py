@@ -162,6 +162,7 @@ class _Sheet:
         self.line = 0
         # titles and notes above the names of the columns
         self.above: list[str] = []
+        self.is_named_twice = False
         first = list(islice(self.rows, _ROWS_ABOVE))
         texts = [[_write_cell(cell)[0] for cell in cells] for _, cells in first]
         filled = [sum(map(bool, map(str.strip, names))) for names in texts]
@@ -170,11 +171,35 @@ class _Sheet:
             if filled[at] * 2 <= usual or not filled[at]:
                 self.above += [name.strip() for name in names if name.strip()]
                 continue
+            if at + 1 < len(texts) and (joined := _join_names(names, texts[at + 1])):
+                names, at, self.is_named_twice = joined, at + 1, True
             while not names[-1].strip():
                 names.pop()
             self.header, self.line = names, first[at][0]
             self.rows = chain(first[at + 1 :], self.rows)
             return
+
+
+def _join_names(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
+    """Return the names of columns whose groups are named in the row above; [] if it names columns.
+
+    The name of a group is in a merged cell, which is empty but for its first column. Under columns
+    without a group the second row is empty.
+    """
+    groups = [name.strip() for name in upper]
+    is_grouped = [not name for name in groups]
+    for number in range(1, len(groups)):
+        if not groups[number] and lower[number].strip():
+            groups[number], is_grouped[number - 1] = groups[number - 1], True
+    is_named = [bool(name.strip()) for name in lower]
+    if is_named != is_grouped or all(is_named) or not any(is_named):
+        return []
+    below = [name.strip() for name in lower if name.strip()]
+    are_unique = len(set(below)) == len(below)
+    return [
+        group if not name.strip() else name if are_unique else f"{group} {name.strip()}"
+        for group, name in zip(groups, lower, strict=True)
+    ]
 
 
 def _open_sheets(
@@ -213,6 +238,9 @@ def _join_rows(sheets: Sequence[_Sheet], limits: Limits, remarks: Remarks) -> It
 
 def _describe_sheet(sheet: _Sheet, left: Sequence[str], archive: Archive) -> Iterator[Remark]:
     facts = sheet.facts
+    if sheet.is_named_twice:
+        message = f"Columns are named by row {sheet.line:,}, and where it is empty by the row above"
+        yield Remark("names_in_two_rows", message)
     if sheet.above:
         yield Remark("rows_above", describe_above(f"row {sheet.line:,}", sheet.above))
     if left:

@@ -94,6 +94,7 @@ from evalsite.data.tables.texts import write_value
 from evalsite.lib.limited import (
     BLANK_LINES,
     VALUES_IN_TEXT,
+    TooDeep,
     TooMuch,
     check_values,
     make_decoder,
@@ -515,13 +516,13 @@ def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
 def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
     try:
         value = read_json(line.decode(), decoder=_DECODER)
-    except TooMuch as error:
-        message = f"Line {number:,}: {error} Leave out what people don't rate."
-        raise Refused("too_large", message, file=file.name) from None
-    except RecursionError:
+    except TooDeep:
         raise Refused(
             "json_depth", f"Line {number:,} is nested too deep.", file=file.name
         ) from None
+    except TooMuch as error:
+        message = f"Line {number:,}: {error} Leave out what people don't rate."
+        raise Refused("too_large", message, file=file.name) from None
     except (ValueError, UnicodeDecodeError) as error:
         message = f"Line {number:,} isn't valid JSON ({quote(error, 120)})."
         raise Refused("file_damaged", message, file=file.name) from None

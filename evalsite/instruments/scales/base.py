@@ -20,9 +20,9 @@ from django.db.models.functions import Cast, Mod, Round
 from django.db.models.lookups import Exact
 from pydantic import AfterValidator
 
-from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments.answer import UNITS, AnswerRow, count_units
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import LONGEST_TEXT
 from evalsite.instruments.parts import Key, Part, refuse
 
 # as entry, as value and in data: the question is not applicable
@@ -109,6 +109,10 @@ class Scale(Part):
         """List the answers that conditions may name; None: any number in bounds."""
         answers = tuple(value for value, _label in self.list_answers())
         return (*answers, *self.na_entry) if answers else None
+
+    def name_kinds(self) -> dict[tuple[str, str], str]:
+        """Name the kinds of marks that conditions may name: categories, then severities."""
+        return {}
 
     def is_answer(self, answer: Any, outputs: int) -> bool:
         """Tell whether this is an answer about one output, or about an item with so many."""
@@ -287,6 +291,11 @@ class Scale(Part):
     def marked_columns(self) -> tuple[str, ...]:
         """Name the inputs in which passages are marked, and “output” if they are in that."""
         return ()
+
+    @property
+    def asks_notes(self) -> bool:
+        """Tell whether people can write a note on a passage that they mark."""
+        return False
 
     def find_item_fault(self) -> tuple[str, str]:
         """Return the column at fault of its item and what is wrong; both "" if nothing is."""

@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from pydantic import Field, PrivateAttr
 
-from evalsite.fields import EntryInput
 from evalsite.instruments.answer import ORDER_SHOWN, SYSTEMS_SHOWN, AnswerRow
+from evalsite.instruments.fields import EntryInput
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.base import Judged, Per, QuestionWords, Scale
 from evalsite.instruments.scales.points import quote, verdict_in_words

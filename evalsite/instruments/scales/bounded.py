@@ -7,9 +7,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from evalsite.fields import BoundedField, EntryInput
 from evalsite.instruments.answer import count_units, round_value
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import BoundedField, EntryInput
 from evalsite.instruments.parts import Numeric, is_number
 from evalsite.instruments.scales.base import NA, QuestionWords
 from evalsite.instruments.scales.points import NumberScale, Parts

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from pydantic import Field, PrivateAttr
 
-from evalsite.fields import EntryInput
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import EntryInput
 from evalsite.instruments.parts import Key, Part, Words
 from evalsite.instruments.scales.base import (
     COMMENT,

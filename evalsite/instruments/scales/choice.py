@@ -8,8 +8,8 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from evalsite.fields import EntryInput, PointField
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.fields import EntryInput, PointField
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.base import NA, QuestionWords, join_choices
 from evalsite.instruments.scales.options import Option, ScaleOfOptions, join_words, split_words

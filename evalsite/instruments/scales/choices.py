@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from pydantic import Field
 
-from evalsite.fields import EntryInput
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import EntryInput
 from evalsite.instruments.scales.base import (
     QuestionWords,
     find_bad_counts,

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from evalsite.fields import PointField
+from evalsite.instruments.fields import PointField
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.base import NA, QuestionWords, join_choices
 from evalsite.instruments.scales.points import Parts, ScaleOfParts, parse_parts, quote

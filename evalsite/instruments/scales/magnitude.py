@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from evalsite.fields import WHOLE_NUMBER
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import WHOLE_NUMBER
 from evalsite.instruments.parts import Names, Part
 from evalsite.instruments.scales.base import Judged, Per, QuestionWords, Scale
 from evalsite.instruments.scales.points import quote

@@ -8,8 +8,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from evalsite.fields import PointField
 from evalsite.instruments.answer import UNITS, count_units, round_value
+from evalsite.instruments.fields import PointField
 from evalsite.instruments.parts import is_number
 from evalsite.instruments.scales.base import NA, Judged, QuestionWords, Scale
 

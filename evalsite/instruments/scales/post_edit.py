@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from pydantic import Field, PrivateAttr
 
-from evalsite.fields import EntryInput, NoteField, unify_breaks
 from evalsite.instruments.answer import AnswerRow, round_value
+from evalsite.instruments.fields import EntryInput, NoteField, unify_breaks
 from evalsite.instruments.scales.base import Judged, Per, QuestionWords
 from evalsite.instruments.scales.points import Parts, ScaleOfParts, parse_parts
 from evalsite.instruments.scales.points import quote as quote_words
@@ -19,7 +19,7 @@ from evalsite.lib.passages import as_shown
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 # the entry that says that the output is right; a character of private use, so no text is this
-SAME = "\ue000"
+NO_CHANGE = "\ue000"
 # of an output and of its correction: the comparison takes the square of the words
 MOST_WORDS = 10_000
 LONGEST = 100_000
@@ -93,7 +93,7 @@ class CorrectedField(NoteField):
 
     def clean(self, value: Any) -> Corrected:
         output, may_be_same = self.scale.original, self.scale.may_be_unchanged
-        is_same = value == SAME
+        is_same = value == NO_CHANGE
         text = output if is_same else str(super().clean(value))
         if not text.strip():
             raise ValidationError(self.missing, code="required")
@@ -115,7 +115,7 @@ class CorrectedField(NoteField):
 class PostEdit(ScaleOfParts):
     """A box with the output, for a person to correct; the value is the edit rate.
 
-    As entry the corrected text, or `SAME`; as answer and value `Corrected`.
+    As entry the corrected text, or `NO_CHANGE`; as answer and value `Corrected`.
     """
 
     kind: Literal["post_edit"] = Field(title="Corrected text")
@@ -199,18 +199,18 @@ class PostEdit(ScaleOfParts):
         is_undone = bool(data.get(f"{name}.undo"))
         text = self._output if is_undone else unify_breaks(str(data.get(name) or ""))
         is_same = bool(data.get(f"{name}.same")) and not self.is_changed(text)
-        return SAME if is_same or text == SAME else text
+        return NO_CHANGE if is_same or text == NO_CHANGE else text
 
     def is_changed(self, text: str) -> bool:
         return split_words(text) != split_words(self._output)
 
     def view_entry(self, entry: str) -> EditView:
-        text = self._output if entry == SAME else entry
+        text = self._output if entry == NO_CHANGE else entry
         lines = sum(max(-(-len(line) // 60), 1) for line in text.split("\n"))
-        return EditView(text, draw_changes(self._output, text), entry == SAME, lines + 1)
+        return EditView(text, draw_changes(self._output, text), entry == NO_CHANGE, lines + 1)
 
     def name_entry(self, entry: str) -> str:
-        return _("Nothing needs changing") if entry == SAME else entry
+        return _("Nothing needs changing") if entry == NO_CHANGE else entry
 
     def make_field(
         self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False
@@ -235,7 +235,7 @@ class PostEdit(ScaleOfParts):
 
     def write_entry(self, value: Any, order: Sequence[int]) -> str:
         if not value.counts.edits:
-            return SAME
+            return NO_CHANGE
         return f"{self._output} …" if value.text is None else str(value.text)
 
     def list_tested(self, answer: Any) -> tuple[Any, ...]:
@@ -333,7 +333,7 @@ class PostEdit(ScaleOfParts):
         for step in range(count):
             place = (step * 7 + len(words) // 2) % len(words)
             words[place] = "corrected"
-        return " ".join(words) if count else SAME
+        return " ".join(words) if count else NO_CHANGE
 
 
 def _parse_right(part: str) -> Sequence[str]:

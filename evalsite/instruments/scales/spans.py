@@ -3,6 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -13,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from evalsite.fields import EntryInput, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import LARGEST_NUMBER, AnswerRow, round_value
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import EntryInput, drop_unstorable, unify_breaks
 from evalsite.instruments.parts import Key, Part, WeightValue, Words, refuse
 from evalsite.instruments.scales.base import (
     OUTPUT,
@@ -29,7 +30,15 @@ from evalsite.instruments.scales.base import (
 from evalsite.instruments.scales.points import quote as quote_words
 from evalsite.lib.conversations import split_turns
 from evalsite.lib.limited import read_json
-from evalsite.lib.passages import Span, as_shown, find_passage, find_places, is_split, make_even
+from evalsite.lib.passages import (
+    EvenText,
+    Span,
+    as_shown,
+    find_passage,
+    find_places,
+    is_split,
+    make_even,
+)
 
 # in an entry, and as the part of a row: nothing is wrong
 NONE = "none"
@@ -37,8 +46,10 @@ NONE = "none"
 OMISSION = "omission"
 MOST = 3_000
 LONGEST_NOTE = 1_000
-# rows to fill in without a script
-_BLANK_ROWS = 3
+# between turns that are looked through at once: no passage has it
+_BETWEEN = "\x00"
+# rows to fill in without a script, and of those that don't fit their text
+_BLANK_ROWS, _MOST_ROWS = 3, 50
 
 
 class Severity(Part):
@@ -249,6 +260,7 @@ class Spans(Scale):
 
     _texts: dict[Place, "_Text"] = PrivateAttr({})  # of an item and an output
     _conversations: Collection[str] = PrivateAttr(())  # columns
+    _joined: dict[str, "_Text"] = PrivateAttr({})  # all turns of one
     _suggested: Any = PrivateAttr(None)
 
     def find_faults(self, at: str) -> Iterator[Fault]:
@@ -310,6 +322,10 @@ class Spans(Scale):
         return tuple(sorted(columns, key=lambda name: (name != OUTPUT, name)))
 
     @property
+    def asks_notes(self) -> bool:
+        return self.note != "none"
+
+    @property
     def defines_severities(self) -> bool:
         return any(part.definition for part in self.severities)
 
@@ -318,11 +334,6 @@ class Spans(Scale):
         """List how heavy each severity is among all: 0 is the lightest."""
         weights = sorted({part.weight for part in self.severities})
         return [(part.key, weights.index(part.weight)) for part in self.severities]
-
-    @property
-    def has_kinds(self) -> bool:
-        """Tell whether a page has to say what is what: labels of severities are at each mark."""
-        return bool(self.categories) or self.defines_severities
 
     def find_category(self, key: str) -> Category | None:
         return next((category for category in self.categories if category.key == key), None)
@@ -412,7 +423,7 @@ class Spans(Scale):
     def for_item(self, inputs: Mapping[str, Any], conversations: Collection[str] = ()) -> Self:
         scale = self.model_copy()
         scale._conversations = conversations
-        scale._texts = {}
+        scale._texts, scale._joined = {}, {}
         for name in self.marked_columns:
             if name in inputs:
                 scale._texts |= scale._read_texts(name, str(inputs[name]))
@@ -421,12 +432,12 @@ class Spans(Scale):
 
     def for_output(self, text: str) -> Self:
         scale = self.model_copy()
-        scale._texts = self._texts | self._read_texts(OUTPUT, text)
+        scale._texts, scale._joined = self._texts | self._read_texts(OUTPUT, text), {}
         return scale
 
     def _read_texts(self, column: str, text: str) -> dict[Place, "_Text"]:
         turns = split_turns(text) if column in self._conversations else {0: text}
-        return {(column, turn): _Text(said) for turn, said in turns.items()}
+        return {(column, turn): _Text(words) for turn, words in turns.items()}
 
     def _list_texts(self, column: str, turn: int = 0) -> list[tuple[int, "_Text"]]:
         """List the texts of a column by their turns, or of one of its turns."""
@@ -487,8 +498,10 @@ class Spans(Scale):
         return write_json(entries) if entries else ""
 
     def view_entry(self, entry: str) -> MarksView:
-        entries = parse_entry(entry) or []
-        marks, rows = [], []
+        # no page posts more: it has the marks that fit, and few rows
+        entries = (parse_entry(entry) or [])[: MOST + _MOST_ROWS]
+        marks: list[Mark] = []
+        rows: list[Any] = []
         for posted in entries:
             if posted == NONE:
                 continue
@@ -496,8 +509,10 @@ class Spans(Scale):
                 marks.append(self.locate(posted))
             except ValidationError:
                 rows.append(posted)
+        del rows[_MOST_ROWS:]
         shown = [self._view_mark(number, mark) for number, mark in enumerate(sort_marks(marks), 1)]
         free = max(min(_BLANK_ROWS, self.highest - len(marks) - len(rows)), 1)
+        free = min(free, _MOST_ROWS - len(rows))
         return MarksView(
             shown, [*rows, *({} for _number in range(free))],
             write_json(self._write_marks(marks)) if marks else "", NONE in entries,
@@ -597,7 +612,7 @@ class Spans(Scale):
                 code="unknown_turn" if turn or texts else "unknown_text",
             )
         if (column, turn) not in self._texts or not (is_placed or is_whole):
-            turn, span = _find_quote(texts, entry, is_missing=is_missing)
+            turn, span = self._find_quote(column, texts, entry, is_missing=is_missing)
         text = self._texts[column, turn]
         if is_whole:
             span = Span(0, len(text.shown))
@@ -608,6 +623,48 @@ class Spans(Scale):
             column, start, end, text.stored[start:end], category,
             str(entry.get("severity") or ""), str(entry.get("note") or "").strip(), turn,
         )  # fmt: skip
+
+    def _find_quote(
+        self,
+        column: str,
+        texts: Sequence[tuple[int, "_Text"]],
+        entry: Mapping[str, Any],
+        *,
+        is_missing: bool,
+    ) -> tuple[int, Span]:
+        """Return turn and place of the words that an entry quotes; of something missing, their end.
+
+        Those of several turns are counted through all of them.
+        """
+        words = " ".join(str(entry.get("quote") or "").split())
+        if not words and is_missing:
+            turn, last = texts[-1]
+            return turn, Span(len(last.shown), len(last.shown))
+        if not words:
+            raise ValidationError(_("Write the passage that you mean"), code="empty")
+        if len(texts) > 1 and column not in self._joined:
+            # looked through at once: there may be thousands of turns, and of entries
+            self._joined[column] = _Text(_BETWEEN.join(text.shown for _turn, text in texts))
+        spans = (self._joined[column] if len(texts) > 1 else texts[0][1]).list_spans(words)
+        about = {"quote": quote_words(words), "count": len(spans)}
+        if not spans:
+            raise ValidationError(
+                _("%(quote)s isn’t in the text. Copy the passage exactly as it is") % about,
+                code="not_in_text",
+            )
+        nth = str(entry.get("nth") or "").strip() or ("1" if len(spans) == 1 else "")
+        if not (nth.isascii() and nth.isdigit() and 1 <= int(nth[:6]) <= len(spans)):
+            raise ValidationError(
+                _("%(quote)s is in the text %(count)s times. Write which of them you mean") % about
+                if len(spans) > 1
+                else _("%(quote)s is in the text only once. Leave the number empty") % about,
+                code="which",
+            )
+        (start, end), number = spans[int(nth) - 1], 0
+        while start > (length := len(texts[number][1].shown)):
+            start, end = start - length - len(_BETWEEN), end - length - len(_BETWEEN)
+            number += 1
+        return texts[number][0], Span(end if is_missing else start, end)
 
     def check_mark(self, mark: Mark) -> Mark:
         """Return the mark, with its severity if it can have only one; ValidationError if wrong."""
@@ -753,6 +810,10 @@ class Spans(Scale):
 
     # --- conditions
 
+    def name_kinds(self) -> dict[tuple[str, str], str]:
+        kinds = {("category", part.key): part.label for part in self.categories}
+        return kinds | {("severity", part.key): part.label for part in self.severities}
+
     def name_tested(self, value: Any) -> str:
         mark = Mark(OUTPUT, -1, -1, "", value.get("category", ""), value.get("severity", ""))
         return f"“{self._name_kind(mark)}”"
@@ -768,7 +829,7 @@ class Spans(Scale):
     def parse_gold(self, text: str, outputs: Sequence[str]) -> list[Any]:
         try:
             parts = read_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             parts = None
         if isinstance(parts, list) and len(outputs) == 1 and all(map(self._is_mark, parts)):
             parts = [parts]
@@ -816,7 +877,7 @@ class Spans(Scale):
         right = Mark(OUTPUT, -1, -1, entry["quote"], entry.get("category", ""),
                      entry.get("severity", ""))  # fmt: skip
         scale = self.model_copy()
-        scale._texts = {place: _Text(text) for place, text in value.texts.items()}
+        scale._texts, scale._joined = {key: _Text(text) for key, text in value.texts.items()}, {}
         touched: list[Mark] = []
         try:
             place = scale.locate(entry)
@@ -917,8 +978,8 @@ class Spans(Scale):
         marks = [self._name_mark(self._read_mark(row)) for row in rows if row.start is not None]
         scores = [row.value for row in rows if row.part == "" and row.start is None]
         if scores and any(row.part != "" for row in rows):
-            return f"{'; '.join(marks) or self.none} (score {scores[0]})"
-        return "; ".join(marks) or (f"score {scores[0]}" if scores else self.none or "nothing")
+            return f"{'; '.join(marks) or self.none} (penalty {scores[0]})"
+        return "; ".join(marks) or (f"penalty {scores[0]}" if scores else self.none or "nothing")
 
     def describe_ratings(self, ratings: Sequence[Any]) -> str:
         return " · ".join(
@@ -992,6 +1053,11 @@ class _Text:
         self.stored = stored
         self.shown = as_shown(stored)
         self.places = find_places(stored)
+        self._spans: dict[str, list[Span]] = {}
+
+    @cached_property
+    def even(self) -> EvenText:
+        return make_even(self.shown)
 
     def check_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
         """Return the place that an entry names; ValidationError if it isn't one, or not quoted."""
@@ -1025,45 +1091,15 @@ class _Text:
 
     def list_spans(self, words: str) -> list[Span]:
         """List where these words are, one after another."""
-        even = make_even(self.shown)
+        if words in self._spans:
+            return self._spans[words]
         spans: list[Span] = []
-        span, at = find_passage(words, even)
+        span, at = find_passage(words, self.even)
         while span and len(spans) < MOST:
             spans.append(span)
-            span, at = find_passage(words, even, at + len(words))
+            span, at = find_passage(words, self.even, at + len(words))
+        self._spans[words] = spans
         return spans
-
-
-def _find_quote(
-    texts: Sequence[tuple[int, _Text]], entry: Mapping[str, Any], *, is_missing: bool
-) -> tuple[int, Span]:
-    """Return the turn and place of the words that an entry quotes; of something missing, their end.
-
-    Those of several turns are counted through all of them.
-    """
-    words = " ".join(str(entry.get("quote") or "").split())
-    if not words and is_missing:
-        turn, last = texts[-1]
-        return turn, Span(len(last.shown), len(last.shown))
-    if not words:
-        raise ValidationError(_("Write the passage that you mean"), code="empty")
-    spans = [(turn, span) for turn, text in texts for span in text.list_spans(words)]
-    about = {"quote": quote_words(words), "count": len(spans)}
-    if not spans:
-        raise ValidationError(
-            _("%(quote)s isn’t in the text. Copy the passage exactly as it is") % about,
-            code="not_in_text",
-        )
-    nth = str(entry.get("nth") or "").strip() or ("1" if len(spans) == 1 else "")
-    if not (nth.isascii() and nth.isdigit() and 1 <= int(nth[:6]) <= len(spans)):
-        raise ValidationError(
-            _("%(quote)s is in the text %(count)s times. Write which of them you mean") % about
-            if len(spans) > 1
-            else _("%(quote)s is in the text only once. Leave the number empty") % about,
-            code="which",
-        )
-    turn, found_at = spans[int(nth) - 1]
-    return turn, Span(found_at.end, found_at.end) if is_missing else found_at
 
 
 # --- entries --------------------------------------------------------------------------------
@@ -1075,7 +1111,7 @@ def parse_entry(entry: str) -> list[Any] | None:
         return []
     try:
         entries = read_json(entry)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(entries, list):
         return None

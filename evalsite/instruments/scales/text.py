@@ -8,9 +8,9 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from evalsite.fields import LONGEST_TEXT, NoteField
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.fields import LONGEST_TEXT, NoteField
 from evalsite.instruments.scales.base import Judged, QuestionWords, Scale
 
 # by simulated people, of what is worth more or less

@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.accounts.researchers import turn_off_two_factor
-from evalsite.audit.account_log import record_account
-from evalsite.audit.models import Event
+from evalsite.core.accounts.researchers import turn_off_two_factor
+from evalsite.core.audit.account_log import record_account
+from evalsite.core.audit.models import Event
 
 
 class Command(BaseCommand):

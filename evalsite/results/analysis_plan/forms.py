@@ -7,7 +7,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.analysis.thresholds import Limit
-from evalsite.quality.models import LEVELS, LONGEST_RULE, MOST_LETTERS, AnalysisPlan
+from evalsite.decisions.models import LEVELS, LONGEST_RULE, MOST_LETTERS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import (
     Stored,
     find_judge,

@@ -9,9 +9,9 @@ from django import forms
 from django.db.models import Value
 
 from evalsite.analysis.families import FAMILIES, get_family
+from evalsite.decisions.exclusion_rules import COMPARISONS, MEASURES, describe_rule
+from evalsite.decisions.models import DIFFERENCES
 from evalsite.instruments.schema import Criterion
-from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, describe_rule
-from evalsite.quality.models import DIFFERENCES
 from evalsite.results.analysis_plan.stored import Stored, list_analysed
 from evalsite.studies.models import Study
 

@@ -18,12 +18,12 @@ from evalsite.analysis.sample_size import (
     spread_of_preferences,
     spread_of_scores,
 )
-from evalsite.annotation.running.checklist import Check
-from evalsite.annotation.running.invited_people import count_expected
-from evalsite.annotation.running.setup import PAGE_NAMES, describe_setup
-from evalsite.annotation.running.work_page import count_people
+from evalsite.decisions.models import DIFFERENCES, LEVELS, AnalysisPlan
+from evalsite.fieldwork.checklist import Check
+from evalsite.fieldwork.invited_people import count_expected
+from evalsite.fieldwork.setup import PAGE_NAMES, describe_setup
+from evalsite.fieldwork.work_page import count_people
 from evalsite.instruments.schema import Criterion, Instrument
-from evalsite.quality.models import DIFFERENCES, LEVELS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import find_level
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_times_wider

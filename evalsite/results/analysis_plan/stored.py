@@ -12,13 +12,9 @@ from django.db.models import Exists, QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
-from evalsite.annotation.models import Annotation
-from evalsite.audit.models import AuditEntry
-from evalsite.instruments.schema import Criterion
-from evalsite.lib.clock import now
-from evalsite.participants.models import Origin
-from evalsite.quality.exclusion_rules import describe_rule, list_conditions
-from evalsite.quality.frozen_plans import (
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.exclusion_rules import describe_rule, list_conditions
+from evalsite.decisions.frozen_plans import (
     count_answers,
     count_answers_at,
     find_first,
@@ -29,13 +25,17 @@ from evalsite.quality.frozen_plans import (
     list_versions,
     plan_of,
 )
-from evalsite.quality.models import (
+from evalsite.decisions.models import (
     LEVELS,
     PLAN_MOMENTS,
     AnalysisPlan,
     AnalysisPlanVersion,
     ExclusionRule,
 )
+from evalsite.handout.models import Annotation
+from evalsite.instruments.schema import Criterion
+from evalsite.lib.clock import now
+from evalsite.people.models import Origin
 from evalsite.results.models import SizePlan
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content
@@ -75,7 +75,7 @@ def describe_kept(study: Study) -> dict[str, Any] | None:
 ACTION = "analysis plan changed"
 FIELDS = tuple(PLAN_MOMENTS)
 # also in the plan, without a moment of their own
-OTHERS = ("hypotheses", "smallest", "stopping", "has_own_errors")
+FURTHER_FIELDS = ("hypotheses", "smallest", "stopping", "has_own_errors")
 # parts that share a moment with another
 _MOMENT_OF = {"hypotheses": "margins", "rules": "exclusion_rule"}
 
@@ -141,7 +141,7 @@ def _is_set(plan: AnalysisPlan, limit: Limit) -> bool:
 
 def mark_plan(plan: AnalysisPlan, rules: Any) -> str:
     """Return a text that is equal as long as the plan and its rules are worded the same."""
-    content = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
+    content = {name: getattr(plan, name) for name in (*FIELDS, *FURTHER_FIELDS)}
     return hash_content(content | {"rules": rules})
 
 
@@ -169,9 +169,9 @@ def change_plan(
 ) -> list[str]:
     """Save the plan, log what changed, and return the names of the changed fields.
 
-    `values`: by name, of FIELDS and OTHERS, and `rules`; thresholds are those that differ from the
-    starting values. `seen`: the mark of the plan that was read before. A plan that is frozen gets
-    another version, for this reason.
+    `values`: by name, of FIELDS and FURTHER_FIELDS, and `rules`; thresholds are those that differ
+    from the starting values. `seen`: the mark of the plan that was read before. A plan that is
+    frozen gets another version, for this reason.
     """
     # one after another: of two people who save at once, the second gets an error
     current = Study.objects.select_for_update().get(pk=study.pk)
@@ -183,7 +183,7 @@ def change_plan(
             "changes again."
         )
     # a threshold that is not looked at any more is on no form
-    stands = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
+    stands = {name: getattr(plan, name) for name in (*FIELDS, *FURTHER_FIELDS)}
     stands["thresholds"] = own_thresholds(study, plan)
     stands["rules"] = rules
     changed = [name for name in stands if name in values and stands[name] != values[name]]

@@ -15,20 +15,20 @@ from django.template.response import TemplateResponse
 from django.utils.formats import date_format
 from django.views.decorators.http import require_http_methods
 
-from evalsite.accounts.time_zones import zone_of
-from evalsite.annotation.running.setup import PAGE_NAMES
-from evalsite.annotation.running.setup_page import (
+from evalsite.core.accounts.time_zones import zone_of
+from evalsite.decisions.exclusion_rules import Condition, Outcome, join_outcomes, run_rules
+from evalsite.decisions.frozen_plans import find_first
+from evalsite.decisions.models import LEVELS
+from evalsite.decisions.person_measures import measure_people
+from evalsite.decisions.plan_commitment import write_line
+from evalsite.fieldwork.setup import PAGE_NAMES
+from evalsite.fieldwork.setup_page import (
     CONTINUE,
     PREVIEW,
     choose_status,
     describe_page,
     find_next,
 )
-from evalsite.quality.exclusion_rules import Condition, Outcome, join_outcomes, run_rules
-from evalsite.quality.frozen_plans import find_first
-from evalsite.quality.models import LEVELS
-from evalsite.quality.person_measures import measure_people
-from evalsite.quality.plan_commitment import write_line
 from evalsite.results.analysis_plan.forms import LimitsForm, PlanForm
 from evalsite.results.analysis_plan.plan_rows import PlanRows
 from evalsite.results.analysis_plan.sizes import Size, measure_questions
@@ -158,7 +158,7 @@ def show_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         **_describe_frozen(study, stored),
     }
     status = choose_status(context)
-    return TemplateResponse(request, "studies/setup_plan.html", context, status=status)
+    return TemplateResponse(request, "results/setup_plan.html", context, status=status)
 
 
 def may_change_plan(request: HttpRequest, study: Study) -> bool:
@@ -329,4 +329,4 @@ def show_limits(request: HttpRequest, study: Study) -> HttpResponseBase:
         ],
     }
     status = _INVALID if form.is_bound else 200
-    return TemplateResponse(request, "studies/flag_limits.html", context, status=status)
+    return TemplateResponse(request, "results/flag_limits.html", context, status=status)

@@ -16,14 +16,14 @@ from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.models import ROW, Annotation, Rating
-from evalsite.annotation.pages.held_items import reason_in_words
-from evalsite.exports.rows import list_written
+from evalsite.data.files.rows import list_written
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import ROW, Annotation, Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
-from evalsite.participants.names import name_people
-from evalsite.quality.models import Exclusion
+from evalsite.participation.held_items import reason_in_words
+from evalsite.people.names import name_people
 from evalsite.results.comments.written import count_by_person, find_notes, find_texts
 from evalsite.results.document.charts import Axis, draw_svg, make_axis, make_mark, name_part
 from evalsite.results.items.answers import describe_bare, list_reasons, name_shown
@@ -205,13 +205,13 @@ class CommentsForm(forms.Form):
 
 
 def list_asked(study: Study) -> list[Criterion]:
-    """Return the questions on which people can write."""
+    """Return the questions on which, or on whose passages, people can write."""
     written = list_written(study.config)
     criteria = study.config.criteria
     return [
         criterion
         for criterion in criteria
-        if criterion.comment is not None or criterion.key in written
+        if criterion.comment is not None or criterion.scale.asks_notes or criterion.key in written
     ]
 
 
@@ -288,7 +288,7 @@ class CommentChoice:
     def _filter_texts(self, texts: QuerySet[Rating]) -> QuerySet[Rating]:
         read = self.form.read
         if words := read("q"):
-            texts = texts.filter(text__icontains=words)
+            texts = texts.filter(words__icontains=words)
         if question := read("question"):
             texts = texts.filter(criterion=question)
         if person := read("person"):
@@ -367,7 +367,7 @@ def describe_comments(
     annotations = Annotation.objects.select_related("participant", "item").in_bulk(
         [row[0] for row in page]
     )
-    texts, answered = _read_ratings(list(annotations))
+    texts, answered = _read_ratings(list(annotations), [row[1] for row in page])
     items = [annotation.item for annotation in annotations.values()]
     records = _read_records(study, items)
     is_blind = choice.state.is_blind
@@ -403,15 +403,18 @@ def describe_comments(
 
 
 def _read_ratings(
-    annotations: Sequence[int],
+    annotations: Sequence[int], texts: Sequence[int]
 ) -> tuple[dict[int, AnswerRow], dict[int, list[AnswerRow]]]:
-    """Return the rows of these annotations by their id, and by annotation."""
-    ratings = Rating.objects.without_marks().filter(annotation__in=annotations).order_by("id")
+    """Return the rows of these annotations by their id, and by annotation; of passages only those
+    that are among the texts."""
+    ratings = Rating.objects.filter(Q(start=None) | Q(pk__in=texts), annotation__in=annotations)
+    ratings = ratings.order_by("id")
     rows: dict[int, AnswerRow] = {}
     answered: dict[int, list[AnswerRow]] = defaultdict(list)
     for pk, annotation, *cells in ratings.values_list("id", "annotation_id", *ROW):
         rows[pk] = AnswerRow(*cells)
-        answered[annotation].append(rows[pk])
+        if rows[pk].start is None:
+            answered[annotation].append(rows[pk])
     return rows, answered
 
 
@@ -450,7 +453,7 @@ def _describe(
         output = next(iter(names.on_page))
     is_named = rating is not None and len(choice.study.config.criteria) > 1
     return {
-        "text": rating.text if rating else annotation.note,
+        "text": _read_words(rating) if rating else annotation.note,
         "question": criterion.label if is_named and criterion else "",
         "answer": describe_bare(criterion, rows, names) if rows else _describe_outcome(annotation),
         "reasons": list_reasons(criterion, rows[0], names.on_page) if rows and criterion else [],
@@ -458,10 +461,19 @@ def _describe(
     }
 
 
+def _read_words(rating: AnswerRow) -> str:
+    """Return the text, or the note on a passage."""
+    return rating.text if rating.start is None else str((rating.detail or {}).get("note", ""))
+
+
 def _find_answer(
     criterion: Criterion | None, rating: AnswerRow | None, rows: Sequence[AnswerRow]
 ) -> list[AnswerRow]:
     """Return the answer to the question on which a text was written; none if it is the answer."""
+    if criterion is not None and rating is not None and rating.start is not None:
+        # the passage with its category and severity
+        detail = {key: words for key, words in (rating.detail or {}).items() if key != "note"}
+        return [rating._replace(detail=detail or None)]
     if criterion is None or (rating is not None and rating.part != COMMENT):
         return []
     asked = [row for row in rows if row.criterion == criterion.key and row.part != COMMENT]

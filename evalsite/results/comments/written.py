@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, QuerySet
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.exports.rows import list_written
-from evalsite.instruments.scales import COMMENT
+from evalsite.data.files.rows import find_written
+from evalsite.handout.models import Annotation, Rating
 from evalsite.results.items.spread import leave_out_excluded
 from evalsite.studies.models import Item, Study
 
@@ -16,16 +15,15 @@ _LEFT_OUT = (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN)
 
 
 def find_texts(study: Study, *, is_everyone: bool = True) -> QuerySet[Rating]:
-    """Return the ratings that are comments on a question, or its answer in words."""
-    texts = Rating.objects.filter(
-        Q(part=COMMENT) | Q(criterion__in=list_written(study.config)),
+    """Return the ratings with `words`: a comment on a question, its answer, a note on a passage."""
+    ratings = Rating.objects.filter(
         study=study,
-        start__isnull=True,
         annotation__study=study,
         annotation__awaits_consent=False,
         annotation__item__kind=Item.Kind.MAIN,
     )
-    texts = texts.exclude(text="").exclude(annotation__status__in=_LEFT_OUT).order_by()
+    texts = find_written(ratings, study.config)
+    texts = texts.exclude(annotation__status__in=_LEFT_OUT).order_by()
     return texts if is_everyone else leave_out_excluded(texts, study, "annotation__")
 
 
@@ -70,17 +68,18 @@ _LOOKED_AT = 200
 def list_furthest(study: Study, key: str, *, is_everyone: bool) -> list[dict[str, Any]]:
     """Return two comments, in two queries at most. `key`: the question that says how far apart."""
     texts = find_texts(study, is_everyone=is_everyone).order_by("-pk")
+    newest: Any = texts.select_related(
+        "annotation__participant", "annotation__item", "output__system"
+    ).defer("annotation__item__inputs", "output__text")
     rows: list[dict[str, Any]] = [
         {
-            "text": rating.text,
+            "text": rating.words,
             "pseudonym": rating.annotation.participant.pseudonym,
             "item": rating.annotation.item_id,
             "title": str(rating.annotation.item.extra.get("source_id", rating.annotation.item.key)),
             "system": rating.output.system.name if rating.output and rating.output.system else "",
         }
-        for rating in texts.select_related(
-            "annotation__participant", "annotation__item", "output__system"
-        ).defer("annotation__item__inputs", "output__text")[:_LOOKED_AT]
+        for rating in newest[:_LOOKED_AT]
     ]
     if len(rows) <= _SHOWN:
         return rows

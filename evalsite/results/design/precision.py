@@ -6,7 +6,7 @@ from math import ceil, exp
 from typing import Any
 
 from evalsite.analysis.families import Family, find_family, name_unit
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.models import Job
 from evalsite.results.document.figures import write_number
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS

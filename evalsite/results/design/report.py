@@ -17,9 +17,9 @@ from django.db.models import Case, Count, IntegerField, OuterRef, Q, QuerySet, S
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
-from evalsite.annotation.allocation.slot_plan import place_in_group
-from evalsite.annotation.allocation.slots import count_strays
-from evalsite.annotation.models import Annotation, Slot, order_of
+from evalsite.handout.models import Annotation, Slot, order_of
+from evalsite.handout.slot_plan import place_in_group
+from evalsite.handout.slots import count_strays
 from evalsite.lib.seeds import count_orders
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Output, Study, System

@@ -7,11 +7,11 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.models import Slot
-from evalsite.annotation.running.checklist import check_people
-from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
-from evalsite.quality.frozen_plans import is_hidden
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.core.jobs.models import Job
+from evalsite.decisions.frozen_plans import is_hidden
+from evalsite.fieldwork.checklist import check_people
+from evalsite.handout.models import Slot
 from evalsite.results.design.precision import (
     describe_notes,
     find_projection,

@@ -12,7 +12,7 @@ NO_GROUP: Mapping[str, str] = MappingProxyType({})
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # "< .001", and the letter before a sign: "p < .001", "n = 12"
 _WITHIN = r"(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
-_FREE, _HELD = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
+_FREE, _UNBREAKABLE = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
 
 # --- codes --------------------------------------------------------------------------------------
 
@@ -433,7 +433,7 @@ def hold_together(text: str) -> str:
 
 def let_go(text: str) -> str:
     """Return the words as they were before they were held together, for a file or a terminal."""
-    return _HELD.sub(" ", text)
+    return _UNBREAKABLE.sub(" ", text)
 
 
 # --- methods and intervals, by the codes that figures hold

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, Value, When
 
-from evalsite.annotation.models import Annotation
-from evalsite.exports.bundle.readme import write_scales
+from evalsite.data.bundle.readme import write_scales
+from evalsite.decisions.top_up import excluded_answers
+from evalsite.handout.models import Annotation
 from evalsite.lib.words import count_of
-from evalsite.participants.models import Origin, Participant, Refusal
-from evalsite.quality.top_up import excluded_answers
+from evalsite.people.models import Origin, Participant, Refusal
 from evalsite.results.document.blocks import Block, Document, Heading, Quote, Sentence, isolate
 from evalsite.results.documents.study_context import (
     Context,

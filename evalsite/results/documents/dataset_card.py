@@ -11,8 +11,8 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalsite.exports.bundle.data_package import LICENCES, Credits, describe_dataset
-from evalsite.exports.dataset import (
+from evalsite.data.bundle.data_package import LICENCES, Credits, describe_dataset
+from evalsite.data.files.dataset import (
     COMPARISONS,
     CONVERSATIONAL,
     LIST,
@@ -27,7 +27,7 @@ from evalsite.exports.dataset import (
 )
 from evalsite.instruments.schema import Criterion
 from evalsite.lib.words import count_of
-from evalsite.participants.models import Recruitment
+from evalsite.people.models import Recruitment
 from evalsite.results.document.blocks import isolate
 from evalsite.results.document.text import quote_markdown
 from evalsite.results.documents.datasheet import list_figures

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from evalsite.annotation.pages.sets import BREAK_EVERY
 from evalsite.lib.words import count_of, list_of
+from evalsite.participation.sets import BREAK_EVERY
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence, isolate
 from evalsite.results.documents.study_context import (
     Context,

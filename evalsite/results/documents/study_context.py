@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from evalsite.decisions.models import Exclusion
+from evalsite.decisions.pay import is_paid
 from evalsite.instruments.schema import EntryQuestion, Instrument
 from evalsite.lib.counts import count_together
 from evalsite.lib.words import count_of, list_of
-from evalsite.participants.models import Participant, Recruitment
-from evalsite.quality.models import Exclusion
-from evalsite.quality.pay import is_paid
+from evalsite.people.models import Participant, Recruitment
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import describe_rules
 from evalsite.results.document.blocks import Block, Heading, Quote, Sentence, isolate

@@ -12,18 +12,18 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.annotation.running.launch import close_study
-from evalsite.lib.deadlocks import in_transaction
-from evalsite.quality.applying_rules import (
+from evalsite.decisions.applying_rules import (
     Matches,
     apply_rules,
     decline_rules,
     find_matches,
     insist_on_rest,
 )
-from evalsite.quality.exclusion_rules import list_rules
-from evalsite.quality.frozen_plans import count_at_work, find_state, find_version, is_hidden
-from evalsite.quality.models import MOST_LETTERS, PlanEvent
+from evalsite.decisions.exclusion_rules import list_rules
+from evalsite.decisions.frozen_plans import count_at_work, find_state, find_version, is_hidden
+from evalsite.decisions.models import MOST_LETTERS, PlanEvent
+from evalsite.fieldwork.launch import close_study
+from evalsite.lib.deadlocks import in_transaction
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import study_page
 from evalsite.studies.summary_lines import count_of

@@ -18,12 +18,9 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.annotation.models import Annotation
-from evalsite.lib.counts import count_together
-from evalsite.participants.models import Participant
-from evalsite.quality.exclusion_rules import describe_rule, join_outcomes, list_rules, run_rules
-from evalsite.quality.exclusions import excludable_answers, exclude, foresee_exclusion, take_back
-from evalsite.quality.frozen_plans import (
+from evalsite.decisions.exclusion_rules import describe_rule, join_outcomes, list_rules, run_rules
+from evalsite.decisions.exclusions import excludable_answers, exclude, foresee_exclusion, take_back
+from evalsite.decisions.frozen_plans import (
     PLANNED,
     find_first,
     find_version,
@@ -34,10 +31,19 @@ from evalsite.quality.frozen_plans import (
     list_versions,
     plan_of,
 )
-from evalsite.quality.models import MOST_LETTERS, AnalysisPlan, Exclusion, ExclusionRule, PlanEvent
-from evalsite.quality.people_figures import find_figures, read_people
-from evalsite.quality.person_measures import measure_people
-from evalsite.quality.top_up import excluded_answers
+from evalsite.decisions.models import (
+    MOST_LETTERS,
+    AnalysisPlan,
+    Exclusion,
+    ExclusionRule,
+    PlanEvent,
+)
+from evalsite.decisions.people_figures import find_figures, read_people
+from evalsite.decisions.person_measures import measure_people
+from evalsite.decisions.top_up import excluded_answers
+from evalsite.handout.models import Annotation
+from evalsite.lib.counts import count_together
+from evalsite.people.models import Participant
 from evalsite.results.overview.item_strip import MOST_ITEMS
 from evalsite.results.people.act_views import (
     MOST_AT_ONCE,

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q
 
 from evalsite.analysis.families import get_family
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.held_items import reason_in_words
-from evalsite.annotation.pages.ignored_items import reason_of
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.questions import name_output
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
-from evalsite.participants.models import Origin
-from evalsite.quality.models import Exclusion
+from evalsite.participation.held_items import reason_in_words
+from evalsite.participation.ignored_items import reason_of
+from evalsite.people.models import Origin
 from evalsite.results.items.choice import Choice
 from evalsite.results.people.answer_words import (
     Names,

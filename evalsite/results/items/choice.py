@@ -11,9 +11,9 @@ from django.http import QueryDict
 from django.utils.functional import cached_property
 
 from evalsite.analysis.families import get_family
-from evalsite.imports.batches.records import search_items
+from evalsite.data.items.records import search_items
+from evalsite.decisions.models import Note
 from evalsite.instruments.schema import Criterion
-from evalsite.quality.models import Note
 from evalsite.results.comments.written import count_by_item
 from evalsite.results.items.marks import Reach
 from evalsite.results.items.records import State, list_records

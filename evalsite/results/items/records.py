@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from evalsite.imports.batches.items import is_made_group
+from evalsite.data.items.items import is_made_group
+from evalsite.decisions.frozen_plans import ItemNames, list_hidden
+from evalsite.decisions.models import Exclusion
 from evalsite.lib.seeds import make_random
-from evalsite.quality.frozen_plans import ItemNames, list_hidden
-from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study, name_record
 
 

@@ -12,11 +12,11 @@ from django.db.models import Count, F, FloatField, IntegerField, Max, Min, Query
 from django.db.models.functions import Greatest, Ln
 
 from evalsite.analysis.families import get_family
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow, round_value
 from evalsite.instruments.scales import COMMENT, Scale
 from evalsite.instruments.schema import Criterion
-from evalsite.quality.models import Exclusion
 from evalsite.results.items.records import Record
 from evalsite.studies.models import Output, Study
 

@@ -15,11 +15,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.annotation.pages.view_models import ItemView, view_item
+from evalsite.decisions.models import LONGEST_NOTE
+from evalsite.decisions.notes import add_notes, read_notes_of
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Criterion
-from evalsite.quality.models import LONGEST_NOTE
-from evalsite.quality.notes import add_notes, read_notes_of
+from evalsite.participation.view_models import ItemView, view_item
 from evalsite.results.items.answers import list_answers
 from evalsite.results.items.choice import ORDERS, Choice, ItemsForm
 from evalsite.results.items.marks import Mark, draw_squares, list_key, mark_answer

@@ -16,9 +16,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 import evalsite
-from evalsite.exports.columns import JUDGE_LABELS
-from evalsite.exports.rows import read_judge_labels
-from evalsite.imports.models import Judge, JudgeFile
+from evalsite.data.files.columns import JUDGE_LABELS
+from evalsite.data.files.rows import read_judge_labels
+from evalsite.data.models import Judge, JudgeFile
 from evalsite.lib.limited import read_cells, read_json
 from evalsite.results.models import Report
 from evalsite.results.report.computation import describe_instrument

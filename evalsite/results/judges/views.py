@@ -15,13 +15,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from evalsite.imports.forms import UploadForm
-from evalsite.imports.metrics.views import describe_metrics
-from evalsite.imports.models import Judge, JudgeFile, Upload
-from evalsite.imports.uploads import find_jobs, find_uploads, list_waiting, split_spent
+from evalsite.core.csv_download import send_csv
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.data.forms import UploadForm
+from evalsite.data.metrics.views import describe_metrics
+from evalsite.data.models import Judge, JudgeFile, Upload
+from evalsite.data.uploads import find_jobs, find_uploads, list_waiting, split_spent
 from evalsite.instruments.scales import COMMENT
-from evalsite.jobs.live_page import keep_watching
-from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.results.comments.written import find_texts
 from evalsite.results.document.blocks import Document, isolate

@@ -9,12 +9,12 @@ from django.db.models import F, OuterRef, QuerySet, Subquery, Value
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.frozen_plans import ItemNames
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.scales.base import COMMENT
-from evalsite.participants.models import ItemSet
-from evalsite.participants.recruiting import LINKS_VIEWED
-from evalsite.quality.frozen_plans import ItemNames
+from evalsite.people.models import ItemSet
+from evalsite.people.recruiting import LINKS_VIEWED
 from evalsite.studies.models import Item, Output, Study
 
 # --- events

@@ -7,22 +7,22 @@ from math import ceil
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from evalsite.annotation.allocation.rounds import count_taken
-from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.pages.held_items import LEAST_HELD, count_waiting, name_reason
-from evalsite.annotation.running.invite_page import panel_url
-from evalsite.annotation.running.invited_people import count_unassigned
-from evalsite.annotation.running.kept_places import (
+from evalsite.decisions.frozen_plans import needs_decision
+from evalsite.decisions.top_up import find_shortage
+from evalsite.fieldwork.invite_page import panel_url
+from evalsite.fieldwork.invited_people import count_unassigned
+from evalsite.fieldwork.kept_places import (
     IDLE_MINUTES,
     count_places,
     list_holders,
     measure_crowding,
 )
-from evalsite.annotation.running.launch import count_held
+from evalsite.fieldwork.launch import count_held
+from evalsite.handout.models import Annotation, Slot
+from evalsite.handout.rounds import count_taken
 from evalsite.lib.clock import now
-from evalsite.participants.recruiting import name_round
-from evalsite.quality.frozen_plans import needs_decision
-from evalsite.quality.top_up import find_shortage
+from evalsite.participation.held_items import LEAST_HELD, count_waiting, name_reason
+from evalsite.people.recruiting import name_round
 from evalsite.results.overview.invited import Invited, find_stopped, find_unopened
 from evalsite.results.people.work import count_flagged
 from evalsite.results.progress import Activity, Progress

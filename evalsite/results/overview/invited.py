@@ -8,9 +8,9 @@ from typing import Any
 from django.db.models import Count, Exists, IntegerField, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
-from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.running.invited_people import find_if_alone
-from evalsite.participants.models import Expert, ExpertMail, ParticipantLink
+from evalsite.fieldwork.invited_people import find_if_alone
+from evalsite.handout.models import Annotation, Slot
+from evalsite.people.models import Expert, ExpertMail, ParticipantLink
 from evalsite.studies.models import Study
 
 # a link that nobody opened, and a person who stopped halfway, are mentioned after so long

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import Count, Q, QuerySet
 
-from evalsite.annotation.models import Annotation
+from evalsite.handout.models import Annotation
 from evalsite.studies.models import Item, Output, Study
 
 # beyond that many items the page of all items says how far each is

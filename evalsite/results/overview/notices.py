@@ -14,12 +14,12 @@ from django.db.models import Count
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from evalsite.accounts.models import MailChoice
-from evalsite.jobs.outbox import post_mail
-from evalsite.jobs.schedule import HOURLY, scheduled
+from evalsite.core.accounts.models import MailChoice
+from evalsite.core.jobs.outbox import post_mail
+from evalsite.core.jobs.schedule import HOURLY, scheduled
+from evalsite.core.mail import is_mail_on
+from evalsite.decisions.models import Approval
 from evalsite.lib.clock import now
-from evalsite.lib.mail import is_mail_on
-from evalsite.quality.models import Approval
 from evalsite.results.overview.studies import StudyRow, describe_running
 from evalsite.studies.models import Membership
 

@@ -11,8 +11,8 @@ from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from evalsite.annotation.models import Annotation
-from evalsite.participants.models import Origin
+from evalsite.handout.models import Annotation
+from evalsite.people.models import Origin
 from evalsite.studies.models import Study
 
 # --- when the answers will be in

@@ -21,15 +21,15 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Greatest, Substr
 
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.running.checklist import Counts, check_launch
-from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.importer import ITEMS
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.data.items.importer import ITEMS
+from evalsite.decisions.frozen_plans import list_hidden, list_undecided
+from evalsite.fieldwork.checklist import Counts, check_launch
+from evalsite.handout.models import Annotation
 from evalsite.instruments.installed import installed_folders
-from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
-from evalsite.participants.models import PersonalLink
-from evalsite.quality.frozen_plans import list_hidden, list_undecided
+from evalsite.people.models import PersonalLink
 from evalsite.results.models import Report
 from evalsite.results.overview.headline import HALTED_AFTER, describe_moment
 from evalsite.results.overview.pace import WINDOW, Forecast, floor_hour, forecast_end

@@ -13,13 +13,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from evalsite.accounts.time_zones import zone_of
-from evalsite.annotation.running.launch import newest_launch
-from evalsite.annotation.running.live_changes import unfinished_places
-from evalsite.annotation.running.places_views import describe_places
-from evalsite.jobs.live_page import keep_watching
+from evalsite.core.accounts.time_zones import zone_of
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.fieldwork.launch import newest_launch
+from evalsite.fieldwork.live_changes import unfinished_places
+from evalsite.fieldwork.places_views import describe_places
 from evalsite.lib.clock import now
-from evalsite.participants.models import Recruitment
+from evalsite.people.models import Recruitment
 from evalsite.results.overview.activity_log import list_events, list_remarks
 from evalsite.results.overview.attention import Reader, list_tasks
 from evalsite.results.overview.headline import choose_headline, describe_day, describe_moment

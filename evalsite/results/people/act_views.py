@@ -14,16 +14,16 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.pages.stopping import stop_person
-from evalsite.audit.models import AuditEntry
-from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, StopKind
-from evalsite.participants.names import name_people
-from evalsite.platforms import get_platform
-from evalsite.quality.models import LONGEST_NOTE, AnalysisPlan, Exclusion, Note
-from evalsite.quality.notes import add_notes, delete_note
-from evalsite.quality.pay import list_payable
-from evalsite.quality.pay_views import decide_on
+from evalsite.core.audit.models import AuditEntry
+from evalsite.decisions.models import LONGEST_NOTE, AnalysisPlan, Exclusion, Note
+from evalsite.decisions.notes import add_notes, delete_note
+from evalsite.decisions.pay import list_payable
+from evalsite.decisions.pay_views import decide_on
+from evalsite.handout.models import Annotation, Slot
+from evalsite.participation.stopping import stop_person
+from evalsite.people.models import ItemSet, Participant, ParticipantIdentity, StopKind
+from evalsite.people.names import name_people
+from evalsite.people.platforms import get_platform
 from evalsite.results.people.lookup import clean_search, find_people, list_people
 from evalsite.results.people.work import read_work
 from evalsite.studies.forms import use_our_words

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models.functions import Left
 
-from evalsite.annotation.models import Rating
+from evalsite.handout.models import Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.questions import name_output
 from evalsite.instruments.scales import COMMENT
@@ -124,7 +124,8 @@ def describe_answer(
             elif len(criteria) == 1 and not turn:
                 lines[name].append(words)
             else:
-                sign = "" if words.removeprefix("-").replace(".", "", 1).isdecimal() else ":"
+                number = words.partition(" ")[0].removeprefix("-").replace(".", "", 1)
+                sign = "" if number.isdecimal() else ":"
                 lines[name].append(f"{label}{sign} {words}")
         comments = [row.text for row in asked if row.part == COMMENT]
         # a comment on a comparison isn't about the output preferred

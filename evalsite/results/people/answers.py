@@ -7,22 +7,22 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from evalsite.annotation.models import Annotation, Revision
-from evalsite.annotation.pages.held_items import reason_in_words
-from evalsite.annotation.pages.ignored_items import reason_of
+from evalsite.decisions.check_results import judge_checks
+from evalsite.decisions.exclusions import may_be_excluded
+from evalsite.decisions.frozen_plans import ItemNames, is_hidden
+from evalsite.decisions.models import Exclusion
+from evalsite.handout.models import Annotation, Revision
 from evalsite.instruments.schema import Instrument
-from evalsite.participants.models import Origin, Participant
-from evalsite.quality.check_results import judge_checks
-from evalsite.quality.exclusions import may_be_excluded
-from evalsite.quality.frozen_plans import ItemNames, is_hidden
-from evalsite.quality.models import Exclusion
+from evalsite.participation.held_items import reason_in_words
+from evalsite.participation.ignored_items import reason_of
+from evalsite.people.models import Origin, Participant
 from evalsite.results.comments.written import find_texts
 from evalsite.results.people.answer_words import Line, describe_ratings
 from evalsite.studies.models import Item, Study
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class PersonAnswer:
     """One answer with its values, its times, and what became of it."""
 
     annotation: Annotation
@@ -66,7 +66,7 @@ def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
 
 def describe_answers(
     study: Study, annotations: Sequence[Any], *, is_blind: bool | None = None
-) -> list[Given]:
+) -> list[PersonAnswer]:
     """These answers, of `with_items`, in words, in a few queries for all of them."""
     ids = [answer.pk for answer in annotations]
     first = _first_answers(annotations)
@@ -83,7 +83,7 @@ def describe_answers(
     exclusions = Exclusion.objects.active().filter(annotation__in=ids).select_related("decided_by")
     excluded = {exclusion.annotation_id: exclusion for exclusion in exclusions}
     return [
-        Given(
+        PersonAnswer(
             annotation=answer,
             item_name=names[answer.item],
             repeat_of=names[answer.item.repeat_of] if answer.item.repeat_of else "",

@@ -8,14 +8,14 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
-from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.bonus import find_earners
-from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.participants.visits import Rounds, read_rounds, with_last_round
-from evalsite.quality.frozen_plans import plan_of
-from evalsite.quality.models import Exclusion
-from evalsite.quality.person_measures import Measures
-from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
+from evalsite.decisions.frozen_plans import plan_of
+from evalsite.decisions.models import Exclusion
+from evalsite.decisions.person_measures import Measures
+from evalsite.decisions.scale_use import ReservedUse, count_reserved, reserved_points
+from evalsite.handout.models import Annotation
+from evalsite.participation.bonus import find_earners
+from evalsite.people.models import ItemSet, Origin, Participant
+from evalsite.people.visits import Rounds, read_rounds, with_last_round
 from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study

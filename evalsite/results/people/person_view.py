@@ -15,16 +15,16 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.decisions.frozen_plans import is_hidden
+from evalsite.decisions.notes import read_notes_of
+from evalsite.decisions.pay import describe_sets, is_paid, list_payable, with_answer_counts
+from evalsite.decisions.pay_views import LABELS, OFFERED
+from evalsite.decisions.person_measures import Measures
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.schema import Criterion, Instrument
-from evalsite.participants.models import Origin, Participant
-from evalsite.quality.frozen_plans import is_hidden
-from evalsite.quality.notes import read_notes_of
-from evalsite.quality.pay import describe_sets, is_paid, list_payable, with_answer_counts
-from evalsite.quality.pay_views import LABELS, OFFERED
-from evalsite.quality.person_measures import Measures
+from evalsite.people.models import Origin, Participant
 from evalsite.results.people.answers import (
-    Given,
+    PersonAnswer,
     answers_of,
     describe_answers,
     with_words,
@@ -339,7 +339,7 @@ def list_columns(config: Instrument) -> list[Criterion]:
 
 
 def _describe_row(
-    answer: Given, means: Mapping[int, list[Mean]], columns: Sequence[Criterion]
+    answer: PersonAnswer, means: Mapping[int, list[Mean]], columns: Sequence[Criterion]
 ) -> dict[str, Any]:
     """Return an answer with the means of the others, and with those of each column."""
     averages = means.get(answer.annotation.pk, [])

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_safe
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import BY_KEY, Thresholds
+from evalsite.decisions.pay import is_paid
+from evalsite.decisions.person_measures import Measures
+from evalsite.decisions.scale_use import reserved_points
 from evalsite.lib.clock import now
-from evalsite.participants.names import name_people
-from evalsite.participants.visits import read_rounds
-from evalsite.quality.pay import is_paid
-from evalsite.quality.person_measures import Measures
-from evalsite.quality.scale_use import reserved_points
+from evalsite.people.names import name_people
+from evalsite.people.visits import read_rounds
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.comments.written import count_by_person
 from evalsite.results.overview.invited import list_invited

@@ -12,12 +12,12 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
-from evalsite.participants.models import ItemSet, Participant
-from evalsite.quality.frozen_plans import plan_of
-from evalsite.quality.models import AnalysisPlan, Approval, Exclusion, PeopleFigures
-from evalsite.quality.pay import list_payable, list_reviews
-from evalsite.quality.people_figures import find_figures, read_people
-from evalsite.quality.person_measures import Measures
+from evalsite.decisions.frozen_plans import plan_of
+from evalsite.decisions.models import AnalysisPlan, Approval, Exclusion, PeopleFigures
+from evalsite.decisions.pay import list_payable, list_reviews
+from evalsite.decisions.people_figures import find_figures, read_people
+from evalsite.decisions.person_measures import Measures
+from evalsite.people.models import ItemSet, Participant
 from evalsite.results.analysis_plan.stored import own_thresholds
 from evalsite.results.people.work_flags import (
     PersonFlag,

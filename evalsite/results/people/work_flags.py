@@ -18,7 +18,7 @@ from evalsite.analysis.thresholds import (
     is_too_fast,
     is_unlike_others,
 )
-from evalsite.quality.person_measures import Measures
+from evalsite.decisions.person_measures import Measures
 from evalsite.studies.summary_lines import count_of
 
 

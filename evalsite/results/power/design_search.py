@@ -6,8 +6,8 @@ from math import ceil
 from typing import Any
 
 from evalsite.analysis.families import Source, get_family, list_planners
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.seeds import derive_number
 from evalsite.results.models import Report
 from evalsite.studies.models import Study
@@ -24,7 +24,7 @@ _DRAWS = 1000
 _MOST_LABELLED = 21
 _STEPS = 6
 # (power wanted + 5% level) in standard errors: 0.84 + 1.96
-_WANTED, _LEVEL = 0.8416, 1.96
+_POWER, _LEVEL = 0.8416, 1.96
 
 
 def list_sources(simulations: Iterable[str]) -> list[Source]:
@@ -238,7 +238,7 @@ def _further(items: int, power: float) -> int:
     from scipy.special import ndtri  # noqa: PLC0415
 
     reached = float(ndtri(min(max(power, 0.03), 0.999))) + _LEVEL
-    factor = ((_WANTED + _LEVEL) / max(reached, 0.1)) ** 2
+    factor = ((_POWER + _LEVEL) / max(reached, 0.1)) ** 2
     # at least one more, or one fewer
     nearest = max(items + 1, 1) if power < TARGET else items - 1
     aimed = ceil(items * min(max(factor, 0.25), 4.0))

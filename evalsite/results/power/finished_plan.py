@@ -7,8 +7,8 @@ from math import ceil, exp
 from typing import Any
 
 from evalsite.analysis.families import Planner, find_planned, list_planners
+from evalsite.core.jobs.models import Job
 from evalsite.instruments.schema import Instrument
-from evalsite.jobs.models import Job
 from evalsite.results.document.figures import hold_together
 from evalsite.results.power.design_search import FEW_RATERS, TARGET, count_times_wider, find_source
 from evalsite.results.power.words import PLANNERS, SOURCES

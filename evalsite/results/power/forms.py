@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 
 from evalsite.analysis.families import Planner, get_family
 from evalsite.analysis.plan import Plan
+from evalsite.decisions.frozen_plans import plan_of
 from evalsite.instruments.schema import Criterion
-from evalsite.quality.frozen_plans import plan_of
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS, count_most_items, list_models
 from evalsite.results.power.words import PLANNERS, SOURCES, UNPLANNED

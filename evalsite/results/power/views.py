@@ -12,8 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.core.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
 from evalsite.results.analysis_plan.stored import describe_kept, keep_plan
 from evalsite.results.power.design_search import KIND, start_plan

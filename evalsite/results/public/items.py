@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean
 
-from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.view_models import InputView, OutputView, view_item
-from evalsite.exports.columns import WITHHELD
+from evalsite.data.files.columns import WITHHELD
+from evalsite.handout.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
+from evalsite.participation.view_models import InputView, OutputView, view_item
 from evalsite.results.items.spread import find_ratings
 from evalsite.results.people.answer_words import (
     Names,
@@ -26,7 +26,7 @@ _NUMBERS = ("likert", "magnitude", "number", "slider")
 
 
 @dataclass
-class Said:
+class GatheredAnswers:
     """What people answered about an output, or about an item as a whole."""
 
     answers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -42,7 +42,7 @@ class Said:
 class ReadOutput:
     system: str
     view: OutputView
-    answers: Said
+    answers: GatheredAnswers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class ReadItem:
     number: int
     inputs: Sequence[InputView]
     outputs: list[ReadOutput]
-    about: Said
+    about: GatheredAnswers
     difference: float
 
 
@@ -103,7 +103,7 @@ class _Reader:
 
     def read(self, number: int, items: list[Item]) -> ReadItem:
         """Return these items, which show the same inputs."""
-        about, shown, inputs = Said(), list[ReadOutput](), tuple[InputView, ...]()
+        about, shown, inputs = GatheredAnswers(), list[ReadOutput](), tuple[InputView, ...]()
         for item in items:
             outputs = self.outputs[item.pk]
             view = view_item(
@@ -114,7 +114,7 @@ class _Reader:
             )
             inputs = inputs or view.inputs
             names = {output.pk: output.system.name if output.system else "" for output in outputs}
-            answers = {output.pk: Said() for output in outputs}
+            answers = {output.pk: GatheredAnswers() for output in outputs}
             criteria = bind_criteria(self.study.config, item)
             for annotation, rows in self.answers.get(item.pk, ()):
                 _add_answer(criteria, rows, names, answers, about)
@@ -136,7 +136,7 @@ class _Reader:
 
 def _add_answer(
     criteria: dict[str, Criterion], rows: list[AnswerRow], names: dict[int, str],
-    answers: dict[int, Said], about: Said,
+    answers: dict[int, GatheredAnswers], about: GatheredAnswers,
 ) -> None:  # fmt: skip
     """Add what one person answered to what is said of each output, and of the item."""
     for (key, turn, output), asked in _group(criteria, rows):
@@ -170,8 +170,9 @@ def _group(
     places = {key: place for place, key in enumerate(criteria)}
 
     def find_place(row: AnswerRow) -> tuple[int, str, int, int]:
-        return (places.get(row.criterion, len(places)), row.criterion, row.turn, row.output or 0)
+        place = places.get(row.criterion, len(places))
+        return place, row.criterion, row.asked_turn, row.output or 0
 
     for _, asked in groupby(sorted(rows, key=find_place), key=find_place):
         answered = list(asked)
-        yield (answered[0].criterion, answered[0].turn, answered[0].output), answered
+        yield (answered[0].criterion, answered[0].asked_turn, answered[0].output), answered

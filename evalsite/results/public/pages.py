@@ -12,18 +12,18 @@ from django.template.loader import render_to_string
 from django.utils.text import slugify
 
 import evalsite
-from evalsite.exports.bundle.data_package import LICENCES, Credits
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.public import BUNDLE, PageOptions, zip_folder
-from evalsite.exports.bundle.write import write_data
-from evalsite.exports.codebook import list_chapters, write_chapters
-from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.dataset import propose_options
-from evalsite.exports.misread_ids import describe_misread, list_misread
-from evalsite.exports.services import Choice, name_file
+from evalsite.data.bundle.data_package import LICENCES, Credits
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.public import BUNDLE, PageOptions, zip_folder
+from evalsite.data.bundle.write import write_data
+from evalsite.data.files.codebook import list_chapters, write_chapters
+from evalsite.data.files.columns import list_downloads_of
+from evalsite.data.files.dataset import propose_options
+from evalsite.data.files.misread_ids import describe_misread, list_misread
+from evalsite.data.files.services import Choice, name_file
+from evalsite.decisions.plan_commitment import describe_versions, list_lines
 from evalsite.lib.clock import now
 from evalsite.lib.words import count_of
-from evalsite.quality.plan_commitment import describe_versions, list_lines
 from evalsite.results.document.blocks import (
     Block,
     Chart,

@@ -14,13 +14,13 @@ from django.db.models import QuerySet
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import make_note
-from evalsite.annotation.models import Annotation
-from evalsite.audit.models import AuditEntry
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.handout.models import Annotation
 from evalsite.instruments.schema import SCREEN_OPTION
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.transactions import consistent_cut
-from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report
 from evalsite.results.replication.tables import SETTINGS
 from evalsite.results.report.computation import (

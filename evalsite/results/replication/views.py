@@ -13,9 +13,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.jobs.live_page import keep_watching
-from evalsite.jobs.models import Job
-from evalsite.quality.frozen_plans import is_hidden
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.core.jobs.models import Job
+from evalsite.decisions.frozen_plans import is_hidden
 from evalsite.results.document.blocks import Document, Sentence, Table
 from evalsite.results.document.html import render_html, write_html_table
 from evalsite.results.document.text import write_table_csv

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsite.analysis.families import find_family
-from evalsite.annotation.models import Slot
+from evalsite.handout.models import Slot
 from evalsite.results.models import Report
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.set_size import mains_per_set

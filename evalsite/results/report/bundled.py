@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from evalsite.analysis.figure import Figure
-from evalsite.exports.bundle.format import BundleReport, dump
+from evalsite.data.bundle.format import BundleReport, dump
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.document.blocks import Document
 from evalsite.results.document.text import render_text

@@ -20,15 +20,18 @@ import evalsite
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.analysis.thresholds import make_thresholds
-from evalsite.annotation.models import Annotation, RatingsFile, Revision
-from evalsite.annotation.running.live_changes import FITTED
-from evalsite.audit.models import AuditEntry
-from evalsite.exports.services import Choice, write_file
-from evalsite.imports.models import JudgeFile, JudgeLabel, MetricFile
+from evalsite.core.audit.models import AuditEntry
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.schedule import DAILY, scheduled
+from evalsite.core.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.data.files.services import Choice, write_file
+from evalsite.data.models import JudgeFile, JudgeLabel, MetricFile
+from evalsite.decisions.frozen_plans import count_answers, is_hidden, list_hidden
+from evalsite.decisions.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
+from evalsite.decisions.top_up import TOP_UP_ACTION
+from evalsite.fieldwork.live_changes import FITTED
+from evalsite.handout.models import Annotation, RatingsFile, Revision
 from evalsite.instruments.schema import Criterion
-from evalsite.jobs.models import Job
-from evalsite.jobs.schedule import DAILY, scheduled
-from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_csv
@@ -36,10 +39,7 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.lib.transactions import consistent_cut
-from evalsite.participants.models import Participant, ParticipantMark
-from evalsite.quality.frozen_plans import count_answers, is_hidden, list_hidden
-from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
-from evalsite.quality.top_up import TOP_UP_ACTION
+from evalsite.people.models import Participant, ParticipantMark
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.design.report import report_design

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from evalsite.annotation.models import Annotation
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import start_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import start_job
+from evalsite.handout.models import Annotation
 from evalsite.lib.clock import now
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge

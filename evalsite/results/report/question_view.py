@@ -9,8 +9,8 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from evalsite.core.jobs.live_page import keep_watching
 from evalsite.instruments.schema import Criterion
-from evalsite.jobs.live_page import keep_watching
 from evalsite.results.comments.written import find_texts
 from evalsite.results.document.blocks import (
     Block,
@@ -83,7 +83,7 @@ def _list_comments(words: Any) -> tuple[int, list[dict[str, Any]]]:
     newest = words.annotate(number=Window(Count("pk"))).order_by("-pk")
     rows = list(
         newest.values_list(
-            "number", "text", "annotation__participant__pseudonym", "annotation__item__key",
+            "number", "words", "annotation__participant__pseudonym", "annotation__item__key",
             "output__system__name",
         )[:_SHOWN]
     )  # fmt: skip

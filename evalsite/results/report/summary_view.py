@@ -12,11 +12,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.job import name_bundle
-from evalsite.jobs.live_page import keep_watching
-from evalsite.participants.names import name_people
-from evalsite.quality.frozen_plans import is_hidden
+from evalsite.core.jobs.live_page import keep_watching
+from evalsite.data.bundle.format import Contents
+from evalsite.data.bundle.job import name_bundle
+from evalsite.decisions.frozen_plans import is_hidden
+from evalsite.people.names import name_people
 from evalsite.results.comments.written import list_furthest
 from evalsite.results.document.blocks import Block, Document, Heading, Sentence
 from evalsite.results.document.charts import draw_decision, write_paper

@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 
-from evalsite.annotation.pages.view_models import Progress, view_item
 from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
+from evalsite.participation.view_models import Progress, view_item
 from evalsite.studies.models import Item
 from tests.bench.bare.models import Row
 
@@ -41,7 +41,7 @@ def _page() -> dict[str, Any]:
     config = get_protocol("magnitude")
     home = f"/p/{'x' * 22}/"
     return {
-        "frame": "annotation/annotate.html",
+        "frame": "participation/annotate.html",
         "layout": config.layout,
         "texts": {
             "title": "Restaurant descriptions", "organisation": "University of Exampleton",

@@ -8,12 +8,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Annotation, Slot, order_of
-from evalsite.annotation.pages.sets import finish_set
+from evalsite.handout.claims import claim_set
+from evalsite.handout.models import Annotation, Slot, order_of
 from evalsite.lib.clock import now
 from evalsite.lib.seeds import find_arrangement
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participation.sets import finish_set
+from evalsite.people.models import ItemSet, Participant
 from evalsite.results.design.report import promise_design, report_design
 from evalsite.studies.items import item_keys
 from evalsite.studies.models import Batch, Item, Output, Study, System

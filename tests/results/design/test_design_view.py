@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.models import Slot
-from evalsite.jobs.models import Job
+from evalsite.core.jobs.models import Job
+from evalsite.handout.models import Slot
 from evalsite.results.design import views
 from evalsite.results.design.report import (
     BY_SYSTEM,

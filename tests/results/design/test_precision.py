@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evalsite.annotation.running.launch import launch_study
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.jobs.models import Job
-from evalsite.jobs.services import run_job
+from evalsite.core.jobs.models import Job
+from evalsite.core.jobs.services import run_job
+from evalsite.decisions.models import AnalysisPlan
+from evalsite.fieldwork.launch import launch_study
+from evalsite.fieldwork.simulation import simulate_crowd
 from evalsite.lib.clock import now
-from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report, SizePlan
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import Work, describe_settings

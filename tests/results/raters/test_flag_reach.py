@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.thresholds import make_thresholds
-from evalsite.quality.person_measures import Measures
+from evalsite.decisions.person_measures import Measures
 from evalsite.results.raters_page import list_reach
 
 LIMITS = make_thresholds({})

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.quality.people_figures import store_figures
+from evalsite.decisions.people_figures import store_figures
 from evalsite.results.document.blocks import Document, Heading, Table
 from evalsite.results.report.sections import make_document
 from evalsite.results.report.sections.people import (

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.operations.retention import erase_person
-from evalsite.participants.models import Participant
+from evalsite.people.models import Participant
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.annotation.models import Annotation
-from evalsite.quality.frozen_plans import note_reveal
+from evalsite.decisions.frozen_plans import note_reveal
+from evalsite.handout.models import Annotation
 from evalsite.results.document.figures import let_go
 from evalsite.results.document.text import render_text
 from evalsite.results.models import Report

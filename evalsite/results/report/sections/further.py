@@ -59,7 +59,7 @@ _AVERAGES = (
 )  # fmt: skip
 _LEAST_SHARE = 0.005
 _FEW = 3  # pairs that a line names
-_ALPHA, _SAME = 0.05, 1e-9
+_ALPHA, _TOLERANCE = 0.05, 1e-9
 _TERMS = {
     "rater": "People", "group": "Inputs", "cluster": "Clusters of inputs",
     "group:system": "Inputs by system", "rater:system": "People by system",
@@ -572,7 +572,7 @@ def _say_averages(_: Source, criterion: Criterion) -> Iterator[Sentence]:
 def _is_turned(means: Sequence[float], values: Sequence[float]) -> bool:
     """Return whether two systems are in one order by their means, and in the other by these."""
     both = combinations(zip(means, values, strict=True), 2)
-    return any((a[0] - b[0]) * (a[1] - b[1]) < -_SAME for a, b in both)
+    return any((a[0] - b[0]) * (a[1] - b[1]) < -_TOLERANCE for a, b in both)
 
 
 def _read_strength(criterion: Criterion, system: Stored) -> Figure | None:

@@ -61,8 +61,9 @@ def say_spans(_: Source, criterion: Criterion) -> Iterator[Sentence]:
     rows = _list_rows(spans["categories"], "category")
     figures = [_read(stored, criterion.key) for row in rows.values() for stored in row.values()]
     number = sum(figure.value or 0.0 for figure in figures)
-    used = count_of(len(rows), "category", "categories")
-    text = f"{count_of(int(number), 'error')} in {used}."
+    named = len(rows.keys() - {""})
+    used = f" in {count_of(named, 'category', 'categories')}" if named else ""
+    text = f"{count_of(int(number), 'error')}{used}."
     yield Sentence("errors_in_full", text, place="further", figures=tuple(figures))
 
 
@@ -187,7 +188,8 @@ def tabulate_spans(
     )
     caption = f"{_head(label, place)}{caption}.{counted if severities else ''}"
     yield Table(f"{key}-errors", start_sentence(caption), columns, rows, place=place)
-    if _list_rows(spans["categories"], "category"):
+    # a question without categories has none to list
+    if any(_list_rows(spans["categories"], "category")):
         yield tabulate_categories(key, label, spans, names, place=place)
 
 

@@ -190,8 +190,10 @@ _MOST_NAMED = 10  # names in a sentence
 _MOST_TOLD = 3  # pairs with their figures
 _IN_PERCENT = {"risk_difference", "net_win_share"}
 # warnings of the analysis that the limits say, or those about the methods
-_SAID = {"simulated", "few_raters", "one_rater", "missing_by_system", "own_error_differs", "copied",
-         "across"}  # fmt: skip
+_SAID_ELSEWHERE = {
+    "simulated", "few_raters", "one_rater", "missing_by_system", "own_error_differs", "copied",
+    "across",
+}  # fmt: skip
 
 
 def list_notes(source: Source) -> Iterator[Sentence]:
@@ -199,7 +201,7 @@ def list_notes(source: Source) -> Iterator[Sentence]:
     labels = {criterion.key: criterion.label for criterion in source.criteria}
     texts: dict[tuple[str, str], list[str]] = {}
     for note in source.kept["warnings"]:
-        if note["code"] not in _SAID:
+        if note["code"] not in _SAID_ELSEWHERE:
             named = texts.setdefault((note["code"], NOTES.write(note)), [])
             if note["criterion"] in labels:
                 named.append(isolate(labels[note["criterion"]]))

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class HandoutConfig(AppConfig):
+    name = "evalsite.handout"
+    label = "annotation"
