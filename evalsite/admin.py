@@ -306,8 +306,10 @@ def build_frame(
     def find_place(page: StudyPage) -> str:
         return page.tab if page.place and page.tab in labels else page.place
 
-    behind = (page for page in views if page.place and current.within in (page.name, page.tab))
-    entry = next(behind, current) if current.within else current
+    # an upload belongs where its file was dropped
+    within = (context or {}).get("within", current.within)
+    behind = (page for page in views if page.place and within in (page.name, page.tab))
+    entry = next(behind, current) if within else current
     place = find_place(entry)
     shown = [
         page

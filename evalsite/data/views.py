@@ -70,6 +70,8 @@ class UploadKind:
     options: type[forms.Form] | None = None
     confirmation: type[forms.Form] | None = None
     takes_several: bool = False
+    # the page of the study that its uploads belong to
+    within: str = "Items"
     is_open: Callable[[Study], bool] = lambda study: True
 
 
@@ -102,6 +104,7 @@ def start_upload(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": form,
         "purpose": purpose,
         "kind": kind,
+        "within": kind.within,
         "to": reverse("admin:upload-new", args=[study.pk]),
         "is_open": kind.is_open(study),
         "back": reverse(f"admin:{kind.list_name}", args=[study.pk]),
@@ -177,6 +180,7 @@ def _show(
     earlier = importer_of(upload).find_same(study, upload.sha256)
     context: dict[str, Any] = {
         "kind": kind,
+        "within": kind.within,
         "upload": upload,
         "job": job,
         "job_title": name_job(job, upload) if job else "",

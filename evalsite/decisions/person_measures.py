@@ -90,6 +90,8 @@ def _measure_checks(
     attention = answers.filter(item__kind=Item.Kind.ATTENTION)
     attention_pks = set(attention.values_list("pk", flat=True))
     for pk, (person, agrees) in judge_checks(study, answers).items():
+        if person not in people:
+            continue  # came since
         measures = people[person]
         measures.checks += 1
         measures.failed_checks += not agrees
@@ -106,7 +108,8 @@ def _count_words(main: QuerySet[Annotation]) -> dict[int, dict[int, int]]:
         words[item] = {hash(text): len(text.split()) for text in map(str, values.values())}
     outputs = Output.objects.filter(item__in=answered).order_by().values_list("item", "text")
     for item, text in outputs.iterator(_PAGE):
-        words[item][hash(text)] = len(text.split())
+        if item in words:  # else first answered since
+            words[item][hash(text)] = len(text.split())
     return words
 
 
@@ -131,6 +134,8 @@ def _measure_answers(
         "pk", "participant_id", "item_id", "status", "outcome", "active_ms", "started_at",
         "submitted_at", "origin", "order_shown",
     ):  # fmt: skip
+        if person not in people:
+            continue  # came since
         measures = people[person]
         measures.answers += 1
         who[pk], shown[pk] = person, order

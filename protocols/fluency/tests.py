@@ -32,8 +32,8 @@ CHANGES = (
 
 @cache
 def read_document() -> str:
-    """The words of the task document."""
-    return squeeze(documents.read_document("fluency.txt"))
+    """The words of the task document, with typographic apostrophes."""
+    return squeeze(documents.read_document("fluency.txt")).replace("'", "’")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_criteria_are_the_documents_with_their_names_and_questions(config, docum
     assert asked == [
         (
             "Fluency/Grammaticality",
-            "Is the system's generation grammatical, easy-to-read, and fluent?",
+            "Is the system’s generation grammatical, easy-to-read, and fluent?",
         ),
         (
             "Quality/Coherence",
@@ -117,12 +117,12 @@ def test_the_document_reserves_no_point_and_has_no_ignoring_and_no_highlights(co
 
 
 def test_headings_of_the_page_are_the_documents(config, document):
-    page = words_of(render(config, "Person 1: Hello?", "Hi!")).replace("’", "'")
+    page = words_of(render(config, "Person 1: Hello?", "Hi!"))
 
     assert "Dialogue context (read me first!): ${prompt}" in document
-    assert "System's generation (rate this!): ${machine_completion}" in document
+    assert "System’s generation (rate this!): ${machine_completion}" in document
     assert page.startswith(
-        "Dialogue context (read me first!): Person 1 Hello? System's generation (rate this!): Hi!"
+        "Dialogue context (read me first!): Person 1 Hello? System’s generation (rate this!): Hi!"
     )
 
 
@@ -148,7 +148,7 @@ def test_instructions_are_the_documents_but_for_the_listed_changes(instructions,
 @pytest.mark.parametrize(
     "rule",
     [
-        "Read the Dialogue context (read me first!), then rate the System's generation (rate "
+        "Read the Dialogue context (read me first!), then rate the System’s generation (rate "
         "this!).",
         "Rate the two axes separately",
     ],

@@ -572,10 +572,15 @@ function showVerdicts(page) {
   delete words.check;
   questions = [...form.querySelectorAll("[data-question]")];
   document.title = page.title;
-  // as many as fit, the first above all
+  lookAtVerdicts();
+}
+
+// In practice: as many verdicts as fit, the first above all.
+function lookAtVerdicts() {
   const verdicts = form.querySelectorAll(".feedback");
-  verdicts[verdicts.length - 1]?.scrollIntoView({ block: "nearest", behavior: "instant" });
-  verdicts[0]?.scrollIntoView({ block: "nearest", behavior: "instant" });
+  if (!verdicts.length) return;
+  verdicts[verdicts.length - 1].scrollIntoView({ block: "nearest", behavior: "instant" });
+  verdicts[0].scrollIntoView({ block: "nearest", behavior: "instant" });
   form.querySelector(".dock .main").focus({ preventScroll: true });
 }
 
@@ -879,6 +884,8 @@ if (new URLSearchParams(location.search).has("was")) {
 
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
+// practice that was checked, with a script or without
+if (form.querySelector(".dock .main[autofocus]")) lookAtVerdicts();
 // sliders, ticks and questions that depend on others: not every page has some
 if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], [data-original], .ticks")) {
   import(words.answers);

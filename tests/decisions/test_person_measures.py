@@ -32,3 +32,28 @@ def test_an_answer_that_comes_in_meanwhile_is_left_out_of_the_measures():
     assert late
     assert set(people) == {me.pk}
     assert people[me.pk].uses[0][0] == 9
+
+
+def test_a_person_and_an_item_that_come_in_between_any_two_looks_are_left_out():
+    study = make_planned_study(items=9)
+    [me] = add_people(study, 1, items=1)
+    items = iter(study.items.main().order_by("-pk")[:7])
+    place = selects = 0
+
+    def send_one_more(execute, sql, *rest):
+        nonlocal selects
+        selects += sql.startswith("SELECT")
+        if selects == place:
+            selects += 1
+            answer(study, next(items), order_shown=[0, 1, 2])
+        return execute(sql, *rest)
+
+    known = {me.pk}
+    for number in range(1, 8):
+        place, selects = number, 0
+        with connection.execute_wrapper(send_one_more):
+            people = measure_people(study, with_texts=True)
+        assert known <= set(people)
+        known = {*measure_people(study)}
+
+    assert len(known) == 8

@@ -305,4 +305,4 @@ def test_nothing_is_offered_while_a_launch_is_on_its_way(staff_client):
 
     page = staff_client.get(url("study-launch", study))
 
-    assert "What would do instead" not in page.text
+    assert "What would work instead" not in page.text

@@ -209,3 +209,25 @@ def test_problem_is_reported_without_scripts_and_with_the_item_in_view(browser, 
 
     assert page.url.endswith("/items/2/")
     context.close()
+
+
+def test_verdict_of_practice_is_above_the_bar_on_a_phone(page, live_server):
+    study = launch(practise_every_gold(make_study(protocol="pairwise")))
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{live_server}{mint_link(make_learner(study))}")
+    for key in ("completion", "readability"):
+        page.locator(f"#{key} label").first.click()
+
+    page.locator(MAIN).click()
+    expect(page.locator(".feedback")).to_have_count(1)
+    in_place = measure_gap(page)
+    page.reload()
+    after_reload = measure_gap(page)
+
+    assert min(in_place, after_reload) >= 8
+
+
+def measure_gap(page) -> float:
+    """Return how far the last verdict ends above the bar, in pixels."""
+    verdict, bar = (page.locator(name).last.bounding_box() for name in (".feedback", ".dock"))
+    return float(bar["y"] - verdict["y"] - verdict["height"])

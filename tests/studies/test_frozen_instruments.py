@@ -127,7 +127,7 @@ def test_instrument_of_format_2_has_the_words_that_were_stored(edited):
     (read,) = found.criteria
     assert (read.label, read.scale.list_answers()) == ("Old label", ((1, "bad"), (2, "good")))
     assert (read.per, read.scale.display, read.summary) == ("output", "stacked", "")
-    assert (found.note, found.item.output_name) == ("Any remarks?", "System's generation")
+    assert (found.note, found.item.output_name) == ("Any remarks?", "System’s generation")
     assert found.design == then.design
 
 

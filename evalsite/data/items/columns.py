@@ -79,10 +79,11 @@ _UNLIKE_SYSTEMS = re.compile(
     "(id|index|no|nr|num|number|row|line|date|time|timestamp|year|split|set|fold|source|src|origin|"
     "domain|topic|category|type|label|lang|language|locale|url|link|doc|document|title|author|user|"
     "worker|annotator|participant|score|rating|value|bleu|rouge|length|len|seed|status|tag|tags|"
-    "note|notes|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt|"
+    "note|notes|remark|remarks|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt|"
     "uuid|lfd[._ ]*nr[.]?|nummer|bemerkung|bemerkungen|kommentar|anmerkung|kategorie|thema|datum|"
     "(quell|ziel)?sprache)"
 )
+_ADDED = re.compile(r"\(.*?\)")
 _SHORT = 5
 _NUMBERED = re.compile(r"(.*?)_?([1-9][0-9]?)")
 # choice_A, outputB, response-c: a letter in place of a number, alone or before another word
@@ -243,13 +244,20 @@ def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> 
 
 def is_input(column: str) -> bool:
     """Return whether a column of this name holds an input, and no output."""
-    name = fold(column.strip().removeprefix("Input."))
-    return name in _INPUTS and name not in _FIELDS["output"][1]
+    name = fold_plainly(column.strip().removeprefix("Input."))
+    # also “Source article”
+    words = {name} if name in _INPUTS else {*name.split("_")}
+    return words <= _INPUTS and not words <= {*_FIELDS["output"][1]}
 
 
 def is_reference(column: str) -> bool:
     """Return whether a column of this name may hold what outputs are measured against."""
-    return _REFERENCES.fullmatch(fold(column)) is not None
+    return _REFERENCES.fullmatch(fold_plainly(column)) is not None
+
+
+def fold_plainly(column: str) -> str:
+    """Normalise a column name without what people add to it in parentheses, and without dots."""
+    return fold(_ADDED.sub("", column)).strip("_")
 
 
 def _guess_prompt(
@@ -263,7 +271,8 @@ def _guess_prompt(
         return {}
     free = {fold(column): column for column, field in mapping.items() if not field}
     prompt = next((free[name] for name in _PROMPTS if name in free), None)
-    return {prompt: missing[0]} if prompt else {}
+    inputs = [prompt] if prompt else [column for column in free.values() if is_input(column)]
+    return {inputs[0]: missing[0]} if len(inputs) == 1 else {}
 
 
 def _guess_systems(
@@ -332,7 +341,7 @@ def _fit(columns: int, config: Instrument) -> bool:
 
 
 def _may_name_system(column: str) -> bool:
-    name = fold(column)
+    name = fold_plainly(column)
     is_other = name in _PROMPTS or _UNLIKE_SYSTEMS.fullmatch(name) is not None
     return not is_other and not is_personal(column)
 
@@ -441,9 +450,11 @@ def _number_letter(column: str) -> str:
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
 _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
-# what the names of columns hardly ever have: lines, the end of a sentence (“Nr.” is none), or many
-# words
-_IS_TEXT = re.compile(r"\n|(?<!\b[Nn][ro])[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
+# what the names of columns hardly ever have: several line breaks, the end of a sentence (“Nr.” and
+# “Human ref.” are none), or many words
+_IS_TEXT = re.compile(
+    r"\n.*\n|(?<!\b[Nn][ro])(?<!\b[a-z]{3})[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -652,6 +663,13 @@ def _describe_missing(
         message += f" Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
+    listed = next((name for name in mapping if "[*]" in name), "")
+    if listed and field in PER_OUTPUT:
+        message += (
+            " If each entry of a list is an output, choose the fields with a star, such as "
+            f"“{listed}” (--map '{listed}={field}')."
+        )
+        return Fault("column_missing", message, column=field, line=line)
     near = find_near(field, mapping, config)
     if near:
         message += f" Did you mean {join_names(near, 'or')}?"

@@ -13,6 +13,7 @@ from evalsite.data.items.columns import (
     INPUT,
     OF_SYSTEM,
     are_texts,
+    fold_plainly,
     guess_mapping,
     is_input,
     is_per_output,
@@ -81,7 +82,7 @@ def _holds_output(field: str) -> bool:
 
 def _may_be_read(column: str, cells: Sequence[str]) -> bool:
     """Return whether a column without a known name holds what people may be shown."""
-    if is_personal(column) or _NO_INPUT.fullmatch(fold(column)):
+    if is_personal(column) or _NO_INPUT.fullmatch(fold_plainly(column)):
         return False
     return is_reference(column) or are_texts(cells) or find_kind(cells) in ("table", "conversation")
 

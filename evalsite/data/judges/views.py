@@ -43,6 +43,7 @@ def _describe_import(study: Study, record: JudgeFile) -> str:
 
 KINDS[Upload.Purpose.JUDGES] = UploadKind(
     list_name=LIST,
+    within="Judges & metrics",
     title="Judges",
     noun="labels",
     describe_new=_describe_new,

@@ -46,6 +46,7 @@ def _describe_import(study: Study, record: MetricFile) -> str:
 LIST = "results-judges"
 KINDS[Upload.Purpose.METRICS] = UploadKind(
     list_name=LIST,
+    within="Judges & metrics",
     title="Judges & metrics",
     noun="scores",
     describe_new=_describe_new,

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.data.items.columns import OF_SYSTEM, describe_kept, guess_mapping, name_values
+from evalsite.data.items.columns import (
+    INPUT,
+    OF_SYSTEM,
+    describe_kept,
+    guess_mapping,
+    name_values,
+)
+from evalsite.data.items.open_inputs import guess_open
 from evalsite.instruments.installed import installed_protocols
 from tests.data.items.test_getting_in import FOLDER
 from tests.data.items.test_upload_pages import address
@@ -67,6 +74,34 @@ def test_outputs_without_spaces_are_texts_beside_a_column_of_languages(name: str
     mapping = guess_mapping([*HEADER, name], config, rows)
 
     assert [mapping[column] for column in ("alpha", "beta", name)] == [OF_SYSTEM, OF_SYSTEM, ""]
+
+
+def test_the_only_input_is_the_only_one_that_is_needed() -> None:
+    config = installed_protocols()["dialogue"]
+    header = ["lfd. Nr.", "Quelltext (gekürzt)", "alpha", "beta"]
+    rows = [["1", "Warum ist das so?", "Das ist so.", "Es war immer so."]]
+
+    mapping = guess_mapping(header, config, rows)
+
+    assert [*mapping.values()] == ["", "dialogue", OF_SYSTEM, OF_SYSTEM]
+
+
+def test_names_with_additions_are_known() -> None:
+    header = [
+        "Nr.",
+        "Source article\n(shortened)",
+        "GPT-x (temp 0.7)",
+        "BART-large",
+        "Remarks (LK)",
+    ]
+    rows = [
+        ["1", "The pool on Mill Lane closes.", "A pool closes.", "Mill Lane loses it.", ""],
+        ["2", "The ferry was cancelled.", "No ferry today.", "The ferry is off.", "check again"],
+    ]
+
+    mapping = guess_open(header, rows, {})
+
+    assert [*mapping.values()] == ["", INPUT, OF_SYSTEM, OF_SYSTEM, ""]
 
 
 def test_every_column_that_is_kept_is_named_once() -> None:

@@ -139,3 +139,4 @@ def test_the_page_offers_the_parts_of_every_entry_of_a_list(tmp_path):
     assert columns["answers[*].message.content"]["sample"] == "alpha."
     assert not columns["answers[*].model.name"]["is_used"]
     assert page.context["are_lists_offered"]
+    assert all("answers[*]." in words for _, words, _ in page.context["faults"])

@@ -95,6 +95,18 @@ def test_a_file_is_looked_at_then_stored_and_the_page_says_what_is_missing(
     assert not waiting.path.exists()
 
 
+def test_an_upload_is_in_the_place_where_its_file_was_dropped(
+    staff_client: Client, study: Study
+) -> None:
+    waiting = upload(staff_client, study, "item,system,metric,value\n")
+
+    of_items = staff_client.get(address("upload-new", study)).context["frame"]
+    of_scores = staff_client.get(address("upload-preview", study, waiting.pk)).context["frame"]
+
+    assert (of_items.place, of_items.tab) == ("Set up", "Items")
+    assert (of_scores.place, of_scores.tab) == ("Results", "Judges & metrics")
+
+
 def test_faults_are_shown_and_nothing_is_stored(staff_client: Client, study: Study) -> None:
     waiting = upload(staff_client, study, LONG + "item-002,neural,BLEU,nan\n")
 

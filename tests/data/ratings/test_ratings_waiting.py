@@ -21,7 +21,7 @@ from tests.support.uploads import GOOD
 
 pytestmark = pytest.mark.django_db
 
-ELSEWHERE = "Something is under way there."
+ELSEWHERE = "An upload is being processed there."
 
 
 @pytest.fixture
