@@ -1,4 +1,4 @@
-"""Numbers only: agreement, comparison, planning. No Django, no database, no drawing.
+"""Numbers only: agreement, comparison, power. No Django, no database, no drawing.
 
 The tables are small and the machines are shared, so the linear algebra uses one thread: with two it
 took five times as long. The variable must be set before numpy is imported; set OPENBLAS_NUM_THREADS

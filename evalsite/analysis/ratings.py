@@ -727,7 +727,8 @@ def read_bare_table(
     used = {name: field for name, field in guess.items() if field}
     frame = read_texts(path, usecols=list(used))
     known = None if outputs is None else read_texts(outputs)
-    if all(name == field for name, field in used.items() if field in _KNOWN):
+    # a field that is in neither list is one of a wide row
+    if all(name == field for name, field in used.items() if field in _KNOWN or field not in FIELDS):
         return make_table(frame, outputs=known, raters_known=raters_known, has_options=has_options)
     long = _melt(frame, used)
     table = make_table(

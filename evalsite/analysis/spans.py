@@ -52,7 +52,7 @@ def describe_errors(seen: pd.DataFrame, marks: pd.DataFrame, *, seed: int = SEED
 
     Intervals: bootstrap over raters and blocks.
     """
-    rows = _number_levels(seen.assign(errors=_count(seen, marks)), "errors")
+    rows = _number_levels(seen.assign(errors=_sum_of(seen, marks.assign(number=1.0))), "errors")
     figures = []
     for system, part in rows.groupby("system"):
         n = {"outputs_and_raters": len(part), "raters": int(part["first"].nunique())}
@@ -65,10 +65,6 @@ def describe_errors(seen: pd.DataFrame, marks: pd.DataFrame, *, seed: int = SEED
             figure = average_marks(name, _renumber(of_one), n, Reason.NO_DATA, seed)
             figures.append(replace(figure, group=group))
     return figures
-
-
-def _count(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:
-    return _sum_of(seen, marks.assign(number=1.0))
 
 
 def _sum_of(seen: pd.DataFrame, marks: pd.DataFrame) -> NDArray[np.float64]:

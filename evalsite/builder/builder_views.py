@@ -72,7 +72,9 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     try:
         kept = change_draft(instrument=instrument, draft=draft, revision=revision, by=request.user)
         if removed is not None:
-            _remember(request, instrument, removed)
+            # kept with the session, so that it can come back
+            row = removed | {"of": str(instrument.pk)} if removed else None
+            request.session[REMOVED] = row
         if action == "save":
             version = save_version(instrument=kept, revision=kept.revision, by=request.user)
             messages.success(request, f"Saved as version {version.number}.")
@@ -158,11 +160,6 @@ def _act(
 
 
 # --- undo ---------------------------------------------------------------------------
-
-
-def _remember(request: HttpRequest, instrument: Instrument, row: Plain) -> None:
-    """Keep the row that was removed with the session, so that it can come back."""
-    request.session[REMOVED] = row | {"of": str(instrument.pk)} if row else None
 
 
 def find_removed(request: HttpRequest, instrument: Instrument) -> Plain | None:

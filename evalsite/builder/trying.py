@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.questions import list_questions, number_texts, write_gold
-from evalsite.instruments.schema import Example, Instrument
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.markdown import render_markdown
 from evalsite.participation.feedback import explain_answers
 from evalsite.participation.forms import RatingForm
@@ -38,12 +38,11 @@ class Sample:
 
 def list_samples(config: Instrument) -> list[Sample]:
     """Return items to try this instrument with, at least one."""
-    samples = [_take(config, example) for example in (*config.practice, *config.examples)]
+    samples = [
+        Sample(example.cells, example.texts, write_gold(config, example), example.why)
+        for example in (*config.practice, *config.examples)
+    ]
     return samples or [Sample(invent_inputs(config), invent_outputs(config), {})]
-
-
-def _take(config: Instrument, example: Example) -> Sample:
-    return Sample(example.cells, example.texts, write_gold(config, example), example.why)
 
 
 # --- in a frame -------------------------------------------------------------------

@@ -16,8 +16,10 @@ from evalsite.analysis.__main__ import add_reading, analyse_ratings
 from evalsite.analysis.figure import to_plain
 from evalsite.analysis.gate import LEVELS
 from evalsite.command_line.output import Refused, Result
+from evalsite.command_line.ratings_file import open_ratings
 from evalsite.command_line.site import without_site
 from evalsite.command_line.verify import add_plan_hash
+from evalsite.lib.limited import open_zip
 from evalsite.results.report.bare import write_gate
 
 _MOST_SHOWN = 3
@@ -60,6 +62,8 @@ def _parse_margin(text: str) -> float:
 
 
 def run(options: Namespace) -> Result:
+    with options.file.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
     with _open_ratings(options):
         options.primary = options.criterion or options.primary
         options.level = options.level or LEVELS[0]
@@ -69,8 +73,6 @@ def run(options: Namespace) -> Result:
         except ValueError as error:
             raise Refused(str(error)) from None
     assert decision is not None
-    with options.file.open("rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
     sentence = write_gate(decision)
     if options.summary is not None:
         try:
@@ -106,17 +108,27 @@ def _escape(text: str) -> str:
 def _open_ratings(options: Namespace) -> Iterator[None]:
     """Let the options name a file of ratings: the one that was given, or that of a bundle."""
     options.counted_in = options.file.parent
-    with options.file.open("rb") as file:
-        is_bundle = is_zipfile(file)
-    if not is_bundle:
+    if not _is_bundle(options.file):
         if options.plan_hash is not None:
             raise Refused("Only a bundle has a plan. Leave --plan-hash out.")
         options.ratings = options.file
-        yield
+        with open_ratings(options):
+            yield
         return
     with TemporaryDirectory(prefix="evalsite-gate-") as path:
         _unpack(options, Path(path))
         yield
+
+
+def _is_bundle(path: Path) -> bool:
+    """Return whether a zip is a bundle, and not a workbook or a table."""
+    if not is_zipfile(path):
+        return False
+    with without_site(), path.open("rb") as file:
+        from evalsite.data.bundle.format import CHECKSUMS
+
+        with open_zip(file) as archive:
+            return CHECKSUMS in archive.namelist()
 
 
 def _unpack(options: Namespace, folder: Path) -> None:

@@ -17,7 +17,8 @@ from evalsite.command_line.output import Refused
 from evalsite.command_line.site import HOST
 from evalsite.lib.folders import BASE_DIR, IS_CHECKOUT
 
-SECONDS_TO_START = 60
+# a web server that can't start ends, which is noticed at once: this is for busy machines
+SECONDS_TO_START = 300
 SECONDS_TO_ANSWER = 5
 SECONDS_TO_STOP = 20
 # seconds before a process that ended is started again

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import is_zipfile
 
 from evalsite.command_line.output import Refused as Wrong
 from evalsite.data.tables.bare_ratings import is_plain, open_bare, write_plain
@@ -33,7 +34,9 @@ def open_ratings(options: Namespace) -> Iterator[None]:
                 _write_spans(table, target, options.marks)
             else:
                 sides = name_winners(table) if table is not None else []
-                if table is None or (not sides and is_plain(table, options.map)):
+                if table is None or (
+                    not sides and not is_zipfile(path) and is_plain(table, options.map)
+                ):
                     yield
                     return
                 options.map = write_plain(table, target, dict(options.map), sides)

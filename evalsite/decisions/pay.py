@@ -493,11 +493,11 @@ def unmark_paid(*, study: Study, set_ids: Collection[Any], by: Any) -> int:
 
 
 @transaction.atomic
-def ask_for_review(*, me: Participant, number: int, text: str) -> bool:
+def ask_for_review(*, participant: Participant, number: int, text: str) -> bool:
     """Pause a rejection until it is answered; False if there is none to pause."""
-    _lock(me.study)
+    _lock(participant.study)
     rejected = Approval.objects.filter(
-        item_set__participant=me,
+        item_set__participant=participant,
         item_set__number=number,
         state=State.REJECTED,
         review_asked_at=None,
@@ -511,7 +511,11 @@ def ask_for_review(*, me: Participant, number: int, text: str) -> bool:
     )
     if asked:
         AuditEntry.objects.record(
-            "review asked for", by=None, study_id=me.study_id, who=me.pseudonym, number=number
+            "review asked for",
+            by=None,
+            study_id=participant.study_id,
+            who=participant.pseudonym,
+            number=number,
         )
     return bool(asked)
 

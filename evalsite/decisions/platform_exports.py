@@ -210,12 +210,12 @@ def _free_places(visit: Visit) -> int:
     leased = visit.participant.slots.leased()
     if visit.outcome == Outcome.COMPLETED or not leased.exists():
         return 0
-    me: Participant = lock_participant(visit.participant)
-    current = find_visit(me)
+    participant: Participant = lock_participant(visit.participant)
+    current = find_visit(participant)
     if current is None or current.pk != visit.pk:
         return 0
     count = leased.count()
-    release_places(me)
+    release_places(participant)
     return count
 
 

@@ -82,28 +82,30 @@ class ReviewForm(forms.Form):
 @participant_page
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
-def work(request: HttpRequest, me: Participant) -> HttpResponse:
+def work(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Show the state of each set; a rejection says why, and can be looked at again."""
-    if me.is_pilot:
+    if participant.is_pilot:
         return redirect(address(request, "participant-home"))
     form = ReviewForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        ask_for_review(me=me, number=form.cleaned_data["set"], text=form.cleaned_data["text"])
+        ask_for_review(
+            participant=participant, number=form.cleaned_data["set"], text=form.cleaned_data["text"]
+        )
         return redirect(address(request, "participant-work") + "?review=asked")
     error = ""
     if form.has_error("text"):
         error = _("Tell us what happened")
     if form.has_error("text", "max_length"):
         error = _("Please write %(number)s characters at most") % {"number": LONGEST_TEXT}
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if open_set is not None and (not open_set.total or next_step(me).name in _AWAY):
+    open_set = ItemSet.objects.filter(participant=participant, finished_at__isnull=True).first()
+    if open_set is not None and (not open_set.total or next_step(participant).name in _AWAY):
         open_set = None
-    codes = shown_codes(me)
-    rows = _list_rows(me, open_set, codes)
-    context = page_context(request, me) | {
+    codes = shown_codes(participant)
+    rows = _list_rows(participant, open_set, codes)
+    context = page_context(request, participant) | {
         "rows": rows,
-        "facts": _sum_up(me, rows),
-        "bonuses": _list_bonuses(me),
+        "facts": _sum_up(participant, rows),
+        "bonuses": _list_bonuses(participant),
         "home_url": address(request, "participant-home"),
         "start_url": address(request, "participant-start"),
         "is_asked": request.GET.get("review") == "asked",
@@ -112,68 +114,75 @@ def work(request: HttpRequest, me: Participant) -> HttpResponse:
         "text": form["text"].value() or "",
         "longest": LONGEST_TEXT,
         "review_days": settings.REVIEW_DAYS,
-        "is_withdrawn": me.withdrawn_at is not None,
-        "is_paid": is_paid(me),
+        "is_withdrawn": participant.withdrawn_at is not None,
+        "is_paid": is_paid(participant),
         "way_out": codes["way_out"],
-        "receipt": visible_receipt(me),
-        **describe_deletion(me),
-        **_describe_state(me, open_set, rows),
-        **describe_kept_id(me),
+        "receipt": visible_receipt(participant),
+        **describe_deletion(participant),
+        **_describe_state(participant, open_set, rows),
+        **describe_kept_id(participant),
     }
     return render(request, "people/work.html", context, status=422 if error else 200)
 
 
 def _describe_state(
-    me: Participant, open_set: ItemSet | None, rows: list[WorkRow]
+    participant: Participant, open_set: ItemSet | None, rows: list[WorkRow]
 ) -> dict[str, Any]:
     """Return what the headline says, and which button comes first."""
     rejected = next((row.number for row in rows if row.may_ask), None)
     if open_set is not None:
-        times, _groups = read_progress(me, open_set)
+        times, _groups = read_progress(participant, open_set)
         taken = seconds_taken(times, open_set)
-        left = len(wanted_places(me, open_set, answered_items(open_set)))
+        left = len(wanted_places(participant, open_set, answered_items(open_set)))
         return {
             "headline": "left",
             "open_set": open_set,
             "left": left,
-            "minutes": estimate_minutes_left(me, taken, open_set.total) if left else 0,
-            "kept_until": held_until(me),
+            "minutes": estimate_minutes_left(participant, taken, open_set.total) if left else 0,
+            "kept_until": held_until(participant),
             "progress": Progress(open_set.total - left, open_set.total),
         }
-    may_start = me.withdrawn_at is None and has_work(me, me.study)
+    may_start = participant.withdrawn_at is None and has_work(participant, participant.study)
     if rejected is not None:
         headline = "rejected"
-    elif me.withdrawn_at is not None or me.stopped_at is not None:
+    elif participant.withdrawn_at is not None or participant.stopped_at is not None:
         headline = ""
-    elif me.study.has_ended or me.study.is_past_its_end:
+    elif participant.study.has_ended or participant.study.is_past_its_end:
         headline = "closed"
-    elif not me.study.is_open:
+    elif not participant.study.is_open:
         headline = "shut"
-    elif finished_sets(me):
+    elif finished_sets(participant):
         headline = "more" if may_start else "done"
     else:
         headline = ""
     finished = sum(row.pay_set.item_set.finished_at is not None for row in rows)
     return {
         "headline": headline,
-        "heading": shut_sentence(me.study)["heading"] if headline == "shut" else "",
+        "heading": shut_sentence(participant.study)["heading"] if headline == "shut" else "",
         "rejected": rejected,
         "finished": finished,
         "may_start": may_start and bool(finished),
     }
 
 
-def _list_rows(me: Participant, open_set: ItemSet | None, codes: dict[str, Any]) -> list[WorkRow]:
+def _list_rows(
+    participant: Participant, open_set: ItemSet | None, codes: dict[str, Any]
+) -> list[WorkRow]:
     """Return the sets that were finished or left, and the one at work, the latest first."""
-    pks = [pk for (pk,) in list_payable(me.study).filter(participant=me).values_list("pk")]
+    pks = [
+        pk
+        for (pk,) in list_payable(participant.study)
+        .filter(participant=participant)
+        .values_list("pk")
+    ]
     if open_set is not None:
         pks.append(open_set.pk)
     sets = ItemSet.objects.filter(pk__in=pks).select_related("approval", "participant")
     shown = dict(codes["earlier_codes"])
     if codes["code"]:
-        shown[finished_sets(me)[-1].number] = codes["code"]
-    minutes = _count_minutes(me)
-    currency = me.study.currency
+        shown[finished_sets(participant)[-1].number] = codes["code"]
+    minutes = _count_minutes(participant)
+    currency = participant.study.currency
     return [
         WorkRow(
             pay_set=pay_set,
@@ -183,14 +192,14 @@ def _list_rows(me: Participant, open_set: ItemSet | None, codes: dict[str, Any])
             code=shown.get(pay_set.item_set.number, ""),
             is_at_work=open_set is not None and pay_set.item_set.pk == open_set.pk,
         )
-        for pay_set in describe_sets(me.study, sets.order_by("-number"))
+        for pay_set in describe_sets(participant.study, sets.order_by("-number"))
     ]
 
 
-def _count_minutes(me: Participant) -> dict[Any, int]:
+def _count_minutes(participant: Participant) -> dict[Any, int]:
     """Return how many minutes this person worked on the items of each set."""
     seconds: dict[Any, float] = {}
-    answers = me.annotations.filter(item_set__isnull=False)
+    answers = participant.annotations.filter(item_set__isnull=False)
     times = answers.values_list("item_set", "active_ms", "started_at", "submitted_at")
     for item_set, active_ms, started_at, submitted_at in times:
         # without scripts only the times of the pages are known
@@ -200,9 +209,9 @@ def _count_minutes(me: Participant) -> dict[Any, int]:
     return {item_set: ceil(spent / 60) for item_set, spent in seconds.items()}
 
 
-def _sum_up(me: Participant, rows: list[WorkRow]) -> dict[str, Any]:
+def _sum_up(participant: Participant, rows: list[WorkRow]) -> dict[str, Any]:
     """Return what was approved, what waits and what the set at work will bring."""
-    currency = me.study.currency
+    currency = participant.study.currency
 
     def add_up(chosen: Iterable[WorkRow]) -> dict[str, Any]:
         summed = list(chosen)
@@ -227,12 +236,12 @@ def _sum_up(me: Participant, rows: list[WorkRow]) -> dict[str, Any]:
     }
 
 
-def _list_bonuses(me: Participant) -> list[dict[str, Any]]:
+def _list_bonuses(participant: Participant) -> list[dict[str, Any]]:
     """Return what is due for minutes that no outcome paid."""
-    visits = me.visits.filter(bonus__isnull=False).order_by("pk")
+    visits = participant.visits.filter(bonus__isnull=False).order_by("pk")
     return [
         {
-            "amount": format_money(visit.bonus, me.study.currency),
+            "amount": format_money(visit.bonus, participant.study.currency),
             "minutes": visit.bonus_minutes,
             "marked_at": visit.bonus_marked_at,
         }

@@ -52,7 +52,7 @@ from evalsite.studies.settings import SETTINGS
 MOST_PEOPLE = 200
 _LONGEST_NAME = 120
 # a line such as "Eva Lind <eva.lind@example.org>" or "Eva Lind, eva.lind@example.org"
-_WITH_ADDRESS = re.compile(r"(.*?)[\s,;<]*([^\s,;<>]+@[^\s,;<>]+)>?\s*")
+_WORD = re.compile(r"[^\s,;<>]+")
 
 
 class Named(NamedTuple):
@@ -98,8 +98,9 @@ def parse_people(text: str) -> list[Named]:
 
 
 def _parse_person(words: str, number: int) -> Named:
-    match = _WITH_ADDRESS.fullmatch(words) if "@" in words else None
-    name, email = (match[1].strip(" ,;\"'"), match[2]) if match else (words, "")
+    # the last word is the address, if there is one
+    email = _WORD.findall(words)[-1] if "@" in words else ""
+    name = words[: words.rindex(email)].strip(" \t,;<\"'") if email else words
     name = name or email
     if len(name) > _LONGEST_NAME:
         raise ValidationError(

@@ -21,7 +21,7 @@ from evalsite.fieldwork.launch import insist_on_editor, insist_on_owner
 from evalsite.fieldwork.live_changes import KIND, lock_running
 from evalsite.handout.claims import has_work
 from evalsite.handout.controls import has_controls
-from evalsite.handout.leases import answered_items, find_end, hold_again, save_end
+from evalsite.handout.leases import answered_items, find_end, lease_again, save_end
 from evalsite.handout.models import ASSIGNED, Annotation, Draft, Rating, Slot
 from evalsite.lib.clock import now
 from evalsite.lib.conversations import read_turns
@@ -192,7 +192,7 @@ def _take_from_sets(item: Item, holders: Collection[Participant]) -> None:
             open_set.save(update_fields=["lost_ids"])
         end = find_end(holder, study)
         if has_controls(study) and end is not None and end > now():
-            hold_again(open_set, holder, study)
+            lease_again(open_set, holder, study)
         if not has_work(holder, study):
             stop_if_emptied(holder)
 

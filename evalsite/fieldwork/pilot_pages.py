@@ -102,36 +102,36 @@ def join_pilot(request: HttpRequest, token: str) -> HttpResponse:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def comment(request: HttpRequest, me: Participant) -> HttpResponse:
+def comment(request: HttpRequest, participant: Participant) -> HttpResponse:
     """A comment on a question, a text or an item, from someone who tries a draft."""
-    if not me.is_pilot:
+    if not participant.is_pilot:
         return redirect(address(request, "participant-home"))
-    subjects = _list_subjects(me)
+    subjects = _list_subjects(participant)
     form = CommentForm(request.POST if request.method == "POST" else None, subjects=subjects)
     if form.is_bound and form.is_valid():
         # the same form, sent twice, is one comment
         PilotComment.objects.get_or_create(
-            study=me.study,
-            participant=me,
+            study=participant.study,
+            participant=participant,
             text=form.cleaned_data["text"],
             resolved_at=None,
             **form.cleaned_data["about"]["fields"],
         )
         return redirect(f"{address(request, 'pilot-comment')}?saved")
     errors = [error for errors in form.errors.values() for error in errors]
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "subjects": subjects,
         "chosen": form["about"].value() or "",
         "text": form["text"].value() or "",
         "error": errors[0] if errors else "",
         "is_saved": "saved" in request.GET,
-        "comments": me.pilot_comments.all(),
+        "comments": participant.pilot_comments.all(),
     }
     context["urls"].pop("comment")
     return render(request, "people/pilot_comment.html", context, status=INVALID if errors else 200)
 
 
-def _list_subjects(me: Participant) -> list[dict[str, Any]]:
+def _list_subjects(participant: Participant) -> list[dict[str, Any]]:
     """Return what a comment may be about: the texts, the questions, the items of their set."""
     texts = {
         "first-page": _("First page"), "consent": _("Consent"), "instructions": _("Instructions"),
@@ -147,15 +147,15 @@ def _list_subjects(me: Participant) -> list[dict[str, Any]]:
             "label": _("Question: %(name)s") % {"name": criterion.label},
             "fields": {"kind": kinds.QUESTION, "subject": criterion.key},
         }
-        for criterion in me.study.config.criteria
+        for criterion in participant.study.config.criteria
     ]
-    item_set = me.item_sets.order_by("-number").first()
+    item_set = participant.item_sets.order_by("-number").first()
     ids = [] if item_set is None else item_set.item_ids
     items = Item.objects.in_bulk(ids)
     return subjects + [
         {
             "value": f"item:{pk}",
-            "label": f"{me.study.config.item.name} {number}",
+            "label": f"{participant.study.config.item.name} {number}",
             "fields": {"kind": kinds.ITEM, "item": items[pk]},
         }
         for number, pk in enumerate(ids, start=1)

@@ -146,26 +146,26 @@ class Visitor:
 
     def take_part(self, *, is_pilot: bool) -> Participant:
         """Go from the link to the code, or to where this person loses interest."""
-        me, address = self._arrive(is_pilot=is_pilot)
+        participant, address = self._arrive(is_pilot=is_pilot)
         for _ in range(_MOST_PAGES):
             page, address = self._get(address)
             answer = self._answer(page, address)
             if answer is None or self._walks_away(address):
-                return me
+                return participant
             address = self._post(*answer)
         raise ValidationError("A simulated person never came to an end.")
 
     def _arrive(self, *, is_pilot: bool) -> tuple[Participant, str]:
         if is_pilot:
             with standing_at(self.moment):
-                me, token = admit_participant(study=self.study, is_pilot=True)
+                participant, token = admit_participant(study=self.study, is_pilot=True)
         else:
             with unlimited_joins():
                 home = self._post(reverse("study-join", args=[self.study.pk]), {})
             token = resolve(urlsplit(home).path).kwargs["token"]
-            me = ParticipantLink.objects.get(token_hash=hash_token(token)).participant
-        Participant.objects.filter(pk=me.pk).update(origin=Origin.SIMULATED)
-        return me, reverse("participant-home", args=[token])
+            participant = ParticipantLink.objects.get(token_hash=hash_token(token)).participant
+        Participant.objects.filter(pk=participant.pk).update(origin=Origin.SIMULATED)
+        return participant, reverse("participant-home", args=[token])
 
     def _get(self, address: str) -> tuple[Any, str]:
         """Return the page at the end of this address's redirects."""
@@ -275,8 +275,8 @@ class Visitor:
             raise ValidationError("A page showed a state that it doesn't read back.")
         item = Item.objects.get(pk=shown.item_id)
         slot = Slot.objects.get(pk=shown.slot_id) if shown.slot_id else None
-        me = Participant.objects.get(pk=shown.participant_id)
-        screen = load_screen(me, item, slot)
+        participant = Participant.objects.get(pk=shown.participant_id)
+        screen = load_screen(participant, item, slot)
         outputs = screen.outputs
         self._spend(12, 90)
         values = {

@@ -12,7 +12,7 @@ from functools import partial
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Max, Q, QuerySet
 
-from evalsite.handout.leases import hold_again, lapsed_slots, lock_participant
+from evalsite.handout.leases import lapsed_slots, lease_again, lock_participant
 from evalsite.handout.models import ASSIGNED, TOP_UP_FROM, Annotation, Slot
 from evalsite.handout.slots import CHUNK, plan_arrangements
 from evalsite.lib.deadlocks import in_transaction
@@ -34,17 +34,17 @@ class Assigned:
     most: int
 
 
-def list_left(me: Participant) -> list[Slot]:
+def list_left(participant: Participant) -> list[Slot]:
     """Return this person's assigned places that are to be dealt, in their order."""
-    slots = Slot.objects.assigned().filter(participant=me, item__held_at__isnull=True)
+    slots = Slot.objects.assigned().filter(participant=participant, item__held_at__isnull=True)
     return list(slots.select_related("item").order_by("pos", "id"))
 
 
-def pick_assigned(me: Participant, study: Study) -> list[Slot]:
+def pick_assigned(participant: Participant, study: Study) -> list[Slot]:
     """Return the places of this person's next set: whole groups where these stay together."""
     units: dict[object, list[Slot]] = defaultdict(list)
     is_together = study.groups == Study.Groups.TOGETHER
-    for slot in list_left(me):
+    for slot in list_left(participant):
         units[slot.item.group if is_together else slot.pk].append(slot)
     picked: list[Slot] = []
     for unit in units.values():
@@ -186,7 +186,7 @@ def _move_assigned(
         open_set.lost_ids = [item for item in open_set.item_ids if item in gone]
         open_set.save(update_fields=["lost_ids"])
         # controls go with what they were dealt among
-        hold_again(open_set, holder, study)
+        lease_again(open_set, holder, study)
     return len(slots)
 
 

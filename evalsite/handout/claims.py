@@ -16,10 +16,10 @@ from evalsite.handout.assigned import list_left, pick_assigned
 from evalsite.handout.controls import deal_in_controls
 from evalsite.handout.leases import (
     answered_items,
-    could_hold_again,
+    could_lease_again,
     find_end,
-    hold_again,
     lapsed_slots,
+    lease_again,
     lease_end,
     lock_participant,
     must_give_way,
@@ -111,123 +111,127 @@ def _claim(
     *,
     skip_locked: bool,
 ) -> ItemSet | None:
-    me = lock_participant(participant)
-    study = _study_of.one(me.study_id)
+    locked = lock_participant(participant)
+    study = _study_of.one(locked.study_id)
     # a person who has declined in another tab holds nothing
-    if study is None or me.stopped_at or me.withdrawn_at or not me.consented_to:
+    if study is None or locked.stopped_at or locked.withdrawn_at or not locked.consented_to:
         return None
-    is_admitted = admit(participant) if admit else me.is_eligible is not False
-    last_set = _last_set_of.one(me.pk)
+    is_admitted = admit(participant) if admit else locked.is_eligible is not False
+    last_set = _last_set_of.one(locked.pk)
     open_set = last_set if last_set and last_set.finished_at is None else None
-    place = Place(me, study)
-    has_quota = is_admitted and _has_room(me, study, last_set, is_locking=True)
+    place = Place(locked, study)
+    has_quota = is_admitted and _has_room(locked, study, last_set, is_locking=True)
     if not has_quota or not place.is_to_be_had(open_set):
         return None
     if open_set is not None:
         if must_give_way(open_set, study):
-            release_places(me)
+            release_places(locked)
             return None
-        if _hold_again(open_set, me, study, network):
+        if _lease_again(open_set, locked, study, network):
             place.take(open_set)
             return open_set
-    if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
+    if not study.is_open or (open_set is None and not may_have_another_set(locked, study)):
         return None
     number = last_set.number + 1 if last_set else 1
-    mine = open_set or ItemSet(study=study, participant=me, number=number)
-    if me.is_expert:
-        return _deal_assigned(me, study, mine, place)
-    _take_network(me, study, network)
-    return _deal_new(me, study, mine, place, skip_locked=skip_locked)
+    mine = open_set or ItemSet(study=study, participant=locked, number=number)
+    if locked.is_expert:
+        return _deal_assigned(locked, study, mine, place)
+    _take_network(locked, study, network)
+    return _deal_new(locked, study, mine, place, skip_locked=skip_locked)
 
 
-def _hold_again(open_set: ItemSet, me: Participant, study: Study, network: Network | None) -> bool:
+def _lease_again(
+    open_set: ItemSet, participant: Participant, study: Study, network: Network | None
+) -> bool:
     """Keep or retake my open set; what has lapsed counts like a new set of my network."""
     if network is not None:
-        end = find_end(me, study)
+        end = find_end(participant, study)
         missing = {*open_set.item_ids} - {*open_set.lost_ids}
         if (end is None or end <= now()) and missing - answered_items(open_set):
-            _take_network(me, study, network)
-    return hold_again(open_set, me, study)
+            _take_network(participant, study, network)
+    return lease_again(open_set, participant, study)
 
 
-def _take_network(me: Participant, study: Study, network: Network | None) -> None:
+def _take_network(participant: Participant, study: Study, network: Network | None) -> None:
     """Let this person take places from this network; NetworkIsFull if it has too many."""
-    if network is None or is_invited(me):
+    if network is None or is_invited(participant):
         return
-    check_network(study, network, me, is_locking=True)
-    me.network, me.network_at = network.today, now()
-    me.save(update_fields=["network", "network_at"])
+    check_network(study, network, participant, is_locking=True)
+    participant.network, participant.network_at = network.today, now()
+    participant.save(update_fields=["network", "network_at"])
 
 
 def _has_room(
-    me: Participant, study: Study, last_set: ItemSet | None, *, is_locking: bool = False
+    participant: Participant, study: Study, last_set: ItemSet | None, *, is_locking: bool = False
 ) -> bool:
     """Return whether the quotas leave room; who has answered something keeps their place."""
     is_earned = last_set is not None and last_set.reserved_until is None
-    return is_earned or has_room(me, study, is_locking=is_locking)
+    return is_earned or has_room(participant, study, is_locking=is_locking)
 
 
 def _deal_new(
-    me: Participant, study: Study, mine: ItemSet, place: Place, *, skip_locked: bool
+    participant: Participant, study: Study, mine: ItemSet, place: Place, *, skip_locked: bool
 ) -> ItemSet | None:
-    pick = _pick(me, study, skip_locked=skip_locked)
+    pick = _pick(participant, study, skip_locked=skip_locked)
     # others may be about to give back what they only looked at: no short set before that is sure
     if not pick.places or (skip_locked and not pick.is_full):
         return None
-    item_set = _deal(pick, me, study, mine)
+    item_set = _deal(pick, participant, study, mine)
     place.take(item_set)
     return item_set
 
 
-def _deal_assigned(me: Participant, study: Study, mine: ItemSet, place: Place) -> ItemSet | None:
-    slots = pick_assigned(me, study)
+def _deal_assigned(
+    participant: Participant, study: Study, mine: ItemSet, place: Place
+) -> ItemSet | None:
+    slots = pick_assigned(participant, study)
     if not slots:
         return None
-    _fill(mine, slots, me, study)
+    _fill(mine, slots, participant, study)
     place.take(mine)
     return mine
 
 
-def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
+def _pick(participant: Participant, study: Study, *, skip_locked: bool) -> Pick:
     """Return what I can be dealt now, including what others have let lapse if that is needed."""
-    left = items_left(me, study)
+    left = items_left(participant, study)
     if not skip_locked:
-        return pick_places(me, study, left=left, skip_locked=False)
-    is_more = release_lapsed(study, but=me)
-    pick = pick_places(me, study, left=left, skip_locked=True)
+        return pick_places(participant, study, left=left, skip_locked=False)
+    is_more = release_lapsed(study, but=participant)
+    pick = pick_places(participant, study, left=left, skip_locked=True)
     while not pick.is_full and is_more:
-        is_more = release_lapsed(study, but=me)
-        pick = pick_places(me, study, left=left, skip_locked=True)
+        is_more = release_lapsed(study, but=participant)
+        pick = pick_places(participant, study, left=left, skip_locked=True)
     return pick
 
 
-def may_have_another_set(me: Participant, study: Study) -> bool:
+def may_have_another_set(participant: Participant, study: Study) -> bool:
     """Return whether the study's caps of sets and of items leave room for one more.
 
     Experts have no cap but what they were given.
     """
-    if me.is_expert:
-        return bool(list_left(me))
-    if items_left(me, study) == 0:
+    if participant.is_expert:
+        return bool(list_left(participant))
+    if items_left(participant, study) == 0:
         return False
     if study.max_sets is None:
         return True
-    return ItemSet.objects.filter(participant=me).count() < study.max_sets
+    return ItemSet.objects.filter(participant=participant).count() < study.max_sets
 
 
-def items_left(me: Participant, study: Study) -> int | None:
+def items_left(participant: Participant, study: Study) -> int | None:
     """Return how many main items this person may still be dealt; None: there is no cap of items."""
     if study.max_items is None:
         return None
-    taken = Slot.objects.filter(participant=me, study=study).count()
+    taken = Slot.objects.filter(participant=participant, study=study).count()
     # what was reported or withdrawn, or came too late to count, was work too
     items = Item.objects.planned()
-    more = Annotation.objects.filter(participant=me, slot=None, item__in=items).count()
+    more = Annotation.objects.filter(participant=participant, slot=None, item__in=items).count()
     return max(0, study.max_items - taken - more)
 
 
-def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
-    """Lease these places to me as my set; LostRace if one of them was taken meanwhile.
+def _deal(pick: Pick, participant: Participant, study: Study, mine: ItemSet) -> ItemSet:
+    """Lease these places to this person as a set; LostRace if one of them was taken meanwhile.
 
     A set of mine that others have emptied is filled again, behind the places it had. It is never
     deleted: an answer that arrives late may still name it.
@@ -240,24 +244,24 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])
-        .update(state=Slot.State.LEASED, participant=me, lease_until=until)
+        .update(state=Slot.State.LEASED, participant=participant, lease_until=until)
     )
     if taken != len(slots):
         raise LostRace
-    if me.cursor != pick.cursor:
-        me.cursor = pick.cursor
-        Participant.objects.filter(pk=me.pk).update(cursor=me.cursor)
-    _fill(mine, slots, me, study)
+    if participant.cursor != pick.cursor:
+        participant.cursor = pick.cursor
+        Participant.objects.filter(pk=participant.pk).update(cursor=participant.cursor)
+    _fill(mine, slots, participant, study)
     return mine
 
 
-def _fill(mine: ItemSet, slots: Sequence[Slot], me: Participant, study: Study) -> None:
+def _fill(mine: ItemSet, slots: Sequence[Slot], participant: Participant, study: Study) -> None:
     """Put the items of these places into the set, behind those it has."""
     items = [slot.item for slot in slots]
     arrangements = {slot.item_id: slot.arrangement for slot in slots}
-    item_ids = order_items(items, me, study, mine.number, arrangements)
+    item_ids = order_items(items, participant, study, mine.number, arrangements)
     if mine._state.adding:
-        item_ids = deal_in_controls(item_ids, items, me, study, mine.number)
+        item_ids = deal_in_controls(item_ids, items, participant, study, mine.number)
     else:
         # no controls then: distances within the set would be undefined
         kept = {*item_ids, *answered_items(mine)}
@@ -266,32 +270,36 @@ def _fill(mine: ItemSet, slots: Sequence[Slot], me: Participant, study: Study) -
     mine.save()
 
 
-def has_work(me: Participant, study: Study) -> bool:
+def has_work(participant: Participant, study: Study) -> bool:
     """Return whether a claim by this person would find something now."""
-    if not study.is_open or me.stopped_at or is_over(find_visit(me)):
+    if not study.is_open or participant.stopped_at or is_over(find_visit(participant)):
         return False
-    last_set = _last_set_of.one(me.pk)
-    if not _has_room(me, study, last_set):
+    last_set = _last_set_of.one(participant.pk)
+    if not _has_room(participant, study, last_set):
         return False
     open_set = last_set if last_set and last_set.finished_at is None else None
     if open_set is not None:
         if must_give_way(open_set, study):
             return False
-        if could_hold_again(open_set, me):
+        if could_lease_again(open_set, participant):
             return True
-    elif not may_have_another_set(me, study):
+    elif not may_have_another_set(participant, study):
         return False
-    return bool(list_left(me)) if me.is_expert else _has_places_for(me, study)
+    return (
+        bool(list_left(participant))
+        if participant.is_expert
+        else _has_places_for(participant, study)
+    )
 
 
-def _has_places_for(me: Participant, study: Study) -> bool:
+def _has_places_for(participant: Participant, study: Study) -> bool:
     """Return whether a place is free, or lapsed, that this person could be dealt."""
-    left, is_new = items_left(me, study), new_to(me.pk, study.pk, study.groups)
+    left, is_new = items_left(participant, study), new_to(participant.pk, study.pk, study.groups)
     if left == 0:
         return False
     if left is None:
         # asked after every set, without a cap of items nearly always
-        is_free = free_place(study.groups).one(me.pk, study.pk) is not None
+        is_free = free_place(study.groups).one(participant.pk, study.pk) is not None
     else:
         free = with_room(Slot.objects.free().filter(study=study), study, left)
         is_free = free.filter(is_new).exists()
@@ -311,14 +319,14 @@ def settle_entry(
     record nothing, if people of this network hold too much.
     """
 
-    def refuse(me: Participant, stored: Mapping[str, str]) -> str:
-        if is_kept_out(me):
+    def refuse(newcomer: Participant, stored: Mapping[str, str]) -> str:
+        if is_kept_out(newcomer):
             return Refusal.EARLIER
-        is_free = has_room(me, participant.study, stored, is_locking=True)
+        is_free = has_room(newcomer, participant.study, stored, is_locking=True)
         return "" if is_free else Refusal.QUOTA
 
-    def admit(me: Participant) -> bool:
-        return record_entry(participant=me, answers=answers, refuse=refuse)
+    def admit(newcomer: Participant) -> bool:
+        return record_entry(participant=newcomer, answers=answers, refuse=refuse)
 
     if participant.is_pilot:
         return deal_pilot_set(participant) if admit(participant) else None
@@ -329,12 +337,12 @@ def settle_entry(
     return item_set
 
 
-def end_without_place(me: Participant) -> None:
+def end_without_place(participant: Participant) -> None:
     """End the visit of a person for whom no place is left and who has answered nothing on it."""
-    visit = find_visit(me)
+    visit = find_visit(participant)
     item_set = visit.item_set if visit else None
     if item_set is None or item_set.reserved_until is not None:
-        end_visit(me, Outcome.NO_PLACE)
+        end_visit(participant, Outcome.NO_PLACE)
 
 
 def has_free_place(study: Study) -> bool:
@@ -363,18 +371,20 @@ class Shortage(StrEnum):
     DONE = "done"
 
 
-def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
+def find_shortage(study: Study, participant: Participant | None = None) -> Shortage:
     """Return why no place is free for this person, or for a newcomer."""
     missing = Slot.objects.filter(study=study).exclude(state=Slot.State.DONE)
     if not missing.exists():
         return Shortage.COMPLETE
     checked = missing.filter(item__held_at__isnull=False)
     taken = missing.filter(item__held_at__isnull=True)
-    if me is not None:
-        if not may_have_another_set(me, study):
+    if participant is not None:
+        if not may_have_another_set(participant, study):
             return Shortage.DONE
-        checked = checked.exclude(item__annotations__participant=me)
-        taken = taken.filter(new_to(me.pk, study.pk, study.groups)).exclude(participant=me)
+        checked = checked.exclude(item__annotations__participant=participant)
+        taken = taken.filter(new_to(participant.pk, study.pk, study.groups)).exclude(
+            participant=participant
+        )
     if taken.exists():
         return Shortage.TAKEN
     return Shortage.CHECKED if checked.exists() else Shortage.DONE
@@ -383,23 +393,23 @@ def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
 def deal_pilot_set(participant: Participant) -> ItemSet | None:
     """Give a pilot participant a set of the first items, without slots. None: no items left."""
     with transaction.atomic():
-        me = Participant.objects.select_for_update().get(pk=participant.pk)
-        last_set = _last_set_of.one(me.pk)
+        locked = Participant.objects.select_for_update().get(pk=participant.pk)
+        last_set = _last_set_of.one(locked.pk)
         if last_set is not None and last_set.finished_at is None:
             return last_set
-        study = Study.objects.get(pk=me.study_id)
-        seen = Q(annotations__participant=me)
+        study = Study.objects.get(pk=locked.study_id)
+        seen = Q(annotations__participant=locked)
         unseen = Item.objects.main().filter(study=study).exclude(seen).order_by("id")
         items = list(unseen[: mains_per_set(study)])
         if not items:
             return None
         number = last_set.number + 1 if last_set else 1
-        ordered = order_items(items, me, study, number)
+        ordered = order_items(items, locked, study, number)
         return ItemSet.objects.create(
             study=study,
-            participant=me,
+            participant=locked,
             number=number,
-            item_ids=deal_in_controls(ordered, items, me, study, number),
+            item_ids=deal_in_controls(ordered, items, locked, study, number),
         )
 
 
@@ -409,7 +419,7 @@ Run = list[Item]
 
 def order_items(
     items: Sequence[Item],
-    me: Participant,
+    participant: Participant,
     study: Study,
     number: int,
     arrangements: Mapping[int, int] | None = None,
@@ -420,7 +430,7 @@ def order_items(
     each of them every place equally often; without slots, as in a pilot, they are shuffled. What
     hangs together otherwise, such as the turns of a conversation, keeps its own order.
     """
-    draw = make_random(study.seed, "set", me.pseudonym, number)
+    draw = make_random(study.seed, "set", participant.pseudonym, number)
     runs = _make_runs(items, study, draw, arrangements)
     if study.item_order == Study.ItemOrder.UPLOADED:
         runs.sort(key=_first_id)

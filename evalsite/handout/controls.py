@@ -46,7 +46,7 @@ class Past:
     repeatable: frozenset[int] = frozenset()
 
 
-def find_past(me: Participant, kept: Sequence[int], dealt_ids: Sequence[int]) -> Past:
+def find_past(participant: Participant, kept: Sequence[int], dealt_ids: Sequence[int]) -> Past:
     """Return this person's past: `kept` is what their sets showed, `dealt_ids` also what was lost.
 
     What they ignored or reported is not shown again, nor what waits for the researcher, nor what
@@ -55,7 +55,7 @@ def find_past(me: Participant, kept: Sequence[int], dealt_ids: Sequence[int]) ->
     rows = Item.objects.filter(pk__in=dealt_ids).only("kind", "repeat_of", "held_at").order_by()
     known = {item.pk: item for item in rows}
     rated = Annotation.objects.filter(
-        participant=me, item__in=kept, outcome=Annotation.Outcome.RATED
+        participant=participant, item__in=kept, outcome=Annotation.Outcome.RATED
     )
     repeated = frozenset(item.repeat_of_id for item in known.values() if item.repeat_of_id)
     mains = [pk for pk in kept if known[pk].kind == Item.Kind.MAIN]
@@ -126,13 +126,15 @@ def place_repeats(
 # --- the items that repeat others ---------------------------------------------------------
 
 
-def find_repeats(me: Participant, study: Study, originals: Sequence[int]) -> dict[int, int]:
+def find_repeats(
+    participant: Participant, study: Study, originals: Sequence[int]
+) -> dict[int, int]:
     """Return the item that shows each of these again to this person, made if needed.
 
     With two or more outputs, each is in another place than this person saw before.
     """
     items = {item.pk: item for item in Item.objects.filter(pk__in=originals)}
-    first = _first_shown(me, items)
+    first = _first_shown(participant, items)
     keys: dict[str, tuple[Item, list[int]]] = {}
     for original in originals:
         item, order = items[original], first[original]
@@ -153,14 +155,16 @@ def key_of_repeat(key: str, order: Sequence[int]) -> str:
     return key + end
 
 
-def _first_shown(me: Participant, items: Mapping[int, Item]) -> dict[int, list[int]]:
+def _first_shown(participant: Participant, items: Mapping[int, Item]) -> dict[int, list[int]]:
     """Return the order in which each of these items was, or will be, shown to this person."""
-    answers = Annotation.objects.filter(participant=me, item__in=items)
+    answers = Annotation.objects.filter(participant=participant, item__in=items)
     orders = dict(answers.order_by().values_list("item_id", "order_shown"))
-    slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=items)}
+    slots = {
+        slot.item_id: slot for slot in Slot.objects.filter(participant=participant, item__in=items)
+    }
     outputs = Counter(Output.objects.filter(item__in=items).values_list("item_id", flat=True))
     return {
-        pk: orders.get(pk) or order_for(me, item, outputs[pk], slots.get(pk))
+        pk: orders.get(pk) or order_for(participant, item, outputs[pk], slots.get(pk))
         for pk, item in items.items()
     }
 
@@ -213,13 +217,13 @@ CONTROLS = (*CHECKS, Item.Kind.REPEAT)
 
 
 def deal_in_controls(
-    ordered: list[int], items: Sequence[Item], me: Participant, study: Study, number: int
+    ordered: list[int], items: Sequence[Item], participant: Participant, study: Study, number: int
 ) -> list[int]:
     """Return the items of a new set in their order, with its checks and repeats between them."""
     if not has_controls(study):
         return ordered
-    draw = make_random(study.seed, "controls", me.pseudonym, number)
-    past = list(ItemSet.objects.filter(participant=me))
+    draw = make_random(study.seed, "controls", participant.pseudonym, number)
+    past = list(ItemSet.objects.filter(participant=participant))
     # nothing may come between the items of a group that stays together
     units: Units = [[item_id] for item_id in ordered]
     if study.groups == Study.Groups.TOGETHER:
@@ -227,10 +231,10 @@ def deal_in_controls(
         units = [list(unit) for _, unit in groupby(ordered, key=group_of.__getitem__)]
     if study.checks_per_person:
         count = checks_in(study, len(ordered))
-        checks = pick_checks(me, study, count, past=past, items=items)
+        checks = pick_checks(participant, study, count, past=past, items=items)
         units = put_checks(units, checks, draw)
     if study.repeat_percent:
-        units = _put_repeats(units, ordered, past, me, study, draw)
+        units = _put_repeats(units, ordered, past, participant, study, draw)
     return [item_id for unit in units for item_id in unit]
 
 
@@ -238,17 +242,17 @@ def _put_repeats(
     units: Units,
     ordered: Sequence[int],
     sets: Sequence[ItemSet],
-    me: Participant,
+    participant: Participant,
     study: Study,
     draw: Random,
 ) -> Units:
     every = [item_id for item_set in sets for item_id in item_set.item_ids]
-    past = find_past(me, kept_items(sets), every)
+    past = find_past(participant, kept_items(sets), every)
     count = count_repeats(study, past, len(ordered))
     new = [item_id for item_id in ordered if item_id not in past.repeated]
     repeatable = [*past.repeatable, *new]
     places = place_repeats(units, past, repeatable, count, LEAST_DISTANCE, draw)
-    repeat_of = find_repeats(me, study, [original for _, original in places])
+    repeat_of = find_repeats(participant, study, [original for _, original in places])
     # one that people reported waits for the researcher, and is left out
     inserted = {
         number: [repeat_of[original]] for number, original in places if original in repeat_of
@@ -294,7 +298,12 @@ def _list_checks(study: Study) -> QuerySet[Item]:
 
 
 def pick_checks(
-    me: Participant, study: Study, count: int, *, past: Sequence[ItemSet], items: Sequence[Item]
+    participant: Participant,
+    study: Study,
+    count: int,
+    *,
+    past: Sequence[ItemSet],
+    items: Sequence[Item],
 ) -> list[int]:
     """Return so many checks that this person has not met, in turn over all sets of the study.
 

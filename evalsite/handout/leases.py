@@ -157,7 +157,7 @@ def reserve_set(item_set: ItemSet, study: Study) -> Any:
     return min(now() + RESERVATION, _full_lease_end(study) - _RESERVED_LESS)
 
 
-def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
+def longest_lease(open_set: ItemSet | None, study: Study) -> Any:
     """Return the latest moment until which the places of this set can be held from now.
 
     In a transaction: the set's participant is locked.
@@ -211,13 +211,18 @@ def release_lapsed(study: Study, *, but: Participant) -> int:
     return released
 
 
-def release_places(me: Participant) -> None:
+def release_places(participant: Participant) -> None:
     """Free every place that this person holds."""
-    slots = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
+    slots = (
+        Slot.objects.leased()
+        .filter(participant=participant)
+        .select_for_update()
+        .order_by("pos", "id")
+    )
     Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    forget_ends([me.pk])
+    forget_ends([participant.pk])
 
 
 def forget_ends(people: Collection[int]) -> None:
@@ -246,7 +251,7 @@ def must_give_way(open_set: ItemSet, study: Study) -> bool:
     return left > 0
 
 
-def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
+def lease_again(open_set: ItemSet, participant: Participant, study: Study) -> bool:
     """Keep what I hold of my open set, retake what is free; False when nothing of it is left.
 
     Nothing is held for longer by asking again: only places that have lapsed, or were free, get a
@@ -256,7 +261,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     """
     answered = answered_items(open_set)
     kept: dict[int, tuple[int, Any]] = {
-        item_id: (pk, until) for item_id, pk, until in _leased_slots.all(me.pk, study.pk)
+        item_id: (pk, until) for item_id, pk, until in _leased_slots.all(participant.pk, study.pk)
     }
     lapsed = [pk for pk, until in kept.values() if until <= now()]
     held_ids = set(kept) & set(open_set.item_ids)
@@ -265,14 +270,14 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     ends = [until for _, until in kept.values()] or _end_without_places(
         open_set, study, {*answered, *controls, *open_set.lost_ids}
     )
-    until = ASSIGNED if me.is_expert else _find_new_end(open_set, study, ends)
+    until = ASSIGNED if participant.is_expert else _find_new_end(open_set, study, ends)
     retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
     gone = set()
     for item_id in open_set.item_ids:
         if item_id in answered or item_id in held_ids or item_id in controls:
             continue
         may_be_mine = study.is_open and item_id not in open_set.lost_ids
-        if may_be_mine and _take_slot(item_id, me, until):
+        if may_be_mine and _take_slot(item_id, participant, until):
             retaken += 1
         else:
             gone.add(item_id)
@@ -281,7 +286,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     is_kept_again = any(pk not in answered and pk not in gone for pk in controls)
     if not retaken and not (is_kept_again and not held_ids):
         open_set.reserved_until = before[0]
-    elif not me.is_expert:
+    elif not participant.is_expert:
         open_set.leased_until = until
     open_set.lost_ids = [item_id for item_id in open_set.item_ids if item_id in gone]
     if (open_set.reserved_until, open_set.lost_ids, open_set.leased_until) != before:
@@ -299,9 +304,9 @@ def _end_without_places(
     return [until] if until is not None else []
 
 
-def could_hold_again(open_set: ItemSet, me: Participant) -> bool:
-    """Return whether `hold_again` would find something of this set, in a study that is open."""
-    if me.slots.leased().filter(item__in=open_set.item_ids).exists():
+def could_lease_again(open_set: ItemSet, participant: Participant) -> bool:
+    """Return whether `lease_again` would find something of this set, in a study that is open."""
+    if participant.slots.leased().filter(item__in=open_set.item_ids).exists():
         return True
     if answered_items(open_set):
         return True
@@ -315,7 +320,7 @@ def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -
     if running:
         return max(running)
     if open_set.reserved_until is not None and open_set.reserved_until > now():
-        return longest_hold(open_set, study)
+        return longest_lease(open_set, study)
     return reserve_set(open_set, study)
 
 
@@ -324,14 +329,14 @@ def answered_items(item_set: ItemSet) -> set[int]:
     return {item_id for (item_id,) in _answered.all(item_set.participant_id, *item_set.item_ids)}
 
 
-def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
+def _take_slot(item_id: int, participant: Participant, until: Any) -> bool:
     slot = free_slot_of(item_id)
     if slot is None:
         return False
     return bool(
         Slot.objects.free()
         .filter(pk=slot.pk, item__held_at__isnull=True)
-        .update(state=Slot.State.LEASED, participant=me, lease_until=until)
+        .update(state=Slot.State.LEASED, participant=participant, lease_until=until)
     )
 
 
@@ -350,13 +355,13 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
     return locked.first()
 
 
-def held_until(me: Participant) -> datetime | None:
+def held_until(participant: Participant) -> datetime | None:
     """Return until when this person's places are held; None: none is, or they have no end."""
-    end = find_end(me, me.study)
+    end = find_end(participant, participant.study)
     return end if end is not None and now() < end < ASSIGNED else None
 
 
-def renew_leases(me: Participant, until: Any) -> None:
+def renew_leases(participant: Participant, until: Any) -> None:
     """Hold every place that I have until then; an expert's are held anyway.
 
     They are locked in the order of the places.
@@ -368,7 +373,7 @@ def renew_leases(me: Participant, until: Any) -> None:
             "UPDATE annotation_slot SET lease_until = %s"  # noqa: S608 (a constant)
             " WHERE id IN (SELECT id FROM annotation_slot WHERE participant_id = %s AND state = 1"
             f" AND lease_until <> %s ORDER BY pos, id {lock})",
-            [end, me.pk, forever],
+            [end, participant.pk, forever],
         )
 
 
@@ -380,12 +385,12 @@ class Renewal:
     is_first: bool
 
 
-def find_renewal(me: Participant, study: Study, slot: Slot | None) -> Renewal | None:
+def find_renewal(participant: Participant, study: Study, slot: Slot | None) -> Renewal | None:
     """Return how an answer in this slot of mine, as a page showed it, renews my places.
 
     None: for as long as they are kept anyway, or that isn't known from the slot alone.
     """
-    if slot is None or slot.participant_id != me.pk or slot.state != Slot.State.LEASED:
+    if slot is None or slot.participant_id != participant.pk or slot.state != Slot.State.LEASED:
         return None
     end, answers = slot.lease_until, getattr(slot, "answers", None)
     if answers is None or end is None or end == ASSIGNED or end <= now():
@@ -396,7 +401,9 @@ def find_renewal(me: Participant, study: Study, slot: Slot | None) -> Renewal | 
     return Renewal(until, is_first=getattr(slot, "is_reserved", True))
 
 
-def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, renewal: Renewal) -> bool:
+def finish_and_renew(
+    participant: Participant, *, slot_id: int, item_id: int, renewal: Renewal
+) -> bool:
     """Mark this slot of mine as done and renew my other places, in one statement.
 
     Return whether the slot was mine. They are locked in the order of the places. The end stays
@@ -412,25 +419,25 @@ def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, renewal: Re
             " kept_until = CASE WHEN id = %s AND item_id = %s THEN %s ELSE NULL END"
             " WHERE id IN (SELECT id FROM annotation_slot WHERE participant_id = %s AND state = 1"
             f" ORDER BY pos, id {lock}) RETURNING id, item_id",
-            [*(slot_id, item_id) * 2, end, slot_id, item_id, end, me.pk],
+            [*(slot_id, item_id) * 2, end, slot_id, item_id, end, participant.pk],
         )
         is_mine = (slot_id, item_id) in cursor.fetchall()
     if renewal.is_first:
-        _set_end(me, renewal.until, reserved_until=None)
+        _set_end(participant, renewal.until, reserved_until=None)
     return is_mine
 
 
 @transaction.atomic
 def prolong_reservation(participant: Participant) -> None:
     """Hold reserved places to the end of their reservation, once the instructions are read."""
-    me = lock_participant(participant)
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    locked = lock_participant(participant)
+    open_set = ItemSet.objects.filter(participant=locked, finished_at__isnull=True).first()
     if open_set is None or open_set.reserved_until is None or open_set.reserved_until <= now():
         return
-    study = Study.objects.for_pages().get(pk=me.study_id)
-    until = longest_hold(open_set, study)
-    _set_end(me, until)
-    renew_leases(me, until)
+    study = Study.objects.for_pages().get(pk=locked.study_id)
+    until = longest_lease(open_set, study)
+    _set_end(locked, until)
+    renew_leases(locked, until)
 
 
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
@@ -466,68 +473,70 @@ def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> boo
     if draft.renewed_at is not None:
         return False
     with transaction.atomic():
-        me = lock_participant(participant)
-        open_set = _open_set_of.one(me.pk)
-        until, end = longest_hold(open_set, study), find_end(me, study)
+        locked = lock_participant(participant)
+        open_set = _open_set_of.one(locked.pk)
+        until, end = longest_lease(open_set, study), find_end(locked, study)
         is_reserved = open_set is not None and open_set.reserved_until is not None
         if not is_reserved and _is_fresh(end, until):
             return True
         is_over = until <= now() or end in (until, ASSIGNED)
-        if not is_over and not _has_lapsed_for_good(me, study, end):
-            _set_end(me, until)
-            renew_leases(me, until)
+        if not is_over and not _has_lapsed_for_good(locked, study, end):
+            _set_end(locked, until)
+            renew_leases(locked, until)
         if not is_reserved:
             Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
     return False
 
 
-def find_end(me: Participant, study: Study) -> datetime | None:
+def find_end(participant: Participant, study: Study) -> datetime | None:
     """Return until when my open set is kept, or was: one time for all of its items.
 
     Its places say so. Once none of them is left, the set and its answers say it if it has no
     answer yet, or may hold checks or repeats.
     """
-    for until, reserved_until, *ends in _ends_of.all(me.pk):
+    for until, reserved_until, *ends in _ends_of.all(participant.pk):
         if until is not None:
             return cast("datetime", until)
         if reserved_until is None and not has_controls(study):
             return None
         # no end is lowered
         return max((end for end in ends if end is not None), default=None)
-    return cast("datetime | None", me.slots.leased().aggregate(until=Max("lease_until"))["until"])
+    return cast(
+        "datetime | None", participant.slots.leased().aggregate(until=Max("lease_until"))["until"]
+    )
 
 
-def save_end(me: Participant, study: Study) -> None:
+def save_end(participant: Participant, study: Study) -> None:
     """Write the end of my open set into the set, before a place goes that may have it."""
-    if has_controls(study) and (end := find_end(me, study)) is not None:
-        _set_end(me, end)
+    if has_controls(study) and (end := find_end(participant, study)) is not None:
+        _set_end(participant, end)
 
 
-def find_end_for_one_more(me: Participant, study: Study) -> datetime:
+def find_end_for_one_more(participant: Participant, study: Study) -> datetime:
     """Return until when a place is held that comes back to my open set: as the rest of it."""
-    open_set = _open_set_of.one(me.pk)
-    end = find_end(me, study)
+    open_set = _open_set_of.one(participant.pk)
+    end = find_end(participant, study)
     if end is not None and end > now():
         return end
-    until: datetime = longest_hold(open_set, study)
-    _set_end(me, until)
+    until: datetime = longest_lease(open_set, study)
+    _set_end(participant, until)
     return until
 
 
-def _set_end(me: Participant, until: datetime, **more: Any) -> None:
+def _set_end(participant: Participant, until: datetime, **more: Any) -> None:
     """Write until when my open set is kept."""
-    ItemSet.objects.filter(participant=me, finished_at__isnull=True).update(
+    ItemSet.objects.filter(participant=participant, finished_at__isnull=True).update(
         leased_until=until, **more
     )
 
 
-def _has_lapsed_for_good(me: Participant, study: Study, end: datetime | None) -> bool:
+def _has_lapsed_for_good(participant: Participant, study: Study, end: datetime | None) -> bool:
     """Return whether places have lapsed that others of this person's network hold by now."""
-    if end is None or end > now() or not me.network:
+    if end is None or end > now() or not participant.network:
         return False
     try:
-        network = Network(me.network, me.network)
-        check_network(study, network, me, is_locking=True)
+        network = Network(participant.network, participant.network)
+        check_network(study, network, participant, is_locking=True)
     except NetworkIsFull:
         return True
     return False

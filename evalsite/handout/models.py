@@ -115,17 +115,17 @@ def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> lis
     return arrange(outputs, arrangement, study_seed, item.key)
 
 
-def order_for(me: Participant, item: Item, outputs: int, slot: Slot | None) -> list[int]:
+def order_for(participant: Participant, item: Item, outputs: int, slot: Slot | None) -> list[int]:
     """Return the order of the slot, or, without a slot, one drawn for this person.
 
     Practice items and repeats show their outputs in the order in which they are stored, and so
     do all items where the instrument says so.
     """
     is_stored = item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT)
-    if is_stored or me.study.config.layout.is_given:
+    if is_stored or participant.study.config.layout.is_given:
         return list(range(outputs))
-    seed = me.study.seed
-    drawn = derive_number(seed, "order", me.pseudonym, item.key)
+    seed = participant.study.seed
+    drawn = derive_number(seed, "order", participant.pseudonym, item.key)
     return order_of(seed, item, outputs, slot.arrangement if slot else drawn)
 
 

@@ -46,7 +46,7 @@ class _PersonPlaces:
 def check_network(
     study: Study,
     network: Network | None,
-    me: Participant | None = None,
+    participant: Participant | None = None,
     *,
     is_locking: bool = False,
 ) -> None:
@@ -58,7 +58,7 @@ def check_network(
         return
     if is_locking:
         _lock_site(network)
-    rows = _list_places(study, network, me)
+    rows = _list_places(study, network, participant)
     of_network = [row for row in rows if row.digest in network.digests]
     for people, factor in ((of_network, 1), (rows, SITE_FACTOR)):
         new = [row for row in people if row.answers < _NEWCOMERS_ANSWER]
@@ -66,9 +66,9 @@ def check_network(
         _check_share(study, people, factor * _SETS, factor * _PERCENT)
 
 
-def is_invited(me: Participant) -> bool:
+def is_invited(participant: Participant) -> bool:
     """Return whether this person has a link of their own, made for them."""
-    return me.is_expert or PersonalLink.objects.filter(participant=me).exists()
+    return participant.is_expert or PersonalLink.objects.filter(participant=participant).exists()
 
 
 def _check_share(study: Study, rows: Sequence[_PersonPlaces], sets: int, percent: int) -> None:
@@ -84,15 +84,17 @@ def _check_share(study: Study, rows: Sequence[_PersonPlaces], sets: int, percent
         raise NetworkIsFull(max(1, ceil(wait.total_seconds())))
 
 
-def _list_places(study: Study, network: Network, me: Participant | None) -> list[_PersonPlaces]:
+def _list_places(
+    study: Study, network: Network, participant: Participant | None
+) -> list[_PersonPlaces]:
     answers = count_answers_in_open_set(OuterRef("participant"))
     # the index of people by network, then that of what each of them holds
     people = Participant.objects.filter(~Q(network=""), network.is_of("network"), study=study)
     slots = Slot.objects.leased().filter(
         study=study, participant__in=people, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
-    if me is not None:
-        slots = slots.exclude(participant=me)
+    if participant is not None:
+        slots = slots.exclude(participant=participant)
     rows = slots.order_by().values_list("participant__network", "participant")
     counted = rows.annotate(places=Count("pk"), until=Min("lease_until"), answers=answers)
     return [_PersonPlaces(digest, places, until, n) for digest, _, places, until, n in counted]

@@ -12,7 +12,7 @@ from evalsite.studies.models import Study
 
 
 def has_room(
-    me: Participant,
+    participant: Participant,
     study: Study,
     answers: Mapping[str, str] | None = None,
     *,
@@ -23,18 +23,20 @@ def has_room(
     `answers`: those that aren't stored yet. `is_locking`: from here to the end of the transaction
     nobody else takes a place of these quotas.
     """
-    if me.is_pilot or me.is_expert or not study.is_eligibility_on:
+    if participant.is_pilot or participant.is_expert or not study.is_eligibility_on:
         return True
     quotas = list(Quota.objects.filter(study=study.pk).order_by("pk"))
     if not quotas:
         return True
     if answers is None:
-        answers = dict(Answer.objects.filter(participant=me).values_list("question", "value"))
+        answers = dict(
+            Answer.objects.filter(participant=participant).values_list("question", "value")
+        )
     mine = [quota.pk for quota in quotas if answers.get(quota.question) == quota.value]
     matching = Quota.objects.filter(pk__in=mine).order_by("pk")
     if is_locking:
         matching = matching.select_for_update(no_key=True)
-    holders = find_holders(study).exclude(pk=me.pk)
+    holders = find_holders(study).exclude(pk=participant.pk)
     for quota in matching:
         alike = holders.filter(
             answers__question=quota.question, answers__value=quota.value, answers__study=study.pk

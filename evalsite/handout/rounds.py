@@ -57,8 +57,8 @@ def has_place_left(recruitment: Recruitment, study: Study, *, but: Visit | None 
 class Place:
     """The place that a claim by this person would take in the round they came by, if any."""
 
-    def __init__(self, me: Participant, study: Study) -> None:
-        self._visit, self._study = find_visit(me), study
+    def __init__(self, participant: Participant, study: Study) -> None:
+        self._visit, self._study = find_visit(participant), study
 
     def is_to_be_had(self, open_set: ItemSet | None) -> bool:
         """Return whether this visit may lead to work, and has a place or finds one.

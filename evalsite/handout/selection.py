@@ -136,17 +136,19 @@ class Pick:
         self.is_full = self.filled >= self.size or self.filled == self.left
 
 
-def pick_places(me: Participant, study: Study, *, left: int | None, skip_locked: bool) -> Pick:
-    """Pick free places for one set, of no more items than are `left` to me (None: no cap)."""
+def pick_places(
+    participant: Participant, study: Study, *, left: int | None, skip_locked: bool
+) -> Pick:
+    """Pick free places for one set; `left`: the most items it may have (None: no cap)."""
     pick = Pick(study, left, mains_per_set(study))
     if left == 0:
         return pick
     # who waits for locked rows locks them in the order of their places, so only from the start
     spans: list[tuple[int, int | None]] = [(-1, None)]
-    if skip_locked and me.cursor >= 0:
-        spans = [(me.cursor, None), (-1, me.cursor)]
+    if skip_locked and participant.cursor >= 0:
+        spans = [(participant.cursor, None), (-1, participant.cursor)]
     for after, upto in spans:
-        _pick_between(_Queue(pick, me, after, upto, skip_locked))
+        _pick_between(_Queue(pick, participant, after, upto, skip_locked))
         if pick.is_full:
             break
     return pick
@@ -220,10 +222,10 @@ def _take_evenly(pick: Pick, places: Sequence[Place]) -> list[Place]:
 
 @dataclass
 class _Queue:
-    """The free places that are new to me after one pos, up to another, in their order."""
+    """The free places that are new to this person after one pos, up to another, in their order."""
 
     pick: Pick
-    me: Participant
+    participant: Participant
     after: int
     upto: int | None
     skip_locked: bool
@@ -241,19 +243,25 @@ class _Queue:
             if heads:
                 self.after = heads[-1].pos
                 # only groups that stay together share a place
-                places += _groups_at(heads, self.me) if is_together else [[head] for head in heads]
+                places += (
+                    _groups_at(heads, self.participant)
+                    if is_together
+                    else [[head] for head in heads]
+                )
             if len(heads) < missing:
                 break
         return places
 
     def _heads(self, count: int) -> list[Slot]:
-        """Return the lowest free slot of each of the next places, with its item, new to me."""
+        """Return the lowest free slot of each of the next places, with an item not yet seen."""
         study, met = self.pick.study, self.pick.met
         is_together = study.groups == Study.Groups.TOGETHER
         if not is_together and not met and self.upto is None:
             first = _first_heads(study.groups, self.skip_locked, count)
-            return first.all(self.me.pk, study.pk, self.after)
-        heads = _free_heads(self.me.pk, study.pk, self.after, study.groups, self.skip_locked)
+            return first.all(self.participant.pk, study.pk, self.after)
+        heads = _free_heads(
+            self.participant.pk, study.pk, self.after, study.groups, self.skip_locked
+        )
         if is_together:
             lower = Slot.objects.free().filter(
                 study=OuterRef("study"),
@@ -270,9 +278,11 @@ class _Queue:
         return list(heads[:count])
 
 
-def _free_heads(me: Any, study: Any, after: Any, groups: str, skip_locked: bool) -> QuerySet[Slot]:
-    """Return the free slots behind this pos with items that are new to me, locked in order."""
-    free = _with_item(Slot.objects.free()).filter(new_to(me, study, groups), study=study)
+def _free_heads(
+    participant: Any, study: Any, after: Any, groups: str, skip_locked: bool
+) -> QuerySet[Slot]:
+    """Return the free slots behind this pos with items not yet seen, locked in order."""
+    free = _with_item(Slot.objects.free()).filter(new_to(participant, study, groups), study=study)
     locked = free.filter(pos__gt=after).select_for_update(skip_locked=skip_locked, of=("self",))
     return locked.order_by("pos", "id")
 
@@ -280,7 +290,9 @@ def _free_heads(me: Any, study: Any, after: Any, groups: str, skip_locked: bool)
 @cache
 def _first_heads(groups: str, skip_locked: bool, count: int) -> Prepared[Slot]:
     return Prepared(
-        lambda me, study, after: _free_heads(me, study, after, groups, skip_locked)[:count]
+        lambda participant, study, after: _free_heads(
+            participant, study, after, groups, skip_locked
+        )[:count]
     )
 
 
@@ -288,9 +300,9 @@ def _first_heads(groups: str, skip_locked: bool, count: int) -> Prepared[Slot]:
 def free_place(groups: str) -> Prepared[tuple[int]]:
     """Return the query for one free place that a person could be dealt in a study."""
     return Prepared(
-        lambda me, study: (
+        lambda participant, study: (
             Slot.objects.free()
-            .filter(new_to(me, study, groups), study=study)
+            .filter(new_to(participant, study, groups), study=study)
             .order_by()
             .values_list("pk")[:1]
         )
@@ -313,13 +325,13 @@ def with_room(
     return slots.alias(shared=Subquery(count)).filter(shared__lte=left)
 
 
-def new_to(me: Any, study: Any, groups: str) -> Q:
+def new_to(participant: Any, study: Any, groups: str) -> Q:
     """Return the condition of slots whose item, or group, this person hasn't been dealt before."""
     match: dict[str, Any] = {"item": OuterRef("item")}
     if groups == Study.Groups.ONCE:
         match = {"item__group": OuterRef("item__group"), "study": study}
-    taken = Slot.objects.filter(participant=me, **match)
-    answered = Annotation.objects.filter(participant=me, **match)
+    taken = Slot.objects.filter(participant=participant, **match)
+    answered = Annotation.objects.filter(participant=participant, **match)
     if groups == Study.Groups.ONCE:
         # a control that shares its inputs with an item doesn't bar anyone from that item
         answered = answered.filter(item__kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN))
@@ -331,7 +343,7 @@ def _with_item(slots: QuerySet[Slot]) -> QuerySet[Slot]:
     return slots.select_related("item").defer("item__inputs", "item__extra", "item__gold")
 
 
-def _groups_at(heads: list[Slot], me: Participant) -> list[Place]:
+def _groups_at(heads: list[Slot], participant: Participant) -> list[Place]:
     """Return the free slots that share a place with each head, unless I have met an item there."""
     slots = (
         _with_item(Slot.objects.free())
@@ -346,6 +358,6 @@ def _groups_at(heads: list[Slot], me: Participant) -> list[Place]:
     mine: set[int] = set()
     if several:
         for model in (Slot, Annotation):
-            met = model.objects.filter(participant=me, item_id__in=several)
+            met = model.objects.filter(participant=participant, item_id__in=several)
             mine |= set(met.values_list("item_id", flat=True))
     return [group for group in groups.values() if group and not {s.item_id for s in group} & mine]

@@ -441,8 +441,8 @@ def _mix(units: _Units, cells: Sublayer, no: int, balance: _Balance) -> Iterator
     ordered = sorted(chain.from_iterable(cells.values()), key=units.times.__getitem__)
     shown = [(unit, turns[units.ranks[unit]][units.turns[unit]]) for unit in ordered]
 
-    def labels_of(showing: tuple[int, int]) -> Iterator[object]:
-        for mark in units.kind_of(showing[0]).marks[showing[1]]:
+    def labels_of(shown: tuple[int, int]) -> Iterator[object]:
+        for mark in units.kind_of(shown[0]).marks[shown[1]]:
             yield from (mark, mark[0])
 
     for unit, turn in _keep_apart(shown, labels_of):

@@ -10,8 +10,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
-# its lists of rules are made at the first text, and two threads at once would find them half made
-_PARSER.parse("*first*")
+_WITHOUT_TABLES = MarkdownIt("commonmark", {"html": False})
+for _parser in (_PARSER, _WITHOUT_TABLES):
+    # its rules are listed at the first text, and two threads at once would find half a list
+    _parser.parse("*first*")
+MOST_CELLS = 5_000
+_DELIMITERS = frozenset("|-: \t>")
 _TAGS = {
     "p", "br", "hr", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre",
     "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td",
@@ -36,7 +40,7 @@ def render_markdown(
     With anchors, for the one text of a page that has them, each heading can be linked to. Wide
     tables are scrolled sideways, by keyboard too. Pictures are for texts of our own.
     """
-    tokens = _PARSER.parse(text)
+    tokens = parse_markdown(text)
     for token in tokens:
         token.tag = _LEVELS.get(token.tag, token.tag)
         if with_wide_tables and token.type == "table_open":
@@ -68,14 +72,29 @@ def clean_html(
 
 
 def parse_markdown(text: str) -> list[Token]:
-    """Return the parts of a Markdown text, for other formats than HTML."""
-    return _PARSER.parse(text)
+    """Return the parts of a Markdown text; tables stay text where they have too many cells."""
+    parser = _PARSER if count_cells(text) <= MOST_CELLS else _WITHOUT_TABLES
+    return parser.parse(text)
+
+
+def count_cells(text: str) -> int:
+    """Count the cells of all tables at most: each row is filled up to the width of its header, so
+    that a few kilobytes would become millions.
+    """
+    cells = width = 0
+    for line in text.splitlines():
+        if "|" in line and _DELIMITERS.issuperset(line):
+            width = line.count("|")
+        elif not line.strip():
+            width = 0
+        cells += width
+    return cells
 
 
 @lru_cache(maxsize=64)
 def list_anchors(text: str) -> dict[str, str]:
     """Return the id of each heading of a Markdown text, by its words; of equal ones the first."""
-    tokens = _PARSER.parse(text)
+    tokens = parse_markdown(text)
     anchors: dict[str, str] = {}
     for heading, anchor in _find_headings(tokens).items():
         anchors.setdefault(_words_of(tokens, heading), anchor)

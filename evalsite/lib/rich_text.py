@@ -36,7 +36,7 @@ from evalsite.lib.conversations import (
     read_turns,
 )
 from evalsite.lib.limited import CELLS_SHOWN, TooMuch, check_cells_shown, read_shown_table
-from evalsite.lib.markdown import clean_html
+from evalsite.lib.markdown import MOST_CELLS, clean_html, count_cells
 
 _TAGS = {
     "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
@@ -225,7 +225,7 @@ _PARSER = _make_parser()
 
 def _render_markdown(text: str, _language: str) -> str | None:
     if not _is_small_markdown(text):
-        raise TooMuch(f"The text has more than {_MOST_MARKS:,} marks.")
+        raise TooMuch("The text is too long, or has too many marks or cells.")
     tokens = _PARSER.parse(text)
     for token in tokens:
         token.tag = _LEVELS.get(token.tag, token.tag)
@@ -238,7 +238,8 @@ def _render_markdown(text: str, _language: str) -> str | None:
 
 
 def _is_small_markdown(text: str) -> bool:
-    return len(text) <= _MOST_MARKDOWN and len(_MARKS.findall(text)) <= _MOST_MARKS
+    is_short = len(text) <= _MOST_MARKDOWN and len(_MARKS.findall(text)) <= _MOST_MARKS
+    return is_short and count_cells(text) <= MOST_CELLS
 
 
 def _keep_targets(tokens: Sequence[Token]) -> None:

@@ -38,7 +38,7 @@ _DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 @dataclass(kw_only=True)
-class Examination:
+class CheckedBackup:
     """What was found when a backup was loaded."""
 
     manifest: Manifest
@@ -62,13 +62,13 @@ class _Unpacked:
         return self.folder / NAMES[self.manifest.database]
 
 
-def check_backup(source: Path) -> Examination:
+def check_backup(source: Path) -> CheckedBackup:
     """Load a backup into a throw-away database, and return what is wrong with it."""
     with _unpack(source) as backup, loaded_aside(backup.dump):
-        return _examine(backup.manifest)
+        return _check(backup.manifest)
 
 
-def restore_backup(source: Path) -> Examination:
+def restore_backup(source: Path) -> CheckedBackup:
     """Restore a backup into this site, which must be empty: all of it, or nothing."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     _refuse_used_site()
@@ -77,12 +77,12 @@ def restore_backup(source: Path) -> Examination:
         _refuse_other_tables(backup.manifest)
         if connection.vendor == "sqlite":
             with loaded_aside(backup.dump):
-                examination = _examine(backup.manifest)
-            _refuse_faults(examination)
+                checked = _check(backup.manifest)
+            _refuse_faults(checked)
         with _placed_files(backup):
             load_dump(backup.dump)
             if connection.vendor != "sqlite":
-                examination = _examine_loaded(backup.manifest)
+                checked = _check_loaded(backup.manifest)
     AuditEntry.objects.record(
         "backup restored",
         by="the command line",
@@ -90,7 +90,7 @@ def restore_backup(source: Path) -> Examination:
         made_at=backup.manifest.made_at,
         version=backup.manifest.evalsite_version,
     )
-    return examination
+    return checked
 
 
 @contextmanager
@@ -174,11 +174,9 @@ def _refuse_other_tables(manifest: Manifest) -> None:
         )
 
 
-def _refuse_faults(examination: Examination) -> None:
-    if examination.faults:
-        raise ValidationError(
-            [ValidationError(fault, code="damaged") for fault in examination.faults]
-        )
+def _refuse_faults(checked: CheckedBackup) -> None:
+    if checked.faults:
+        raise ValidationError([ValidationError(fault, code="damaged") for fault in checked.faults])
 
 
 @contextmanager
@@ -203,39 +201,39 @@ def _remove(paths: list[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _examine_loaded(manifest: Manifest) -> Examination:
+def _check_loaded(manifest: Manifest) -> CheckedBackup:
     """Examine what was loaded into the site's own database, and empty it again if it is wrong."""
     try:
-        examination = _examine(manifest)
-        _refuse_faults(examination)
+        checked = _check(manifest)
+        _refuse_faults(checked)
     except BaseException:
         drop_tables()
         # the empty site that was there before
         call_command("migrate", verbosity=0, interactive=False)
         raise
-    return examination
+    return checked
 
 
-def _examine(manifest: Manifest) -> Examination:
+def _check(manifest: Manifest) -> CheckedBackup:
     """Examine the loaded copy, and bring it to the tables of this code."""
-    examination = Examination(manifest=manifest)
-    examination.faults += [f"SQLite reports: {line}" for line in find_damage(connection)]
+    checked = CheckedBackup(manifest=manifest)
+    checked.faults += [f"SQLite reports: {line}" for line in find_damage(connection)]
     counted = count_rows(connection)
     for table in sorted({*counted, *manifest.rows}):
         loaded, expected = counted.get(table), manifest.rows.get(table)
         if loaded != expected:
-            examination.faults.append(f"Rows of {table}: {loaded} instead of {expected}.")
-    if examination.faults:
-        return examination
+            checked.faults.append(f"Rows of {table}: {loaded} instead of {expected}.")
+    if checked.faults:
+        return checked
     call_command("migrate", verbosity=0, interactive=False)
     kept = {*manifest.folders, *(name.removeprefix(f"{FILES}/") for name in manifest.parts)}
-    examination.remarks += [
+    checked.remarks += [
         f"A row needs the file {name}, which is missing."
         for name in list_required_files()
         if name not in kept
     ]
-    examination.remarks += _run_fsck()
-    return examination
+    checked.remarks += _run_fsck()
+    return checked
 
 
 def _run_fsck() -> list[str]:

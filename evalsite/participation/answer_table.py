@@ -110,14 +110,14 @@ _ratings_of = Prepared(
 )
 
 
-def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
+def tabulate_answers(participant: Participant, item_set: ItemSet) -> AnswerTable:
     """Return the answers to the places of a set that are this participant's: 4 queries."""
-    config = me.study.config
+    config = participant.study.config
     items = {item.pk: item for item in _items_of.all(*item_set.item_ids)}
     outputs: dict[int, list[Output]] = defaultdict(list)
     for output in _outputs_of.all(*items):
         outputs[output.item_id].append(output)
-    answers = {answer.item_id: answer for answer in _answers_of.all(me.pk, *items)}
+    answers = {answer.item_id: answer for answer in _answers_of.all(participant.pk, *items)}
     ratings: dict[int, list[AnswerRow]] = defaultdict(list)
     for cells in _ratings_of.all(*(answer.pk for answer in answers.values())):
         ratings[cells[0]].append(AnswerRow(*cells))
@@ -135,12 +135,12 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
         if annotation is None:
             rows.append(PlaceRow(place, text, state=_("Not answered"), is_missing=True))
             continue
-        if not me.may_reopen(annotation.visit_id):
+        if not participant.may_reopen(annotation.visit_id):
             rows.append(PlaceRow(place, text, state=_("Saved earlier"), is_earlier=True))
             continue
         outcomes[annotation.outcome] += 1
         if annotation.outcome == Annotation.Outcome.RATED:
-            screen = in_order(me.study, item, outputs[item.pk], annotation.order_shown)
+            screen = in_order(participant.study, item, outputs[item.pk], annotation.order_shown)
             rows.append(PlaceRow(place, text, _list_cells(screen, ratings[item.pk])))
         else:
             rows.append(_describe_unrated(config, place, text, annotation))

@@ -19,12 +19,12 @@ from evalsite.studies.questions import AFTER, list_background
 @participant_page
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
-def background(request: HttpRequest, me: Participant) -> HttpResponse:
+def background(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Ask after a finished set; what was answered may be changed or emptied here later."""
-    questions = list_background(me.study)
-    if not questions or not has_agreed(me) or not finished_sets(me):
+    questions = list_background(participant.study)
+    if not questions or not has_agreed(participant) or not finished_sets(participant):
         return redirect(address(request, "participant-home"))
-    rows = Answer.objects.filter(participant=me, question__startswith=AFTER)
+    rows = Answer.objects.filter(participant=participant, question__startswith=AFTER)
     stored = {
         name.removeprefix(AFTER): value for name, value in rows.values_list("question", "value")
     }
@@ -34,14 +34,14 @@ def background(request: HttpRequest, me: Participant) -> HttpResponse:
         answers = {AFTER + key: value for key, value in form.answers.items()}
         rows.filter(question__in=[name for name, value in answers.items() if not value]).delete()
         kept = {name: value for name, value in answers.items() if value}
-        record_answers(participant=me, answers=kept)
+        record_answers(participant=participant, answers=kept)
         return redirect(address(request, "participant-finish") + "?background=saved")
     shown = form.rows()
     errors = [(row["key"], row["error"]) for row in shown if row["error"]]
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "questions": shown,
         "error_list": errors,
-        "is_paid": me.study.pay_per_set is not None,
+        "is_paid": participant.study.pay_per_set is not None,
     }
     status = 422 if errors else 200
     return render(request, "people/background.html", context, status=status)

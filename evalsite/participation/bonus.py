@@ -101,8 +101,10 @@ def _last_dealt(study: Study) -> dict[object, datetime]:
     return last_dealt | dict.fromkeys(unfilled.values_list(unit, flat=True).distinct(), _NOT_DEALT)
 
 
-def due_bonus(me: Participant) -> str:
+def due_bonus(participant: Participant) -> str:
     """Return the sentence for a person to whom the bonus is due; "" for others."""
-    if me.pk not in find_earners(me.study, me.item_sets.all()):
+    if participant.pk not in find_earners(participant.study, participant.item_sets.all()):
         return ""
-    return due_bonus_in_words(me.study, me.item_sets.filter(finished_at__isnull=False).count())
+    return due_bonus_in_words(
+        participant.study, participant.item_sets.filter(finished_at__isnull=False).count()
+    )

@@ -15,22 +15,22 @@ from evalsite.studies.qualification import TRIES, Plan
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def check(request: HttpRequest, me: Participant) -> HttpResponse:
+def check(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Ask all questions; at the second try what was right stays chosen."""
-    attempt = me.check_tries + 1
-    is_asked = entry_step(me) == Step("instructions-check")
+    attempt = participant.check_tries + 1
+    is_asked = entry_step(participant) == Step("instructions-check")
     is_other_try = ShownForm(request.POST).read("attempt") != str(attempt)
     if not is_asked or (request.method == "POST" and is_other_try):
         return redirect(address(request, "participant-home"))
-    results = explain_check(me) if me.later_visit_id is None else []
+    results = explain_check(participant) if participant.later_visit_id is None else []
     data = request.POST if request.method == "POST" else None
-    form = ComprehensionForm(data, config=me.study.config, results=results)
+    form = ComprehensionForm(data, config=participant.study.config, results=results)
     if form.is_bound and form.is_valid():
-        answer_check(participant=me, answers=form.answers, attempt=attempt)
+        answer_check(participant=participant, answers=form.answers, attempt=attempt)
         return redirect(address(request, "participant-home"))
     asked = len(form.questions)
     met = sum(result.is_met for result in results)
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "attempt": attempt,
         "plan": Plan(screens=asked, asked=asked, needed=asked, is_on_instructions=True),
         "is_last_try": attempt == TRIES,
@@ -45,8 +45,10 @@ def check(request: HttpRequest, me: Participant) -> HttpResponse:
 
 @participant_page
 @require_safe
-def missed(request: HttpRequest, me: Participant) -> HttpResponse:
+def missed(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Thank people who didn't come from a platform and missed the check twice."""
-    if entry_step(me) != Step("instructions-missed"):
+    if entry_step(participant) != Step("instructions-missed"):
         return redirect(address(request, "participant-home"))
-    return render(request, "participation/instructions_missed.html", page_context(request, me))
+    return render(
+        request, "participation/instructions_missed.html", page_context(request, participant)
+    )

@@ -28,39 +28,39 @@ def answer_consent(*, participant: Participant, is_given: bool, may_share: bool 
 
     People who have agreed to the current text take that back by withdrawing instead.
     """
-    me = lock_participant(participant)
-    if me.withdrawn_at is not None:
+    locked = lock_participant(participant)
+    if locked.withdrawn_at is not None:
         raise Withdrawn
-    me.study = participant.study
-    if has_agreed(me):
+    locked.study = participant.study
+    if has_agreed(locked):
         return
-    record_consent(participant=me, is_given=is_given, may_share=may_share)
-    participant.consented_to, participant.may_share = me.consented_to, me.may_share
+    record_consent(participant=locked, is_given=is_given, may_share=may_share)
+    participant.consented_to, participant.may_share = locked.consented_to, locked.may_share
     if is_given:
-        _count_awaiting(me)
+        _count_awaiting(locked)
         # sent after declining, so nothing of them was kept: their items may be answered again;
         # what was withdrawn with its item stays
         Annotation.objects.filter(
-            participant=me, status=Annotation.Status.WITHDRAWN, item__changes__isnull=True
+            participant=locked, status=Annotation.Status.WITHDRAWN, item__changes__isnull=True
         ).delete()
     else:
-        withdraw_awaiting(me)
-        release_places(me)
-        Draft.objects.filter(participant=me).delete()
+        withdraw_awaiting(locked)
+        release_places(locked)
+        Draft.objects.filter(participant=locked).delete()
 
 
-def _count_awaiting(me: Participant) -> None:
+def _count_awaiting(participant: Participant) -> None:
     """Count each answer whose slot this person still holds; the others stay surplus."""
-    answers = lock_awaiting(me)
+    answers = lock_awaiting(participant)
     mine = Slot.objects.leased().filter(
-        participant=me, item__in=[answer.item_id for answer in answers]
+        participant=participant, item__in=[answer.item_id for answer in answers]
     )
     slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
     for answer in answers:
         answer.awaits_consent = False
         is_left = answer.outcome in LEFT_TO_OTHERS
         is_wanted = answer.status == Annotation.Status.SURPLUS and not is_left
-        if answer.outcome == Annotation.Outcome.SKIPPED and not me.is_pilot:
+        if answer.outcome == Annotation.Outcome.SKIPPED and not participant.is_pilot:
             answer.status = Annotation.Status.SKIPPED
         if is_wanted and (slot := slots.get(answer.item_id)):
             slot.kept_until = slot.lease_until
@@ -68,26 +68,26 @@ def _count_awaiting(me: Participant) -> None:
             slot.save(update_fields=["state", "lease_until", "kept_until"])
             answer.slot, answer.status = slot, Annotation.Status.COUNTED
         answer.save(update_fields=["awaits_consent", "slot", "status"])
-        leave_to_others(me, answer.item, answer.outcome)
-    if me.has_reported:
-        judge_again(me)
+        leave_to_others(participant, answer.item, answer.outcome)
+    if participant.has_reported:
+        judge_again(participant)
 
 
-def describe_deletion(me: Participant) -> dict[str, Any]:
+def describe_deletion(participant: Participant) -> dict[str, Any]:
     """Return whether this person may have their answers deleted, and until when.
 
     It is what they were promised; if several texts say it, the longest.
     """
-    agreed = me.consents.filter(is_given=True, version__isnull=False)
+    agreed = participant.consents.filter(is_given=True, version__isnull=False)
     contents = [
-        read_content(me.study_id, pk) for pk in agreed.values_list("version", flat=True)
-    ] or [shown_content(me.study)]
+        read_content(participant.study_id, pk) for pk in agreed.values_list("version", flat=True)
+    ] or [shown_content(participant.study)]
     days = [content["settings"].get("withdrawable_until") for content in contents]
     last = max((date.fromisoformat(day) for day in days if day), default=None)
     is_until_closing = None in days
     return {
         "may_delete": bool(last and now().date() <= last)
-        or (is_until_closing and not me.study.has_ended),
+        or (is_until_closing and not participant.study.has_ended),
         "delete_until": None if is_until_closing else last,
     }
 
@@ -99,45 +99,49 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
     Answers that waited for their consent are gone in any case. What is deleted leaves a row with
     status withdrawn, so that counts can be explained.
     """
-    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
-    if me.withdrawn_at is not None:
-        return me
-    me.withdrawn_at = me.stopped_at = now()
-    me.save(update_fields=["withdrawn_at", "stopped_at"])
-    Draft.objects.filter(participant=me).delete()
+    locked = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if locked.withdrawn_at is not None:
+        return locked
+    locked.withdrawn_at = locked.stopped_at = now()
+    locked.save(update_fields=["withdrawn_at", "stopped_at"])
+    Draft.objects.filter(participant=locked).delete()
     # whatever they choose, nobody agreed to these
-    withdraw_awaiting(me)
-    leased = Slot.objects.filter(participant=me, state=Slot.State.LEASED)
+    withdraw_awaiting(locked)
+    leased = Slot.objects.filter(participant=locked, state=Slot.State.LEASED)
     leased.update(state=Slot.State.FREE, participant=None, lease_until=None)
     if not is_kept:
-        _delete_answers(me)
+        _delete_answers(locked)
     AuditEntry.objects.record(
-        "participant withdrew", by=None, study_id=me.study_id, kept=is_kept, who=me.pseudonym
+        "participant withdrew",
+        by=None,
+        study_id=locked.study_id,
+        kept=is_kept,
+        who=locked.pseudonym,
     )
-    return me
+    return locked
 
 
 @transaction.atomic
 def erase_answers(participant: Participant) -> None:
     """End this person's part for good, and delete their answers, also those they had left here."""
-    me = withdraw(participant=participant, is_kept=False)
-    _delete_answers(me)
+    locked = withdraw(participant=participant, is_kept=False)
+    _delete_answers(locked)
 
 
-def _delete_answers(me: Participant) -> None:
-    annotations = Annotation.objects.filter(participant=me)
+def _delete_answers(participant: Participant) -> None:
+    annotations = Annotation.objects.filter(participant=participant)
     reports = annotations.filter(outcome=Annotation.Outcome.REPORTED)
     reported = list(reports.values_list("item", flat=True))
-    Rating.objects.filter(annotation__participant=me).delete()
-    Revision.objects.filter(annotation__participant=me).delete()
+    Rating.objects.filter(annotation__participant=participant).delete()
+    Revision.objects.filter(annotation__participant=participant).delete()
     annotations.update(
         status=Annotation.Status.WITHDRAWN, awaits_consent=False, slot=None, note="", reason=""
     )
-    Slot.objects.filter(participant=me, state=Slot.State.DONE).update(
+    Slot.objects.filter(participant=participant, state=Slot.State.DONE).update(
         state=Slot.State.FREE, participant=None, lease_until=None, kept_until=None
     )
-    Answer.objects.filter(participant=me).delete()
+    Answer.objects.filter(participant=participant).delete()
     # nor does any later study recognise them
-    me.marks.all().delete()
+    participant.marks.all().delete()
     # a report that is gone holds nothing
-    judge_reports(me.study, reported)
+    judge_reports(participant.study, reported)

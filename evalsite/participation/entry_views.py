@@ -79,36 +79,36 @@ def go_to(request: HttpRequest, step: Step) -> HttpResponse:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def consent(request: HttpRequest, me: Participant) -> HttpResponse:
+def consent(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Ask for consent: nothing is handed out before that."""
-    if has_agreed(me) or entry_step(me) == END:
+    if has_agreed(participant) or entry_step(participant) == END:
         # to take it back is to withdraw, which says what becomes of the answers
         return redirect(address(request, "participant-home"))
-    form = ConsentForm(request.POST if request.method == "POST" else None, study=me.study)
+    form = ConsentForm(request.POST if request.method == "POST" else None, study=participant.study)
     error = ""
     if form.is_bound:
         form.full_clean()
         choice = form.cleaned_data["go"]
         is_declined = choice == "decline"
         error = form.fault if choice == "agree" else str(NOT_AGREED)
-        is_later = me.later_visit_id is not None and bool(me.consented_to)
+        is_later = participant.later_visit_id is not None and bool(participant.consented_to)
         if is_declined and is_later:
-            return refuse_later_visit(request, me)
+            return refuse_later_visit(request, participant)
         if is_declined or not error:
-            may_share = bool(me.may_share) if is_later else form.cleaned_data["share"]
-            answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
+            may_share = bool(participant.may_share) if is_later else form.cleaned_data["share"]
+            answer_consent(participant=participant, is_given=not is_declined, may_share=may_share)
             # nothing else may be asked before a place is reserved
-            if entry_step(me) == TAKE_PLACE:
-                return begin_set(request, me)
+            if entry_step(participant) == TAKE_PLACE:
+                return begin_set(request, participant)
             return redirect(address(request, "participant-home"))
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         **describe_consent(form),
-        "is_changed": bool(me.consented_to),
+        "is_changed": bool(participant.consented_to),
         # who tries the study comes here first
-        "has_notice": has_notice(me.study),
-        "cap": cap_in_words(me.study),
+        "has_notice": has_notice(participant.study),
+        "cap": cap_in_words(participant.study),
         "personal_link": personal_link(request),
-        "study_id": me.study_id,
+        "study_id": participant.study_id,
         "status": Saved.words_of(request.GET.get("was", "")),
         "error": error,
     }
@@ -130,14 +130,14 @@ def describe_consent(form: ConsentForm) -> dict[str, Any]:
 
 @participant_page
 @require_safe
-def declined(request: HttpRequest, me: Participant) -> HttpResponse:
+def declined(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say what is kept after declining, and how to change that choice."""
-    kept = me.annotations.exclude(status=Annotation.Status.WITHDRAWN)
-    context = page_context(request, me) | {
+    kept = participant.annotations.exclude(status=Annotation.Status.WITHDRAWN)
+    context = page_context(request, participant) | {
         "consent_url": address(request, "participant-consent"),
         "status": Saved.words_of(request.GET.get("was", "")),
         "has_answers": kept.exists(),
-        **shown_codes(me),
+        **shown_codes(participant),
     }
     return render(request, "people/declined.html", context)
 
@@ -145,15 +145,15 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
 @participant_page
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
-def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
+def sharing(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Ask whether my answers may be shared; the choice can be changed while they can be deleted."""
-    if me.may_share is None:
+    if participant.may_share is None:
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
-        change_sharing(participant=me, may_share=SharingForm(request.POST).read("share"))
+        change_sharing(participant=participant, may_share=SharingForm(request.POST).read("share"))
         return redirect(address(request, "participant-sharing") + "?choice=saved")
-    context = page_context(request, me) | {
-        "may_share": me.may_share,
+    context = page_context(request, participant) | {
+        "may_share": participant.may_share,
         "is_saved": request.GET.get("choice") == "saved",
     }
     return render(request, "people/sharing.html", context)
@@ -164,62 +164,62 @@ def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def entry(request: HttpRequest, me: Participant) -> HttpResponse:
+def entry(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Ask the entry questions openly; decide on the server, once."""
-    eligibility = me.study.config.eligibility
-    if eligibility is None or me.is_eligible is not None:
+    eligibility = participant.study.config.eligibility
+    if eligibility is None or participant.is_eligible is not None:
         return redirect(address(request, "participant-home"))
-    if not has_agreed(me):
+    if not has_agreed(participant):
         return redirect(address(request, "participant-home"))
     form = EntryForm(
         request.POST if request.method == "POST" else None,
-        config=me.study.config,
+        config=participant.study.config,
         eligibility=eligibility,
     )
     if form.is_bound and form.is_valid():
-        network = _find_network(request, me)
+        network = _find_network(request, participant)
         try:
-            settle_entry(participant=me, answers=form.answers, network=network)
+            settle_entry(participant=participant, answers=form.answers, network=network)
         except NetworkIsFull as error:
-            return _refuse_network(request, me, error, sent=dict(form.data.items()))
-        if entry_step(me) == TAKE_PLACE:
+            return _refuse_network(request, participant, error, sent=dict(form.data.items()))
+        if entry_step(participant) == TAKE_PLACE:
             return _go_waiting(request)
         return redirect(address(request, "participant-home"))
     rows = form.rows()
     errors = [(row["key"], row["error"]) for row in rows if row["error"]]
-    context = page_context(request, me) | {"questions": rows, "error_list": errors}
+    context = page_context(request, participant) | {"questions": rows, "error_list": errors}
     return render(request, "people/entry.html", context, status=422 if errors else 200)
 
 
 @participant_page
 @require_safe
-def refused(request: HttpRequest, me: Participant) -> HttpResponse:
+def refused(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Thank a person who may not take part; the rule is no secret any more."""
-    eligibility = me.study.config.eligibility
-    if me.is_eligible is not False:
+    eligibility = participant.study.config.eligibility
+    if participant.is_eligible is not False:
         return redirect(address(request, "participant-home"))
-    is_by_answers = eligibility is not None and not me.refused_for
-    context = page_context(request, me) | {
+    is_by_answers = eligibility is not None and not participant.refused_for
+    context = page_context(request, participant) | {
         "message": eligibility.refusal if eligibility and is_by_answers else "",
-        "is_quota_full": me.refused_for == Refusal.QUOTA,
-        "study_id": me.study_id,
-        "platform": name_platform(me),
+        "is_quota_full": participant.refused_for == Refusal.QUOTA,
+        "study_id": participant.study_id,
+        "platform": name_platform(participant),
     }
     return render(request, "people/refused.html", context)
 
 
 @participant_page
 @require_safe
-def end(request: HttpRequest, me: Participant) -> HttpResponse:
+def end(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say why the visit is over, and how to hand that back. It says the same on every return."""
-    visit = find_visit(me)
-    if visit is None or entry_step(me) not in (None, END) or not visit.is_final:
+    visit = find_visit(participant)
+    if visit is None or entry_step(participant) not in (None, END) or not visit.is_final:
         return redirect(address(request, "participant-home"))
     outcome = Outcome(visit.outcome)
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "outcome": outcome.value,
-        "way_out": find_way_out(me, outcome),
-        "bonus": format_money(visit.bonus, me.study.currency) if visit.bonus else "",
+        "way_out": find_way_out(participant, outcome),
+        "bonus": format_money(visit.bonus, participant.study.currency) if visit.bonus else "",
         "minutes": visit.bonus_minutes,
         "marked_at": visit.bonus_marked_at,
     }
@@ -231,63 +231,70 @@ def end(request: HttpRequest, me: Participant) -> HttpResponse:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def start(request: HttpRequest, me: Participant) -> HttpResponse:
+def start(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Offer a free place: pressing the button, and only that, takes it.
 
     People who read or practise press it, too, to keep a place whose time is up.
     """
-    step = entry_step(me)
-    is_keeping = request.method == "POST" and is_preparing(me, step)
+    step = entry_step(participant)
+    is_keeping = request.method == "POST" and is_preparing(participant, step)
     if step not in (None, TAKE_PLACE) and not is_keeping:
         return go_to(request, step)
     if request.method == "POST":
-        return begin_set(request, me)
-    step = next_step(me)
+        return begin_set(request, participant)
+    step = next_step(participant)
     if step != TAKE_PLACE:
         return go_to(request, step)
-    if not _could_begin(me):
+    if not _could_begin(participant):
         return redirect(address(request, "participant-no-work"))
-    context = page_context(request, me) | {"is_assigned": me.is_expert}
+    context = page_context(request, participant) | {"is_assigned": participant.is_expert}
     return render(request, "people/take_place.html", context)
 
 
-def describe_place(request: HttpRequest, me: Participant) -> dict[str, Any]:
+def describe_place(request: HttpRequest, participant: Participant) -> dict[str, Any]:
     """Return what the strip says of a place that is held meanwhile, or was until a moment ago."""
-    end = find_end(me, me.study)
+    end = find_end(participant, participant.study)
     if end is None or end == ASSIGNED:
         return {}
     keep_url = address(request, "participant-start")
     return {"held_until": end, "is_place_over": end <= now(), "keep_url": keep_url}
 
 
-def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
+def begin_set(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Lead on with the set that this person holds from now on; without one, to the waiting page."""
-    network = _find_network(request, me)
+    network = _find_network(request, participant)
     try:
-        if me.is_eligible is None and has_rules(me.study):
+        if participant.is_eligible is None and has_rules(participant.study):
             # nothing was asked that would have decided it
-            item_set = settle_entry(participant=me, answers={}, network=network)
+            item_set = settle_entry(participant=participant, answers={}, network=network)
         else:
-            item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me, network=network)
+            item_set = (
+                deal_pilot_set(participant)
+                if participant.is_pilot
+                else claim_set(participant, network=network)
+            )
     except NetworkIsFull as error:
-        return _refuse_network(request, me, error)
-    if item_set is None and stop_if_emptied(me):
+        return _refuse_network(request, participant, error)
+    if item_set is None and stop_if_emptied(participant):
         return redirect(address(request, "participant-stopped"))
     if item_set is None:
-        end_without_place(me)
+        end_without_place(participant)
         return _go_waiting(request)
-    return go_to(request, entry_step(me) or step_in(me, item_set))
+    return go_to(request, entry_step(participant) or step_in(participant, item_set))
 
 
-def _find_network(request: HttpRequest, me: Participant) -> Network | None:
-    return find_limited_network(me.study, client_address(request))
+def _find_network(request: HttpRequest, participant: Participant) -> Network | None:
+    return find_limited_network(participant.study, client_address(request))
 
 
 def _refuse_network(
-    request: HttpRequest, me: Participant, error: NetworkIsFull, sent: dict[str, str] | None = None
+    request: HttpRequest,
+    participant: Participant,
+    error: NetworkIsFull,
+    sent: dict[str, str] | None = None,
 ) -> HttpResponse:
     """Say that people of this network hold too many places; what was `sent` can be sent again."""
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "wait_minutes": ceil(error.retry_seconds / 60),
         "sent": (sent or {}).items(),
         "again_url": request.path if sent else address(request, "participant-start"),
@@ -302,8 +309,8 @@ def _go_waiting(request: HttpRequest) -> HttpResponse:
     return redirect(address(request, "participant-no-work") + "?taken")
 
 
-def _could_begin(me: Participant) -> bool:
-    return me.is_pilot or has_work(me, me.study)
+def _could_begin(participant: Participant) -> bool:
+    return participant.is_pilot or has_work(participant, participant.study)
 
 
 # what experts read whose items were all reassigned
@@ -315,33 +322,37 @@ NOTHING_LEFT = {
 
 @participant_page
 @require_safe
-def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
+def no_work(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say that no place is free: with the code for what was done, or where to wait.
 
     Nothing is held for people who wait here, and there is no queue.
     """
-    if not me.is_pilot and not me.study.is_open:
+    if not participant.is_pilot and not participant.study.is_open:
         return redirect(address(request, "participant-shut"))
-    step = entry_step(me)
+    step = entry_step(participant)
     if step not in (None, TAKE_PLACE):
         return go_to(request, step)
     # checks and repeats count as the items they look like
-    finished = me.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
-    if not finished and "taken" not in request.GET and _could_begin(me):
+    finished = participant.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
+    if not finished and "taken" not in request.GET and _could_begin(participant):
         return redirect(address(request, "participant-start"))
-    if me.is_expert and not finished:
-        return render(request, "people/closed.html", page_context(request, me) | NOTHING_LEFT)
-    visit = find_visit(me)
-    is_full = visit is not None and not has_place_left(visit.recruitment, me.study, but=visit)
-    context = page_context(request, me) | {
-        **describe_waiting(name_platform(me), address(request, "participant-no-work")),
+    if participant.is_expert and not finished:
+        return render(
+            request, "people/closed.html", page_context(request, participant) | NOTHING_LEFT
+        )
+    visit = find_visit(participant)
+    is_full = visit is not None and not has_place_left(
+        visit.recruitment, participant.study, but=visit
+    )
+    context = page_context(request, participant) | {
+        **describe_waiting(name_platform(participant), address(request, "participant-no-work")),
         "is_full": is_full,
-        "shortage": "" if me.is_pilot else find_shortage(me.study, me),
-        "until": me.study.closes_at,
+        "shortage": "" if participant.is_pilot else find_shortage(participant.study, participant),
+        "until": participant.study.closes_at,
         "finished": finished,
-        **shown_codes(me),
+        **shown_codes(participant),
         "start_url": address(request, "participant-start"),
-        "bonus": due_bonus(me),
+        "bonus": due_bonus(participant),
     }
     return render(request, f"people/{'no_work' if finished else 'waiting'}.html", context)
 

@@ -39,18 +39,18 @@ class Section:
 
 @participant_page
 @require_safe
-def worked_examples(request: HttpRequest, me: Participant) -> HttpResponse:
+def worked_examples(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Show every worked example of the instrument, with its ratings and the reason."""
-    context = page_context(request, me)
-    if not has_agreed(me):
+    context = page_context(request, participant)
+    if not has_agreed(participant):
         return redirect(address(request, "participant-home"))
     if "examples" not in context["urls"]:
         return unknown_link(request)
-    config = me.study.config
+    config = participant.study.config
     # those that explain all criteria are shown in the layout of an item
     whole = [
         {
-            "html": render_example(me, example, number),
+            "html": render_example(participant, example, number),
             "why": render_explanation(example),
             "label": example.label,
         }
@@ -59,7 +59,7 @@ def worked_examples(request: HttpRequest, me: Participant) -> HttpResponse:
     context |= {
         "count": len(config.examples),
         "page_note": render_markdown(config.page_note),
-        "sections": list(_list_sections(config, shown_content(me.study)["options"])),
+        "sections": list(_list_sections(config, shown_content(participant.study)["options"])),
         "whole": whole,
     }
     return render(request, "participation/examples.html", context)

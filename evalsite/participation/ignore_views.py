@@ -25,30 +25,32 @@ from evalsite.people.services import has_agreed
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def ignore(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+def ignore(request: HttpRequest, participant: Participant, number: int, place: int) -> HttpResponse:
     """Ask why this item is ignored. A POST saves that, without scores, and goes on."""
-    item_set = _find_set(me, number, place)
-    if item_set is None or not me.study.config.has_ignore:
+    item_set = _find_set(participant, number, place)
+    if item_set is None or not participant.study.config.has_ignore:
         return unknown_link(request)
     if item_set.finished_at is not None:
         return _final(request)
     text = ShownForm(request.POST).read("state") or request.GET.get("state")
     try:
-        shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
+        shown, screen = (
+            load_shown(text, participant) if text else load_place(participant, item_set, place)
+        )
     except Http404:
         return unknown_link(request)
     if shown.item_id != item_set.item_ids[place - 1]:
         return unknown_link(request)
-    config = me.study.config
+    config = participant.study.config
     data = request.POST if request.method == "POST" else None
     form = IgnoreForm(data, config=config, questions=screen.questions)
     if form.is_bound and form.is_valid():
-        return _ignore(request, me, item_set, shown, screen, form.cleaned_data["ignore"])
-    return _ask(request, me, item_set, shown, screen, form)
+        return _ignore(request, participant, item_set, shown, screen, form.cleaned_data["ignore"])
+    return _ask(request, participant, item_set, shown, screen, form)
 
 
-def _find_set(me: Participant, number: int, place: int) -> ItemSet | None:
-    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+def _find_set(participant: Participant, number: int, place: int) -> ItemSet | None:
+    item_set = ItemSet.objects.filter(participant=participant, number=number).first()
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return None
     return item_set
@@ -62,7 +64,7 @@ def _final(request: HttpRequest) -> HttpResponse:
 
 def _ignore(
     request: HttpRequest,
-    me: Participant,
+    participant: Participant,
     item_set: ItemSet,
     shown: Shown,
     screen: Screen,
@@ -74,24 +76,28 @@ def _ignore(
         "language": request.headers.get("Accept-Language", "").split(",")[0][:35],
     }
     saved = ignore_item(
-        participant=me,
+        participant=participant,
         item_set=item_set,
         submission=Submission(**details),
-        reason=reason_of(me.study.config, key),
+        reason=reason_of(participant.study.config, key),
     )
     if saved is Saved.FINAL:
         return _final(request)
     if saved in WITHOUT_CONSENT:
         return redirect(address_for_consent(request, saved))
-    if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
-        keep_lease(me, me.study, screen.slot)
-    following = _address_after(request, me, item_set, shown.place)
+    if not participant.is_pilot and (
+        screen.slot is None or screen.slot.participant_id == participant.pk
+    ):
+        keep_lease(participant, participant.study, screen.slot)
+    following = _address_after(request, participant, item_set, shown.place)
     if saved is Saved.EARLIER:
         return redirect(f"{following}?was=earlier")
     return redirect(f"{following}?was=ignored&undo={shown.place}")
 
 
-def _address_after(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> str:
+def _address_after(
+    request: HttpRequest, participant: Participant, item_set: ItemSet, place: int
+) -> str:
     """Return the way to the next unanswered place, by a break that is due; else the review page."""
     later = [number for number in unanswered_places(item_set) if number > place]
     if not later:
@@ -103,16 +109,16 @@ def _address_after(request: HttpRequest, me: Participant, item_set: ItemSet, pla
 
 def _ask(
     request: HttpRequest,
-    me: Participant,
+    participant: Participant,
     item_set: ItemSet,
     shown: Shown,
     screen: Screen,
     form: IgnoreForm,
 ) -> HttpResponse:
-    config = me.study.config
+    config = participant.study.config
     error = form.errors["ignore"][0] if form.errors else ""
-    group = group_place(me, item_set, shown.item_id)
-    context = page_context(request, me) | {
+    group = group_place(participant, item_set, shown.item_id)
+    context = page_context(request, participant) | {
         "frame": "participation/ignore.html",
         "layout": config.layout,
         "item": screen.view({}, is_disabled=True, group=group),
@@ -134,16 +140,16 @@ def _ask(
 @participant_page
 @first_link_only
 @require_POST
-def undo(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+def undo(request: HttpRequest, participant: Participant, number: int, place: int) -> HttpResponse:
     """Restore all that was ignored with this item, and show its page."""
-    item_set = _find_set(me, number, place)
+    item_set = _find_set(participant, number, place)
     if item_set is None:
         return unknown_link(request)
-    if not has_agreed(me):
+    if not has_agreed(participant):
         return redirect(address(request, "participant-home"))
     if item_set.finished_at is not None:
         return _final(request)
     item_id = item_set.item_ids[place - 1]
-    undone = undo_ignoring(participant=me, item_set=item_set, item_id=item_id)
+    undone = undo_ignoring(participant=participant, item_set=item_set, item_id=item_id)
     was = "?was=undone" if undone else ""
     return redirect(f"{address(request, 'rating-page', number, place)}{was}")

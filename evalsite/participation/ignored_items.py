@@ -66,7 +66,9 @@ def _ignore_one(participant: Participant, submission: Submission, agreement: Agr
     return saved
 
 
-def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) -> list[Submission]:
+def _same_for_mates(
+    participant: Participant, submission: Submission, item_set: ItemSet
+) -> list[Submission]:
     """Return the same for each other item of the group that is this person's in this set.
 
     A control is always a group of its own, whatever inputs it shares.
@@ -75,12 +77,14 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
         return []
     mates = Item.objects.main().filter(pk__in=item_set.item_ids, group=submission.item.group)
     mates = mates.exclude(pk=submission.item.pk)
-    slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=mates)}
-    answers = Annotation.objects.filter(participant=me, item__in=mates)
+    slots = {
+        slot.item_id: slot for slot in Slot.objects.filter(participant=participant, item__in=mates)
+    }
+    answers = Annotation.objects.filter(participant=participant, item__in=mates)
     outcomes = dict(answers.order_by().values_list("item_id", "outcome"))
     submissions = []
     for item in mates:
-        is_mine = me.is_pilot or item.pk in slots or item.pk in outcomes
+        is_mine = participant.is_pilot or item.pk in slots or item.pk in outcomes
         if not is_mine or outcomes.get(item.pk) in LEFT_TO_OTHERS:
             continue
         slot = slots.get(item.pk)
@@ -90,7 +94,7 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
                 item=item,
                 slot_id=slot.pk if slot else None,
                 place=item_set.item_ids.index(item.pk) + 1,
-                order_shown=tuple(load_screen(me, item, slot).order),
+                order_shown=tuple(load_screen(participant, item, slot).order),
                 # it was not on the screen: no time was spent on it
                 started_at=now(),
                 client_ms=None,
@@ -128,13 +132,15 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     return len(ignored)
 
 
-def list_ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+def list_ignored_together(
+    participant: Participant, item_set: ItemSet, item_id: int
+) -> list[Annotation]:
     """Return what was ignored with this item, itself included; nothing if it isn't ignored."""
-    mine = Annotation.objects.filter(participant=me, item_set=item_set, outcome=_IGNORED)
+    mine = Annotation.objects.filter(participant=participant, item_set=item_set, outcome=_IGNORED)
     first = mine.select_related("item").filter(item_id=item_id).first()
     if first is None:
         return []
-    covers = reason_of(me.study.config, first.reason).covers
+    covers = reason_of(participant.study.config, first.reason).covers
     if covers == "item" or not first.item.is_main:
         return [first]
     mates = mine.filter(item__group=first.item.group, item__kind=Item.Kind.MAIN)
@@ -155,7 +161,7 @@ def _find_before(annotation: Annotation) -> Revision | None:
     return None
 
 
-def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
+def _restore(participant: Participant, annotation: Annotation, before: Revision) -> None:
     keep_revision(annotation, is_undone=True)
     state = before.state
     submission = Submission(
@@ -165,12 +171,12 @@ def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
         note=state["note"],
         rows=tuple(before.list_rows()),
     )
-    replace_annotation(annotation, me, submission)
+    replace_annotation(annotation, participant, submission)
     # it is the answer of that moment, not a new one
     Annotation.objects.filter(pk=annotation.pk).update(submitted_at=before.submitted_at)
 
 
-def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
+def _remove(participant: Participant, annotation: Annotation, until: datetime) -> None:
     """Take the answer away and let this person hold its place again; the log keeps what it was.
 
     It is held no longer than the rest of the set.
@@ -179,7 +185,7 @@ def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
         "ignore undone",
         by=None,
         study_id=annotation.study_id,
-        who=me.pseudonym,
+        who=participant.pseudonym,
         item=annotation.item.key,
         reason=annotation.reason,
         ignored_at=annotation.submitted_at.isoformat(),
@@ -189,6 +195,6 @@ def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
     annotation.delete()
     if slot is not None:
         slot.state = Slot.State.LEASED
-        slot.lease_until = ASSIGNED if me.is_expert else until
+        slot.lease_until = ASSIGNED if participant.is_expert else until
         slot.kept_until = None
         slot.save(update_fields=["state", "lease_until", "kept_until"])

@@ -21,7 +21,9 @@ _ARRIVED = (Saved.SAVED, Saved.ALREADY, Saved.CHANGED, Saved.REPLACED, Saved.SKI
 _PLACE = re.compile("[1-9][0-9]{0,4}")
 
 
-def describe_arrival(request: HttpRequest, me: Participant, item_set: ItemSet) -> dict[str, str]:
+def describe_arrival(
+    request: HttpRequest, participant: Participant, item_set: ItemSet
+) -> dict[str, str]:
     """Return what became of the item before, which led here, and where that is undone.
 
     What is longer than the bar is wide is a `notice`, in a row of its own.
@@ -36,7 +38,7 @@ def describe_arrival(request: HttpRequest, me: Participant, item_set: ItemSet) -
     if not before:
         return {"status": str(became.value)} | notice
     words = _("%(name)s skipped.") if became is Saved.SKIPPED else _("%(name)s saved.")
-    name = name_places(me.study.config, [before])
+    name = name_places(participant.study.config, [before])
     # beside the page that shows it
     return notice | {"status": words % {"name": name}, "undo_url": f"../{before}/?undo"}
 
@@ -116,23 +118,23 @@ def ignored_here(
 
 
 def ignored_before(
-    request: HttpRequest, me: Participant, item_set: ItemSet
+    request: HttpRequest, participant: Participant, item_set: ItemSet
 ) -> dict[str, Any] | None:
     """Return what the page after an ignored item says of it, with the way back; else None."""
-    if me.later_visit_id is not None:
+    if participant.later_visit_id is not None:
         # only the first link opens what was ignored earlier
         return None
     place = _find_place(request.GET.get("undo", ""), item_set)
     if request.GET.get("was") != "ignored" or not place:
         return None
-    ignored = list_ignored_together(me, item_set, item_set.item_ids[place - 1])
+    ignored = list_ignored_together(participant, item_set, item_set.item_ids[place - 1])
     if not ignored:
         return None
     places = sorted(item_set.item_ids.index(answer.item_id) + 1 for answer in ignored)
     return {
-        "names": name_places(me.study.config, places),
+        "names": name_places(participant.study.config, places),
         "count": len(places),
-        "reason": reason_of(me.study.config, ignored[0].reason),
+        "reason": reason_of(participant.study.config, ignored[0].reason),
         "undo_url": address(request, "ignore-undo", item_set.number, place),
     }
 

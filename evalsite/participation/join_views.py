@@ -131,10 +131,12 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     form = ConsentForm(request.POST if request.method == "POST" else None, study=study)
     error = form.fault if is_starting and is_agreeing else ""
     if is_starting and not error:
-        me = use_personal_link(link)
+        participant = use_personal_link(link)
         if is_agreeing:
-            me.study = study
-            answer_consent(participant=me, is_given=True, may_share=form.cleaned_data["share"])
+            participant.study = study
+            answer_consent(
+                participant=participant, is_given=True, may_share=form.cleaned_data["share"]
+            )
         return redirect("participant-home", token)
     if _is_shut(study):
         return render(request, "people/closed.html", _shut_context(study))
@@ -327,11 +329,11 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         response.headers["Retry-After"] = str(error.retry_seconds)
         return response
     if recruitment.refuses_phones and JoinForm(request.POST).read("do") == "phone":
-        me = Participant.objects.get(links__token_hash=hash_token(token))
-        visit = find_visit(me)
+        participant = Participant.objects.get(links__token_hash=hash_token(token))
+        visit = find_visit(participant)
         # people who have a place keep it
         if visit is not None and visit.item_set_id is None:
-            end_visit(me, Outcome.WRONG_DEVICE)
+            end_visit(participant, Outcome.WRONG_DEVICE)
     return redirect("participant-home", token)
 
 

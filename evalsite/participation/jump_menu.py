@@ -39,16 +39,16 @@ class JumpMenu:
 
 
 def build_menu(
-    me: Participant, item_set: ItemSet, place: int, answered: Collection[int]
+    participant: Participant, item_set: ItemSet, place: int, answered: Collection[int]
 ) -> JumpMenu | None:
     """Return the menu of this place of the set; None where the protocol has none.
 
     What went to others is not offered. `answered` holds items.
     """
-    if not me.study.config.layout.menu:
+    if not participant.study.config.layout.menu:
         return None
     return JumpMenu(
-        headings=menu_headings(me.study),
+        headings=menu_headings(participant.study),
         places=[
             MenuPlace(number, item_set.item_ids[number - 1] in answered, number == place)
             for number in open_places(item_set)

@@ -29,70 +29,78 @@ from evalsite.studies.models import Item
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+def practice(request: HttpRequest, participant: Participant, number: int) -> HttpResponse:
     """Ask a practice item, then explain it. The first answer is the one that is kept.
 
     It may be tried again after that. Such an answer is explained from the address, and not stored.
     """
-    items = list(Item.objects.practice().filter(study=me.study))
+    items = list(Item.objects.practice().filter(study=participant.study))
     if not 1 <= number <= len(items):
         return unknown_link(request)
-    step = entry_step(me)
+    step = entry_step(participant)
     is_for_practice = step is None or step.name == "participant-practice"
-    if me.study.is_qualification_on or not is_for_practice:
+    if participant.study.is_qualification_on or not is_for_practice:
         return redirect(address(request, "participant-home"))
-    if ShownForm(request.POST).read("go") == "skip" and _may_skip(me):
-        _end_practice(me)
+    if ShownForm(request.POST).read("go") == "skip" and _may_skip(participant):
+        _end_practice(participant)
         return redirect(address(request, "participant-home"))
     item = items[number - 1]
     annotation = (
-        Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
+        Annotation.objects.filter(participant=participant, item=item)
+        .prefetch_related("ratings")
+        .first()
     )
-    frame = _frame(request, me, number, len(items))
-    if annotation is not None and not me.may_reopen(annotation.visit_id):
+    frame = _frame(request, participant, number, len(items))
+    if annotation is not None and not participant.may_reopen(annotation.visit_id):
         return redirect(address(request, "participant-home"))
     if annotation is not None:
         if "again" in request.GET:
-            return _try_again(request, me, answered_screen(annotation, me.study), frame)
-        return _explain(request, me, annotation, frame)
-    screen = load_screen(me, item, None)
+            return _try_again(
+                request, participant, answered_screen(annotation, participant.study), frame
+            )
+        return _explain(request, participant, annotation, frame)
+    screen = load_screen(participant, item, None)
     if request.method == "POST":
-        return _check(request, me, screen, frame)
-    return _ask(request, me, screen, frame)
+        return _check(request, participant, screen, frame)
+    return _ask(request, participant, screen, frame)
 
 
-def _may_skip(me: Participant) -> bool:
+def _may_skip(participant: Participant) -> bool:
     """Return whether this person is somebody whom the team knows, and may know the task."""
-    visit = find_visit(me)
+    visit = find_visit(participant)
     return visit is not None and visit.recruitment.adapter.has_personal_links
 
 
-def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
+def _frame(
+    request: HttpRequest, participant: Participant, number: int, total: int
+) -> dict[str, Any]:
     is_last = number == total
-    config = me.study.config
-    return frame_of(request, me, number, total) | {
+    config = participant.study.config
+    return frame_of(request, participant, number, total) | {
         "has_highlight": config.has_highlight,
         "highlight_hint": config.highlight,
         "frame": "participation/practice.html",
         "is_checked": False,
-        "may_skip": _may_skip(me),
+        "may_skip": _may_skip(participant),
         "next_url": "" if is_last else address(request, "participant-practice", number + 1),
         "start_url": address(request, "participant-start"),
         "next_label": _("Start rating") if is_last else _("Next item"),
     }
 
 
-def frame_of(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
+def frame_of(
+    request: HttpRequest, participant: Participant, number: int, total: int
+) -> dict[str, Any]:
     """Return the context around an item that is answered outside a set."""
-    config = me.study.config
-    return page_context(request, me) | {
+    config = participant.study.config
+    return page_context(request, participant) | {
         "layout": config.layout,
         "number": number,
         "total": total,
         "place": number,
         "errors": [],
         "progress": Progress(number - 1, total),
-        **describe_place(request, me),
+        **describe_place(request, participant),
         "aids_script": config.aids_script,
         "help_label": config.help_label,
         # nothing to ignore or to report here
@@ -101,21 +109,21 @@ def frame_of(request: HttpRequest, me: Participant, number: int, total: int) -> 
 
 
 def _ask(
-    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+    request: HttpRequest, participant: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
     context = frame | {
         "item": screen.view({}, with_marks=True),
-        "state": as_shown(me, screen).sign(),
+        "state": as_shown(participant, screen).sign(),
     }
-    return render(request, me.study.config.item_template, context)
+    return render(request, participant.study.config.item_template, context)
 
 
 def _check(
-    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+    request: HttpRequest, participant: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
     form = screen.make_form(request.POST)
     shown = read_shown(ShownForm(request.POST).read("state"))
-    if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
+    if shown is None or (shown.participant_id, shown.item_id) != (participant.pk, screen.item.pk):
         return unknown_link(request)
     if not form.is_valid():
         context = frame | {
@@ -124,19 +132,19 @@ def _check(
             "state": shown.sign(),
             "status": _("Fix what is marked, then check again"),
         }
-        return render(request, me.study.config.item_template, context, status=422)
-    submit_annotation(participant=me, submission=read_submission(screen, shown, form))
-    if next_practice(me) is None:
-        _end_practice(me)
+        return render(request, participant.study.config.item_template, context, status=422)
+    submit_annotation(participant=participant, submission=read_submission(screen, shown, form))
+    if next_practice(participant) is None:
+        _end_practice(participant)
     return redirect(request.path)
 
 
-def _end_practice(me: Participant) -> None:
-    Participant.objects.filter(pk=me.pk, practised_at=None).update(practised_at=now())
+def _end_practice(participant: Participant) -> None:
+    Participant.objects.filter(pk=participant.pk, practised_at=None).update(practised_at=now())
 
 
 def _try_again(
-    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+    request: HttpRequest, participant: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
     """Ask an item that has been explained once more, then explain the new answer."""
     frame |= {"is_again": True, "may_skip": False}
@@ -150,14 +158,16 @@ def _try_again(
             "errors": list(errors.items()),
             "status": _("Fix what is marked, then check again"),
         }
-        return render(request, me.study.config.item_template, context, status=422)
+        return render(request, participant.study.config.item_template, context, status=422)
     if request.GET["again"] == "checked":
         form = screen.make_form(request.GET, with_marks=False)
         if form.is_valid():
             view = screen.view(form.entered, is_disabled=True)
             rows = form.list_rows(screen.item.pk)
             return _show_verdict(request, screen, view, rows, frame)
-    return render(request, me.study.config.item_template, frame | {"item": screen.view({})})
+    return render(
+        request, participant.study.config.item_template, frame | {"item": screen.view({})}
+    )
 
 
 def read_submission(screen: Screen, shown: Shown, form: RatingForm) -> Submission:
@@ -175,9 +185,9 @@ def read_submission(screen: Screen, shown: Shown, form: RatingForm) -> Submissio
 
 
 def _explain(
-    request: HttpRequest, me: Participant, annotation: Annotation, frame: dict[str, Any]
+    request: HttpRequest, participant: Participant, annotation: Annotation, frame: dict[str, Any]
 ) -> HttpResponse:
-    screen = answered_screen(annotation, me.study)
+    screen = answered_screen(annotation, participant.study)
     entered = entered_values(screen, annotation)
     view = screen.view(entered, is_disabled=True, with_marks=True)
     return _show_verdict(request, screen, view, annotation.list_rows(), frame)

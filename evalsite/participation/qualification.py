@@ -48,153 +48,157 @@ class Explained:
     feedback: list[Feedback]
 
 
-def current_try(me: Participant) -> int:
+def current_try(participant: Participant) -> int:
     """Return the number of the try that this person is at, from 1."""
-    return me.tries + 1
+    return participant.tries + 1
 
 
-def next_to_qualify(me: Participant) -> int | None:
+def next_to_qualify(participant: Participant) -> int | None:
     """Return the number, from 1, of the first item without an answer in this try; None: none."""
-    items = list_qualifying(me.study)
+    items = list_qualifying(participant.study)
     answered = set(
         Annotation.objects.filter(
-            participant=me, item__in=items, place=current_try(me)
+            participant=participant, item__in=items, place=current_try(participant)
         ).values_list("item_id", flat=True)
     )
     return next((n for n, item in enumerate(items, start=1) if item.pk not in answered), None)
 
 
-def has_begun(me: Participant) -> bool:
+def has_begun(participant: Participant) -> bool:
     """Return whether an item has an answer in this try."""
-    mine = Annotation.objects.filter(participant=me, item__kind=Item.Kind.PRACTICE)
-    return mine.filter(place=current_try(me)).exists()
+    mine = Annotation.objects.filter(participant=participant, item__kind=Item.Kind.PRACTICE)
+    return mine.filter(place=current_try(participant)).exists()
 
 
 @transaction.atomic
 def answer_item(*, participant: Participant, submission: Submission, attempt: int) -> None:
     """Store the answer in its try, unless it has one already or the try is over."""
-    me = _lock_for(participant, attempt)
-    if me is None:
+    locked = _lock_for(participant, attempt)
+    if locked is None:
         return
     answer = replace(submission, place=attempt)
-    earlier = Annotation.objects.filter(participant=me, item=answer.item).first()
+    earlier = Annotation.objects.filter(participant=locked, item=answer.item).first()
     if earlier is None:
-        submit_annotation(participant=me, submission=answer)
+        submit_annotation(participant=locked, submission=answer)
     elif earlier.place < attempt:
         # the answer of the first try is kept, with its times
         keep_revision(earlier, attempt=earlier.place, started_at=earlier.started_at.isoformat())
         earlier.place, earlier.started_at = attempt, answer.started_at
-        replace_annotation(earlier, me, answer)
-    _decide(me)
+        replace_annotation(earlier, locked, answer)
+    _decide(locked)
 
 
 @transaction.atomic
 def answer_questions(*, participant: Participant, answers: Mapping[int, str], attempt: int) -> None:
     """Store the answers to the questions on the instructions, and decide their try."""
-    me = _lock_for(participant, attempt)
-    if me is None:
+    locked = _lock_for(participant, attempt)
+    if locked is None:
         return
     named = {_question_key(attempt, number): text for number, text in answers.items()}
-    record_answers(participant=me, answers=named)
-    _decide(me)
+    record_answers(participant=locked, answers=named)
+    _decide(locked)
 
 
 @transaction.atomic
 def decide_try(*, participant: Participant) -> None:
     """Decide a try of which nothing is left to answer; any other stays open."""
-    me = _lock_for(participant, current_try(participant))
-    if me is not None:
-        _decide(me)
+    locked = _lock_for(participant, current_try(participant))
+    if locked is not None:
+        _decide(locked)
 
 
 def _lock_for(participant: Participant, attempt: int) -> Participant | None:
     """Return the participant's row, locked; None where this try is not open any more."""
-    me = lock_participant(participant)
-    if me.withdrawn_at is not None:
+    locked = lock_participant(participant)
+    if locked.withdrawn_at is not None:
         raise Withdrawn
-    me.study = participant.study
-    return me if me.is_qualified is None and attempt == current_try(me) else None
+    locked.study = participant.study
+    return locked if locked.is_qualified is None and attempt == current_try(locked) else None
 
 
-def _decide(me: Participant) -> None:
+def _decide(participant: Participant) -> None:
     """Let the try count, and pass or fail, once nothing is left to answer."""
-    plan = plan_qualification(me.study)
+    plan = plan_qualification(participant.study)
     if plan is None:
         return
-    attempt = current_try(me)
+    attempt = current_try(participant)
     if plan.is_on_instructions:
-        if not _answers_of(me, attempt):
+        if not _answers_of(participant, attempt):
             return
-    elif next_to_qualify(me) is not None:
+    elif next_to_qualify(participant) is not None:
         return
-    me.tries = attempt
-    if plan.is_passed_by(score_of(me).met):
-        me.is_qualified = True
+    participant.tries = attempt
+    if plan.is_passed_by(score_of(participant).met):
+        participant.is_qualified = True
         # once the suggestions have been read, if there is anything to read
         is_nothing_to_read = plan.is_on_instructions and all(
-            result.is_met for result in explain_questions(me)
+            result.is_met for result in explain_questions(participant)
         )
-        me.practised_at = now() if is_nothing_to_read else None
+        participant.practised_at = now() if is_nothing_to_read else None
     elif attempt >= TRIES:
-        me.is_qualified = False
+        participant.is_qualified = False
         # gets no more work, whatever page is asked for
-        me.stopped_at = now()
-        release_places(me)
-        end_visit(me, Outcome.FAILED_CHECK)
-    me.save(update_fields=["tries", "is_qualified", "practised_at", "stopped_at"])
+        participant.stopped_at = now()
+        release_places(participant)
+        end_visit(participant, Outcome.FAILED_CHECK)
+    participant.save(update_fields=["tries", "is_qualified", "practised_at", "stopped_at"])
 
 
 # --- what came of it ------------------------------------------------------------------
 
 
-def score_of(me: Participant) -> Score:
+def score_of(participant: Participant) -> Score:
     """Return how the last finished try went."""
-    plan = plan_qualification(me.study)
+    plan = plan_qualification(participant.study)
     if plan is not None and plan.is_on_instructions:
-        answers = _answers_of(me, me.tries)
-        met = sum(result.is_met for result in compare_answers(me, answers))
+        answers = _answers_of(participant, participant.tries)
+        met = sum(result.is_met for result in compare_answers(participant, answers))
         return Score(met, plan.asked, plan.needed)
-    met, asked = count_met(line for item in explain_try(me) for line in item.feedback)
-    return Score(met, asked, needed_of(me.study, asked))
+    met, asked = count_met(line for item in explain_try(participant) for line in item.feedback)
+    return Score(met, asked, needed_of(participant.study, asked))
 
 
-def explain_try(me: Participant) -> list[Explained]:
+def explain_try(participant: Participant) -> list[Explained]:
     """Return each item as it was answered in the last finished try, with what is suggested."""
     answered = {
         annotation.item_id: annotation
         for annotation in Annotation.objects.filter(
-            participant=me, item__kind=Item.Kind.PRACTICE, place=me.tries
+            participant=participant, item__kind=Item.Kind.PRACTICE, place=participant.tries
         )
         .select_related("item")
         .prefetch_related("ratings")
     }
     explained = []
-    for item in list_qualifying(me.study):
+    for item in list_qualifying(participant.study):
         if annotation := answered.get(item.pk):
-            screen = answered_screen(annotation, me.study)
+            screen = answered_screen(annotation, participant.study)
             explained.append(
                 Explained(screen, annotation, explain_answers(screen, annotation.list_rows()))
             )
     return explained
 
 
-def explain_questions(me: Participant) -> list[QuestionResult]:
+def explain_questions(participant: Participant) -> list[QuestionResult]:
     """Return the questions on the instructions as answered in the last finished try, if any."""
-    return compare_answers(me, _answers_of(me, me.tries)) if me.tries else []
+    return (
+        compare_answers(participant, _answers_of(participant, participant.tries))
+        if participant.tries
+        else []
+    )
 
 
-def compare_answers(me: Participant, answers: Mapping[int, str]) -> list[QuestionResult]:
+def compare_answers(participant: Participant, answers: Mapping[int, str]) -> list[QuestionResult]:
     """Return the questions on the instructions with these answers, by the question's number."""
     return [
         QuestionResult(question, answers.get(number, ""), answers.get(number) == question.right)
-        for number, question in enumerate(me.study.config.comprehension, start=1)
+        for number, question in enumerate(participant.study.config.comprehension, start=1)
     ]
 
 
-def _answers_of(me: Participant, attempt: int) -> dict[int, str]:
+def _answers_of(participant: Participant, attempt: int) -> dict[int, str]:
     """Return the answers to the questions on the instructions in this try, by their number."""
     start = _question_key(attempt, "")
-    mine = Answer.objects.filter(participant=me, question__startswith=start)
+    mine = Answer.objects.filter(participant=participant, question__startswith=start)
     return {
         int(question.removeprefix(start)): value
         for question, value in mine.values_list("question", "value")

@@ -38,29 +38,31 @@ _ASKING = ("participant-qualification", "qualification-item", "qualification-que
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def qualification(request: HttpRequest, me: Participant) -> HttpResponse:
+def qualification(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say what will be asked and what it takes to pass, and how the first try went."""
-    plan = plan_qualification(me.study)
-    if plan is None or plan.is_on_instructions or not _is_asked(me):
+    plan = plan_qualification(participant.study)
+    if plan is None or plan.is_on_instructions or not _is_asked(participant):
         return go_home(request)
     if request.method == "POST":
-        number = next_to_qualify(me)
+        number = next_to_qualify(participant)
         if number is None:
-            decide_try(participant=me)
+            decide_try(participant=participant)
             return go_home(request)
         return redirect(address(request, "qualification-item", number))
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "plan": plan,
         "tries": TRIES,
-        "is_last_try": current_try(me) == TRIES,
-        "score": score_of(me) if me.tries and not has_begun(me) else None,
+        "is_last_try": current_try(participant) == TRIES,
+        "score": score_of(participant)
+        if participant.tries and not has_begun(participant)
+        else None,
     }
     return render(request, "participation/qualification.html", context)
 
 
-def _is_asked(me: Participant) -> bool:
+def _is_asked(participant: Participant) -> bool:
     """Return whether the qualification is what comes next for this person."""
-    step = entry_step(me)
+    step = entry_step(participant)
     return step is not None and step.name in _ASKING
 
 
@@ -70,34 +72,34 @@ def go_home(request: HttpRequest) -> HttpResponse:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def qualification_item(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+def qualification_item(request: HttpRequest, participant: Participant, number: int) -> HttpResponse:
     """Ask an item in the real layout, once in each try and without an explanation."""
-    items = list_qualifying(me.study)
+    items = list_qualifying(participant.study)
     if not 1 <= number <= len(items):
         return unknown_link(request)
-    if not _is_asked(me):
+    if not _is_asked(participant):
         return go_home(request)
-    item, attempt = items[number - 1], current_try(me)
-    if Annotation.objects.filter(participant=me, item=item, place=attempt).exists():
+    item, attempt = items[number - 1], current_try(participant)
+    if Annotation.objects.filter(participant=participant, item=item, place=attempt).exists():
         return go_home(request)
-    screen = load_screen(me, item, None)
-    frame = frame_of(request, me, number, len(items)) | {
+    screen = load_screen(participant, item, None)
+    frame = frame_of(request, participant, number, len(items)) | {
         "frame": "participation/qualification_item.html"
     }
     if request.method == "POST":
-        return _take_item(request, me, screen, frame)
-    shown = replace(as_shown(me, screen), set_number=attempt)
+        return _take_item(request, participant, screen, frame)
+    shown = replace(as_shown(participant, screen), set_number=attempt)
     context = frame | {"item": screen.view({}), "state": shown.sign()}
-    return render(request, me.study.config.item_template, context)
+    return render(request, participant.study.config.item_template, context)
 
 
 def _take_item(
-    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+    request: HttpRequest, participant: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
     shown = read_shown(ShownForm(request.POST).read("state"))
-    if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
+    if shown is None or (shown.participant_id, shown.item_id) != (participant.pk, screen.item.pk):
         return unknown_link(request)
-    if shown.set_number != current_try(me):
+    if shown.set_number != current_try(participant):
         # from an earlier try, in another tab
         return go_home(request)
     form = screen.make_form(request.POST, with_marks=False)
@@ -108,38 +110,38 @@ def _take_item(
             "state": shown.sign(),
             "status": _("Fix what is marked, then continue"),
         }
-        return render(request, me.study.config.item_template, context, status=422)
+        return render(request, participant.study.config.item_template, context, status=422)
     submission = read_submission(screen, shown, form)
-    answer_item(participant=me, submission=submission, attempt=shown.set_number)
+    answer_item(participant=participant, submission=submission, attempt=shown.set_number)
     return go_home(request)
 
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def qualification_questions(request: HttpRequest, me: Participant) -> HttpResponse:
+def qualification_questions(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Ask the questions on the instructions; at the second try those that were wrong again."""
-    plan = plan_qualification(me.study)
-    if plan is None or not plan.is_on_instructions or not _is_asked(me):
+    plan = plan_qualification(participant.study)
+    if plan is None or not plan.is_on_instructions or not _is_asked(participant):
         return go_home(request)
-    attempt = current_try(me)
+    attempt = current_try(participant)
     if request.method == "POST" and ShownForm(request.POST).read("attempt") != str(attempt):
         return go_home(request)
-    results = explain_questions(me) if me.later_visit_id is None else []
+    results = explain_questions(participant) if participant.later_visit_id is None else []
     form = ComprehensionForm(
         request.POST if request.method == "POST" else None,
-        config=me.study.config,
+        config=participant.study.config,
         results=results,
     )
     if form.is_bound and form.is_valid():
-        answer_questions(participant=me, answers=form.answers, attempt=attempt)
+        answer_questions(participant=participant, answers=form.answers, attempt=attempt)
         return go_home(request)
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "attempt": attempt,
         "plan": plan,
         "is_last_try": attempt == TRIES,
         "questions": form.questions,
         "wrong": [question for question in form.questions if question["given_wrong"]],
-        "score": score_of(me) if results else None,
+        "score": score_of(participant) if results else None,
         "errors": [question for question in form.questions if question["error"]],
     }
     status = 422 if form.errors else 200
@@ -148,20 +150,24 @@ def qualification_questions(request: HttpRequest, me: Participant) -> HttpRespon
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
+def suggestions(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Show people who passed every item with their answer, what is suggested, and why."""
-    if not (me.study.is_qualification_on and me.is_qualified):
+    if not (participant.study.is_qualification_on and participant.is_qualified):
         return go_home(request)
     if request.method == "POST":
-        Participant.objects.filter(pk=me.pk, practised_at=None).update(practised_at=now())
+        Participant.objects.filter(pk=participant.pk, practised_at=None).update(practised_at=now())
         return redirect(address(request, "participant-start"))
-    explained = [answer for answer in explain_try(me) if me.may_reopen(answer.annotation.visit_id)]
-    results = explain_questions(me) if me.later_visit_id is None else []
-    context = page_context(request, me) | {
-        "score": score_of(me),
+    explained = [
+        answer
+        for answer in explain_try(participant)
+        if participant.may_reopen(answer.annotation.visit_id)
+    ]
+    results = explain_questions(participant) if participant.later_visit_id is None else []
+    context = page_context(request, participant) | {
+        "score": score_of(participant),
         "explained": [_show(answer, number) for number, answer in enumerate(explained, start=1)],
         "questions": [result for result in results if not result.is_met],
-        "is_read": me.practised_at is not None,
+        "is_read": participant.practised_at is not None,
     }
     return render(request, "participation/suggestions.html", context)
 
@@ -188,12 +194,12 @@ def _show(explained: Explained, number: int) -> dict[str, Any]:
 
 @participant_page
 @require_safe
-def unqualified(request: HttpRequest, me: Participant) -> HttpResponse:
+def unqualified(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Thank people who failed both tries, and say what it means and what to do now."""
-    if not me.study.is_qualification_on or me.is_qualified is not False:
+    if not participant.study.is_qualification_on or participant.is_qualified is not False:
         return go_home(request)
-    context = page_context(request, me) | {
-        "score": score_of(me),
-        "plan": plan_qualification(me.study),
+    context = page_context(request, participant) | {
+        "score": score_of(participant),
+        "plan": plan_qualification(participant.study),
     }
     return render(request, "participation/unqualified.html", context)

@@ -26,19 +26,21 @@ from evalsite.people.models import ItemSet, Participant
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+def report(request: HttpRequest, participant: Participant, number: int, place: int) -> HttpResponse:
     """Report a problem with an item, which goes to someone else; this person goes on.
 
     A script that shows the item meanwhile gets the way on as JSON.
     """
     item_set = ItemSet.objects.filter(
-        participant=me, number=number, finished_at__isnull=True
+        participant=participant, number=number, finished_at__isnull=True
     ).first()
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     text = ShownForm(request.POST).read("state") or request.GET.get("state")
     try:
-        shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
+        shown, screen = (
+            load_shown(text, participant) if text else load_place(participant, item_set, place)
+        )
     except Http404:
         return unknown_link(request)
     form = ReportForm(request.POST if request.method == "POST" else None)
@@ -47,20 +49,22 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         reported = Submission(
             outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **details
         )
-        saved = submit_annotation(participant=me, submission=reported)
+        saved = submit_annotation(participant=participant, submission=reported)
         is_kept = saved not in WITHOUT_CONSENT
-        following = next_address(request, me, shown)
+        following = next_address(request, participant, shown)
         following = following if is_kept else address_for_consent(request, saved)
         if wants_json(request):
             is_reported = is_kept and saved is not Saved.EARLIER
             return JsonResponse({"next": following, "is_reported": is_reported})
         return redirect(following)
-    config = me.study.config
+    config = participant.study.config
     first_reason = f"reason-{ReportForm.REASONS[0][0]}"
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "frame": "participation/report.html",
         "layout": config.layout,
-        "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
+        "item": screen.view(
+            {}, is_disabled=True, group=group_place(participant, item_set, shown.item_id)
+        ),
         "reasons": ReportForm.REASONS,
         "reason": form["reason"].value() or "",
         "note": drop_unstorable(drop_unstorable(form["note"].value() or "")),

@@ -475,15 +475,15 @@ def _move_place(annotation: Annotation, participant: Participant, submission: Su
 # --- answers that wait for consent ----------------------------------------------------
 
 
-def lock_awaiting(me: Participant) -> list[Annotation]:
+def lock_awaiting(participant: Participant) -> list[Annotation]:
     """Return this person's answers that wait for consent, locked; answers go before places."""
-    awaiting = Annotation.objects.filter(participant=me, awaits_consent=True)
+    awaiting = Annotation.objects.filter(participant=participant, awaits_consent=True)
     return list(awaiting.select_for_update(of=("self",)).order_by("pk"))
 
 
-def withdraw_awaiting(me: Participant) -> None:
+def withdraw_awaiting(participant: Participant) -> None:
     """Delete the content of answers given without agreeing; a row records that there were some."""
-    answers = [answer.pk for answer in lock_awaiting(me)]
+    answers = [answer.pk for answer in lock_awaiting(participant)]
     for model in (Rating, Revision):
         model.objects.filter(annotation__in=answers).delete()
     Annotation.objects.filter(pk__in=answers).update(

@@ -63,9 +63,9 @@ class Screen:
         """Return the raw text of what these data enter."""
         return read_entered(self.study.config, self.questions, data)
 
-    def order_mark(self, me: Participant) -> str:
+    def order_mark(self, participant: Participant) -> str:
         """Return the same for the same outputs in the same places, without telling which."""
-        phrases = f"{me.pk}/{self.item.pk}/{self.order}"
+        phrases = f"{participant.pk}/{self.item.pk}/{self.order}"
         return salted_hmac(_SALT, phrases, algorithm="sha256").hexdigest()[:12]
 
     @cached_property
@@ -106,11 +106,11 @@ class Screen:
         return add_marks(view, self.study.config, texts=texts, values=values, errors=errors or {})
 
 
-def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
+def load_screen(participant: Participant, item: Item, slot: Slot | None) -> Screen:
     """Return the item as this person sees it, in this slot or without one."""
     outputs = _outputs_of.all(item.pk)
-    order = order_for(me, item, len(outputs), slot)
-    return in_order(me.study, item, outputs, order, slot, participant_id=me.pk)
+    order = order_for(participant, item, len(outputs), slot)
+    return in_order(participant.study, item, outputs, order, slot, participant_id=participant.pk)
 
 
 def in_order(

@@ -46,9 +46,9 @@ _drafts_of = Prepared(
 )
 
 
-def find_set(me: Participant, number: int) -> ItemSet | None:
+def find_set(participant: Participant, number: int) -> ItemSet | None:
     """Return this person's set of this number, if there is one."""
-    return _set_of.one(me.pk, number)
+    return _set_of.one(participant.pk, number)
 
 
 def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None) -> list[int]:
@@ -60,11 +60,11 @@ def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None
 
 
 def wanted_places(
-    me: Participant, item_set: ItemSet, answered: Collection[int] | None = None
+    participant: Participant, item_set: ItemSet, answered: Collection[int] | None = None
 ) -> list[int]:
     """Return the places that this person may still answer: none once the study has ended."""
-    has_ended = me.study.has_ended or me.study.is_past_its_end
-    if has_ended and not me.is_pilot and not me.slots.leased().exists():
+    has_ended = participant.study.has_ended or participant.study.is_past_its_end
+    if has_ended and not participant.is_pilot and not participant.slots.leased().exists():
         return []
     return unanswered_places(item_set, answered)
 
@@ -77,10 +77,12 @@ def open_places(item_set: ItemSet) -> list[int]:
     ]
 
 
-def read_progress(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
+def read_progress(
+    participant: Participant, item_set: ItemSet
+) -> tuple[dict[int, float], dict[int, str]]:
     """Return the seconds that each answered item of the set took, and the group of every item."""
     times, groups = {}, {}
-    rows = _answers_to.all(me.pk, *item_set.item_ids)
+    rows = _answers_to.all(participant.pk, *item_set.item_ids)
     for pk, group, kind, started, submitted in rows:
         groups[pk] = _group_in_set(pk, group, kind)
         if submitted is not None:
@@ -95,7 +97,7 @@ def _group_in_set(item_id: int, group: str, kind: str) -> str:
 
 
 def group_place(
-    me: Participant,
+    participant: Participant,
     item_set: ItemSet,
     item_id: int,
     answered: Collection[int] = (),
@@ -106,7 +108,7 @@ def group_place(
     What went to others counts no more, but no group ever takes the letter of another.
     `groups` are those of `read_progress`, where they are at hand.
     """
-    if me.study.groups != Study.Groups.TOGETHER:
+    if participant.study.groups != Study.Groups.TOGETHER:
         return NO_GROUP
     if groups is None:
         items = Item.objects.filter(pk__in=item_set.item_ids).order_by()
@@ -129,19 +131,27 @@ def _letter_of(number: int) -> str:
 
 
 def kept_until(
-    me: Participant, screen: Screen, item_set: ItemSet | None, answered: Collection[int] = ()
+    participant: Participant,
+    screen: Screen,
+    item_set: ItemSet | None,
+    answered: Collection[int] = (),
 ) -> datetime | None:
     """Return until when the place of this screen is kept for this person; None: it isn't.
 
     A control is kept as long as the rest of its set, and looks like any other item.
     """
-    if screen.slot is not None or screen.item.kind not in CONTROLS or me.is_pilot or screen.answer:
+    if (
+        screen.slot is not None
+        or screen.item.kind not in CONTROLS
+        or participant.is_pilot
+        or screen.answer
+    ):
         return screen.slot.lease_until if screen.slot else None
-    if item_set is not None and not me.slots.leased().exists():
+    if item_set is not None and not participant.slots.leased().exists():
         missing = {*item_set.item_ids} - {*item_set.lost_ids} - {*answered}
         if Item.objects.main().filter(pk__in=missing).exists():
             return None
-    return find_end(me, me.study)
+    return find_end(participant, participant.study)
 
 
 def shown_end(until: datetime | None) -> datetime | None:
@@ -159,20 +169,20 @@ class Change:
     form: RatingForm
 
 
-def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
+def find_changes(participant: Participant, item_set: ItemSet) -> list[Change]:
     """Return drafts of answered items that are newer than the answer and say something else."""
-    drafts = {draft.item_id: draft for draft in _drafts_of.all(me.pk, *item_set.item_ids)}
+    drafts = {draft.item_id: draft for draft in _drafts_of.all(participant.pk, *item_set.item_ids)}
     if not drafts:
         return []
     annotations = (
-        Annotation.objects.filter(participant=me, item_id__in=list(drafts))
+        Annotation.objects.filter(participant=participant, item_id__in=list(drafts))
         .select_related("item")
         .prefetch_related("ratings")
     )
     changes = []
     for annotation in annotations:
         draft = drafts[annotation.item_id]
-        screen = answered_screen(annotation, me.study)
+        screen = answered_screen(annotation, participant.study)
         if draft.updated_at <= annotation.submitted_at or not draft.fits(screen.order):
             continue
         if draft.values == entered_values(screen, annotation):
@@ -194,29 +204,29 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
     kept. False, and nothing done, while a place wants an answer, a change is no valid answer, or
     the current consent text isn't agreed to, or if every place went to others.
     """
-    me = lock_participant(participant)
-    me.study = participant.study
-    if not has_agreed(me):
+    locked = lock_participant(participant)
+    locked.study = participant.study
+    if not has_agreed(locked):
         return False
-    current = find_set(me, item_set.number)
+    current = find_set(locked, item_set.number)
     if current is None:
         raise ItemSet.DoesNotExist
     if current.finished_at is not None:
         return True
-    changes = find_changes(me, current)
+    changes = find_changes(locked, current)
     if (
         not current.total
-        or wanted_places(me, current)
+        or wanted_places(locked, current)
         or not all(change.form.is_valid() for change in changes)
     ):
         return False
     for change in changes:
-        submit_annotation(participant=me, submission=_as_submission(change))
+        submit_annotation(participant=locked, submission=_as_submission(change))
     current.finished_at = now()
     current.code = current.code or make_completion_code()
     ItemSet.objects.filter(pk=current.pk).update(finished_at=current.finished_at, code=current.code)
-    Draft.objects.filter(participant=me).delete()
-    complete_visit(me, current)
+    Draft.objects.filter(participant=locked).delete()
+    complete_visit(locked, current)
     return True
 
 

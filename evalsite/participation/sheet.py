@@ -48,7 +48,7 @@ class ShownPart:
     known: dict[str, str]
 
 
-def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
+def load_parts(participant: Participant, item_set: ItemSet) -> list[ShownPart]:
     """Return the items of a set that are this participant's: 6 queries, however many they are.
 
     Those with an answer that the link in use doesn't open are left out.
@@ -56,18 +56,22 @@ def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
     places = {item_set.item_ids[place - 1]: place for place in open_places(item_set)}
     by_position = Prefetch("outputs", Output.objects.order_by("position"))
     items = Item.objects.filter(pk__in=places).prefetch_related(by_position)
-    slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=places)}
+    slots = {
+        slot.item_id: slot for slot in Slot.objects.filter(participant=participant, item__in=places)
+    }
     drafts = {
         draft.item_id: draft
-        for draft in Draft.objects.filter(participant=me, item__in=places)
-        if me.may_reopen(draft.visit_id)
+        for draft in Draft.objects.filter(participant=participant, item__in=places)
+        if participant.may_reopen(draft.visit_id)
     }
-    answers = Annotation.objects.filter(participant=me, item__in=places)
+    answers = Annotation.objects.filter(participant=participant, item__in=places)
     answered = {answer.item_id: answer for answer in answers.prefetch_related("ratings")}
-    earlier = {item for item, answer in answered.items() if not me.may_reopen(answer.visit_id)}
+    earlier = {
+        item for item, answer in answered.items() if not participant.may_reopen(answer.visit_id)
+    }
     parts = [
         _load_part(
-            me,
+            participant,
             item,
             places[item.pk],
             slots.get(item.pk),
@@ -81,7 +85,7 @@ def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
 
 
 def _load_part(
-    me: Participant,
+    participant: Participant,
     item: Item,
     place: int,
     slot: Slot | None,
@@ -90,12 +94,12 @@ def _load_part(
 ) -> ShownPart:
     if answer is not None:
         answer.item = item
-        screen = answered_screen(answer, me.study)
+        screen = answered_screen(answer, participant.study)
         values = newest_values(screen, draft)
         return ShownPart(place, screen, values, entered_values(screen, answer))
     outputs = list(item.outputs.all())
-    order = order_for(me, item, len(outputs), slot)
-    screen = in_order(me.study, item, outputs, order, slot, participant_id=me.pk)
+    order = order_for(participant, item, len(outputs), slot)
+    screen = in_order(participant.study, item, outputs, order, slot, participant_id=participant.pk)
     values = newest_values(screen, draft)
     # a whole answer that waits for its saving is sent with the next one
     is_whole = bool(values) and screen.make_form(values).is_valid()
@@ -153,20 +157,22 @@ class SheetForm(SentForm):
 # --- time -------------------------------------------------------------------------------
 
 
-def share_time(me: Participant, item_set: ItemSet, shown_at: datetime, parts: int) -> timedelta:
+def share_time(
+    participant: Participant, item_set: ItemSet, shown_at: datetime, parts: int
+) -> timedelta:
     """Return how long each of so many answers took that one press saves.
 
     The time of an answer begins when the one before it was saved, or the page was shown. Answers
     that come together have equal shares.
     """
-    last = Annotation.objects.filter(participant=me, item_set=item_set).aggregate(
+    last = Annotation.objects.filter(participant=participant, item_set=item_set).aggregate(
         last=Max("submitted_at")
     )["last"]
     began = shown_at if last is None else max(shown_at, last)
     return (now() - began) / parts
 
 
-def next_showing() -> datetime:
+def next_time_shown() -> datetime:
     """Return since when a person sees what they have just saved: not before it was."""
     return now() + _LEAST_TIME
 

@@ -45,7 +45,7 @@ from evalsite.participation.sheet import (
     anchor_of,
     is_changed,
     load_parts,
-    next_showing,
+    next_time_shown,
     place_after,
     share_time,
     write_known,
@@ -67,26 +67,28 @@ _TELLING = (Saved.ENDED, Saved.FINAL, Saved.EARLIER, Saved.REPLACED, Saved.CHANG
             Saved.ALREADY)  # fmt: skip
 
 
-def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) -> HttpResponse:
+def show_unsaved(
+    request: HttpRequest, participant: Participant, wait: int, number: int
+) -> HttpResponse:
     """Show the page as it was sent, because too much came at once, and when to press Save again."""
-    item_set = find_set(me, number)
+    item_set = find_set(participant, number)
     if item_set is None:
         return unknown_link(request)
     status = ask_to_wait(wait)
     sent = SheetForm(request.POST).parts
-    return _Sheet(request, me, item_set, sent).render(status, code=429)
+    return _Sheet(request, participant, item_set, sent).render(status, code=429)
 
 
 def _of_a_sheet(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Give a view the set of this number; unknown if there is none, or it was shown elsewhere."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
-        item_set = find_set(me, number)
-        if item_set is None or not has_sheet(me.study):
+    def wrapped(request: HttpRequest, participant: Participant, number: int) -> HttpResponse:
+        item_set = find_set(participant, number)
+        if item_set is None or not has_sheet(participant.study):
             return unknown_link(request)
         try:
-            return view(request, me, item_set)
+            return view(request, participant, item_set)
         except Http404:
             return unknown_link(request)
 
@@ -97,47 +99,49 @@ def _of_a_sheet(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 @keeps_page(show_unsaved)
 @require_http_methods(["GET", "HEAD", "POST"])
 @_of_a_sheet
-def sheet(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
+def sheet(request: HttpRequest, participant: Participant, item_set: ItemSet) -> HttpResponse:
     """Show an open set. A GET changes nothing; a POST saves what is new and goes on."""
     if request.method == "POST":
-        return _save(request, me, item_set)
-    if not has_agreed(me):
+        return _save(request, participant, item_set)
+    if not has_agreed(participant):
         return redirect(address(request, "participant-home"))
     if item_set.finished_at is not None:
         asked = f"?{request.GET.urlencode()}" if request.GET else ""
         return redirect(address(request, "participant-finish") + asked)
-    page = _Sheet(request, me, item_set)
+    page = _Sheet(request, participant, item_set)
     # a place is held before the instructions are read and practice is done
-    if not page.times and entry_step(me) is not None:
+    if not page.times and entry_step(participant) is not None:
         return redirect(address(request, "participant-home"))
     if page.is_away:
-        return render_away(request, me)
+        return render_away(request, participant)
     return page.render(Saved.words_of(request.GET.get("was", "")))
 
 
 @participant_page
 @require_POST
 @_of_a_sheet
-def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
+def draft(request: HttpRequest, participant: Participant, item_set: ItemSet) -> HttpResponse:
     """Keep what is new, and save what is a whole answer; a script goes on with its page."""
-    sent = _read_sent(SheetForm(request.POST), me, item_set)
-    agreement = agreement_of(me)
+    sent = _read_sent(SheetForm(request.POST), participant, item_set)
+    agreement = agreement_of(participant)
     if agreement is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     # answers under a text that has changed are asked about when the button is pressed
     ready = [answer for answer in sent if agreement is Agreement.CURRENT and answer.form.is_valid()]
     rest = [answer for answer in sent if answer not in ready]
-    saved = _store(request, me, item_set, ready)
+    saved = _store(request, participant, item_set, ready)
     for answer in rest:
-        keep_draft(me, answer.screen, answer.data)
-    page = SetPage(request, me, item_set)
-    missing = wanted_places(me, item_set, page.times)
+        keep_draft(participant, answer.screen, answer.data)
+    page = SetPage(request, participant, item_set)
+    missing = wanted_places(participant, item_set, page.times)
     if not sent and missing:
         # people who are still there keep their places, as with a draft
-        keep_draft(me, *_find_unrenewed(me, item_set, missing))
-    is_lapsed = not me.is_pilot and not all(is_mine(me, answer.screen) for answer in rest)
+        keep_draft(participant, *_find_unrenewed(participant, item_set, missing))
+    is_lapsed = not participant.is_pilot and not all(
+        is_mine(participant, answer.screen) for answer in rest
+    )
     report = _describe_saved(page, sent, saved)
-    report["is_final"] = not _may_renew(me, item_set, missing)
+    report["is_final"] = not _may_renew(participant, item_set, missing)
     report["changes"] = {
         name: drawn
         for answer in sent
@@ -149,36 +153,38 @@ def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
 
 
 def _find_unrenewed(
-    me: Participant, item_set: ItemSet, missing: Sequence[int]
+    participant: Participant, item_set: ItemSet, missing: Sequence[int]
 ) -> tuple[Screen, dict[str, str]]:
     """Return a missing item whose draft may still renew the places, if there is one."""
     items = [item_set.item_ids[place - 1] for place in missing]
-    renewed = _list_renewed(me, items)
+    renewed = _list_renewed(participant, items)
     item_id = next((item for item in items if item not in renewed), items[0])
-    return fill_screen(me, item_id, is_answered=False)
+    return fill_screen(participant, item_id, is_answered=False)
 
 
-def _may_renew(me: Participant, item_set: ItemSet, missing: Sequence[int]) -> bool:
+def _may_renew(participant: Participant, item_set: ItemSet, missing: Sequence[int]) -> bool:
     """Tell whether a further draft could renew the places: one of each missing item does once.
 
     Places of a set without an answer are kept to the end of their reservation.
     """
     item_set.refresh_from_db(fields=["reserved_until"])
     if item_set.reserved_until is not None:
-        return held_until(me) != item_set.reserved_until
+        return held_until(participant) != item_set.reserved_until
     items = [item_set.item_ids[place - 1] for place in missing]
-    return len(_list_renewed(me, items)) < len(items)
+    return len(_list_renewed(participant, items)) < len(items)
 
 
-def _list_renewed(me: Participant, items: Sequence[int]) -> set[int]:
-    renewed = Draft.objects.filter(participant=me, item__in=items, renewed_at__isnull=False)
+def _list_renewed(participant: Participant, items: Sequence[int]) -> set[int]:
+    renewed = Draft.objects.filter(
+        participant=participant, item__in=items, renewed_at__isnull=False
+    )
     return set(renewed.values_list("item_id", flat=True))
 
 
 # --- saving ---------------------------------------------------------------------------
 
 
-def _read_sent(form: SheetForm, me: Participant, item_set: ItemSet) -> list[Sent]:
+def _read_sent(form: SheetForm, participant: Participant, item_set: ItemSet) -> list[Sent]:
     """Return the parts that say something new.
 
     Http404 if one of them wasn't shown to this person in this set.
@@ -187,7 +193,7 @@ def _read_sent(form: SheetForm, me: Participant, item_set: ItemSet) -> list[Sent
     for place, data in form.parts.items():
         if not is_changed(data):
             continue
-        part = read_sent(data, me)
+        part = read_sent(data, participant)
         # before the next one is read: a page names no more places than its set has
         if (part.shown.set_id, part.shown.place) != (item_set.pk, place):
             raise Http404("This was shown elsewhere.")
@@ -196,35 +202,41 @@ def _read_sent(form: SheetForm, me: Participant, item_set: ItemSet) -> list[Sent
 
 
 def _store(
-    request: HttpRequest, me: Participant, item_set: ItemSet, ready: Sequence[Sent]
+    request: HttpRequest, participant: Participant, item_set: ItemSet, ready: Sequence[Sent]
 ) -> dict[int, Saved]:
     """Save these answers one by one, and return what became of each, by place."""
     if not ready:
         return {}
-    share = share_time(me, item_set, min(part.shown.shown_at for part in ready), len(ready))
+    share = share_time(
+        participant, item_set, min(part.shown.shown_at for part in ready), len(ready)
+    )
     began = now() - share
-    return {part.shown.place: save_answer(request, me, part, began=began) for part in ready}
+    return {
+        part.shown.place: save_answer(request, participant, part, began=began) for part in ready
+    }
 
 
-def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
+def _save(request: HttpRequest, participant: Participant, item_set: ItemSet) -> HttpResponse:
     form = SheetForm(request.POST)
-    sent = _read_sent(form, me, item_set)
+    sent = _read_sent(form, participant, item_set)
     ready = [answer for answer in sent if answer.form.is_valid()]
     rest = [answer for answer in sent if answer not in ready]
-    saved = _store(request, me, item_set, ready)
+    saved = _store(request, participant, item_set, ready)
     waiting = next((became for became in saved.values() if became in WITHOUT_CONSENT), None)
     if waiting is not None:
         return go_on(request, address_for_consent(request, waiting))
-    page = SetPage(request, me, item_set)
+    page = SetPage(request, participant, item_set)
     at = _read_place(form.read("at"))
-    place = place_after(wanted_places(me, item_set, page.times), at or max(saved, default=0))
+    place = place_after(
+        wanted_places(participant, item_set, page.times), at or max(saved, default=0)
+    )
     if target := _read_place(form.read("go")):
         # who jumps to another question goes on with this one later
         for answer in rest:
-            keep_entered(me, answer.screen, answer.data)
+            keep_entered(participant, answer.screen, answer.data)
         place = target
-    elif refused := _find_refused(me, item_set, rest, only=place if place == at else None):
-        return _refuse(request, me, item_set, rest, refused)
+    elif refused := _find_refused(participant, item_set, rest, only=place if place == at else None):
+        return _refuse(request, participant, item_set, rest, refused)
     became = next((outcome for outcome in _TELLING if outcome in saved.values()), Saved.ALREADY)
     following = _describe_way(request, item_set, place, became)
     if wants_json(request):
@@ -234,7 +246,7 @@ def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
 
 
 def _find_refused(
-    me: Participant, item_set: ItemSet, rest: Sequence[Sent], *, only: int | None
+    participant: Participant, item_set: ItemSet, rest: Sequence[Sent], *, only: int | None
 ) -> dict[int, RatingForm]:
     """Return what is no whole answer, by place; else the `only` one that is missing."""
     if item_set.finished_at is not None:
@@ -242,13 +254,13 @@ def _find_refused(
     if rest or only is None:
         return {answer.shown.place: answer.form for answer in rest}
     # nothing else is missing, so there is nowhere to go on to
-    screen, values = fill_screen(me, item_set.item_ids[only - 1], is_answered=False)
+    screen, values = fill_screen(participant, item_set.item_ids[only - 1], is_answered=False)
     return {only: screen.make_form(values)}
 
 
 def _refuse(
     request: HttpRequest,
-    me: Participant,
+    participant: Participant,
     item_set: ItemSet,
     rest: Sequence[Sent],
     refused: Mapping[int, RatingForm],
@@ -261,7 +273,7 @@ def _refuse(
         errors,
     ) % {"count": errors}
     sent = {answer.shown.place: answer.data for answer in rest}
-    page = _Sheet(request, me, item_set, sent)
+    page = _Sheet(request, participant, item_set, sent)
     return page.render(status, refused, code=422)
 
 
@@ -293,7 +305,7 @@ def _describe_saved(
         parts[place] = {"was": write_known(answer.form.entered)}
         if place in saved:
             # whoever changes it from this page has seen this answer
-            parts[place]["state"] = replace(answer.shown, shown_at=next_showing()).sign()
+            parts[place]["state"] = replace(answer.shown, shown_at=next_time_shown()).sign()
     places = enumerate(page.item_set.item_ids, start=1)
     outcome = next((became for became in _TELLING[:4] if became in saved.values()), None)
     return {
@@ -301,7 +313,7 @@ def _describe_saved(
         "answered": [place for place, item_id in places if item_id in page.times],
         "progress": _describe_progress(page) | {"bar": page.progress.words},
         "status": str(outcome.value) if outcome else "",
-        "lease_until": None if page.me.is_pilot else held_until(page.me),
+        "lease_until": None if page.participant.is_pilot else held_until(page.participant),
     }
 
 
@@ -327,13 +339,13 @@ class _Sheet(SetPage):
     def __init__(
         self,
         request: HttpRequest,
-        me: Participant,
+        participant: Participant,
         item_set: ItemSet,
         sent: Mapping[int, QueryDict] | None = None,
     ) -> None:
-        super().__init__(request, me, item_set)
+        super().__init__(request, participant, item_set)
         self.sent = sent or {}
-        self.parts = load_parts(me, item_set)
+        self.parts = load_parts(participant, item_set)
         self.until = self._find_end()
 
     @property
@@ -341,7 +353,7 @@ class _Sheet(SetPage):
         """Tell whether something is missing whose place is no longer kept."""
         is_missing = any(part.screen.answer is None for part in self.parts)
         is_kept = self.until is not None and self.until >= now()
-        return not self.parts or (is_missing and not self.me.is_pilot and not is_kept)
+        return not self.parts or (is_missing and not self.participant.is_pilot and not is_kept)
 
     def _find_end(self) -> datetime | None:
         """Return until when all that is missing is kept; None if a part of it is not."""
@@ -349,7 +361,11 @@ class _Sheet(SetPage):
         main = [screen for screen in missing if screen.item.kind not in CONTROLS]
         if not main:
             # controls are kept together, as long as the rest of the set
-            return kept_until(self.me, missing[0], self.item_set, self.times) if missing else None
+            return (
+                kept_until(self.participant, missing[0], self.item_set, self.times)
+                if missing
+                else None
+            )
         ends = [screen.slot.lease_until for screen in main if screen.slot is not None]
         known = [end for end in ends if end is not None]
         return min(known) if len(known) == len(main) else None
@@ -358,7 +374,7 @@ class _Sheet(SetPage):
         self, status: str, refused: Mapping[int, RatingForm] | None = None, *, code: int = 200
     ) -> HttpResponse:
         """Return the page. `refused`: what is wrong with what was entered, by place."""
-        me, config = self.me, self.me.study.config
+        participant, config = self.participant, self.participant.study.config
         several = [part.screen for part in self.parts if len(part.screen.outputs) > 1]
         errors = {place: form.first_errors for place, form in (refused or {}).items()}
         views = {part.place: self._view_part(part, errors) for part in self.parts}
@@ -373,13 +389,13 @@ class _Sheet(SetPage):
             **frame,
             "set_number": self.item_set.number,
             "draft_url": address(self.request, "sheet-draft", self.item_set.number),
-            "order_mark": "".join(screen.order_mark(me) for screen in several),
+            "order_mark": "".join(screen.order_mark(participant) for screen in several),
             "html": render_markdown(
-                shown_content(me.study)["texts"]["instructions"], with_anchors=True
+                shown_content(participant.study)["texts"]["instructions"], with_anchors=True
             ),
             "title_id": TITLE,
             "instructions_title": config.instructions_title,
-            "headings": menu_headings(me.study),
+            "headings": menu_headings(participant.study),
             "parts": [
                 self._render_part(part, views[part.place], frame, problems) for part in self.parts
             ],
@@ -405,7 +421,11 @@ class _Sheet(SetPage):
         frame: dict[str, Any],
         problems: list[dict[str, Any]],
     ) -> str:
-        me, config, answer = self.me, self.me.study.config, part.screen.answer
+        participant, config, answer = (
+            self.participant,
+            self.participant.study.config,
+            part.screen.answer,
+        )
         number = self.item_set.number
         context = {
             **frame,
@@ -414,13 +434,13 @@ class _Sheet(SetPage):
             "part": anchor_of(part.place),
             "is_first": part is self.parts[0],
             "item": view,
-            "state": as_shown(me, part.screen, self.item_set, part.place).sign(),
+            "state": as_shown(participant, part.screen, self.item_set, part.place).sign(),
             "was": write_known(part.known),
             "is_answered": answer is not None,
             "is_reported": answer is not None and answer.outcome == Annotation.Outcome.REPORTED,
             "is_skipped": is_skipped(part.screen),
-            "is_covered": answer is None and bool(get_content_warning(me.study)),
-            "skip_url": skip_address(self.request, me, number, part.place),
+            "is_covered": answer is None and bool(get_content_warning(participant.study)),
+            "skip_url": skip_address(self.request, participant, number, part.place),
             "report_url": address(self.request, "rating-report", number, part.place),
             "problems": problems if problems and problems[0]["place"] == part.place else [],
         }

@@ -170,41 +170,41 @@ _slot_shown = Prepared(
 
 
 def as_shown(
-    me: Participant, screen: Screen, item_set: ItemSet | None = None, place: int = 0
+    participant: Participant, screen: Screen, item_set: ItemSet | None = None, place: int = 0
 ) -> Shown:
     """Return this screen as it is shown to this person now."""
     return Shown(
-        participant_id=me.pk,
+        participant_id=participant.pk,
         item_id=screen.item.pk,
         slot_id=screen.slot.pk if screen.slot else None,
         set_id=item_set.pk if item_set else None,
         set_number=item_set.number if item_set else 0,
         place=place,
         total=len(item_set.item_ids) if item_set else 0,
-        version_id=me.study.version_id,
+        version_id=participant.study.version_id,
         is_aided=screen.content["settings"]["is_aided"],
         shown_at=now(),
         arrangement=screen.slot.arrangement if screen.slot else 0,
     )
 
 
-def load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
-    screen = screen_of(me, item_set.item_ids[place - 1])
-    return as_shown(me, screen, item_set, place), screen
+def load_place(participant: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
+    screen = screen_of(participant, item_set.item_ids[place - 1])
+    return as_shown(participant, screen, item_set, place), screen
 
 
-def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
+def load_shown(text: str | None, participant: Participant) -> tuple[Shown, Screen]:
     """Return what this signed text says was shown; Http404 unless it was shown to this person."""
     shown = read_shown(text)
-    if shown is None or shown.participant_id != me.pk:
+    if shown is None or shown.participant_id != participant.pk:
         logger.warning("refused a post whose signed state isn't valid or is someone else's")
         raise Http404("Nothing to save here.")
     if shown.slot_id is None:
-        return shown, _load_without_slot(me, shown)
+        return shown, _load_without_slot(participant, shown)
     slot = _slot_shown.one(shown.slot_id, shown.item_id)
     if slot is None:
-        return shown, _load_after_its_slot(me, shown)
-    return shown, load_screen(me, slot.item, slot)
+        return shown, _load_after_its_slot(participant, shown)
+    return shown, load_screen(participant, slot.item, slot)
 
 
 @dataclass(eq=False)
@@ -220,53 +220,53 @@ class Sent:
         return self.screen.make_form(self.data)
 
 
-def read_sent(data: QueryDict, me: Participant) -> Sent:
+def read_sent(data: QueryDict, participant: Participant) -> Sent:
     """Return what was sent; Http404 unless its item was shown to this person."""
-    return Sent(*load_shown(data.get("state"), me), data)
+    return Sent(*load_shown(data.get("state"), participant), data)
 
 
-def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
+def _load_after_its_slot(participant: Participant, shown: Shown) -> Screen:
     """Return the screen as it was shown, though the study asks for fewer answers since."""
-    item = only(Item.objects.filter(pk=shown.item_id, study=me.study))
+    item = only(Item.objects.filter(pk=shown.item_id, study=participant.study))
     if item is None:
         raise Http404("This item is gone.")
-    screen = load_screen(me, item, Slot(arrangement=shown.arrangement))
+    screen = load_screen(participant, item, Slot(arrangement=shown.arrangement))
     screen.slot = None
     return screen
 
 
-def _load_without_slot(me: Participant, shown: Shown) -> Screen:
+def _load_without_slot(participant: Participant, shown: Shown) -> Screen:
     """Return the screen of an earlier answer, in the order of that answer, or of a pilot.
 
     An answer that has been taken back since leaves its place, and so its order, to this person.
     """
     answers = Annotation.objects.select_related("item")
-    annotation = only(answers.filter(participant=me, item_id=shown.item_id))
+    annotation = only(answers.filter(participant=participant, item_id=shown.item_id))
     if annotation is not None:
-        return answered_screen(annotation, me.study)
+        return answered_screen(annotation, participant.study)
     try:
-        return screen_of(me, shown.item_id)
+        return screen_of(participant, shown.item_id)
     except Item.DoesNotExist:
         raise Http404("This item is gone.") from None
 
 
 def fill_screen(
-    me: Participant, item_id: int, *, is_answered: bool
+    participant: Participant, item_id: int, *, is_answered: bool
 ) -> tuple[Screen, dict[str, str]]:
     """Return the screen of an item with its entries: the newest of answer and draft."""
-    slot = _held_by.one(me.pk, item_id)
-    draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
-    if draft and not me.may_reopen(draft.visit_id):
+    slot = _held_by.one(participant.pk, item_id)
+    draft = getattr(slot, "draft", None) if slot else _draft_of.one(participant.pk, item_id)
+    if draft and not participant.may_reopen(draft.visit_id):
         draft = None
     if is_answered:
         annotation = (
             Annotation.objects.select_related("item")
             .prefetch_related("ratings")
-            .get(participant=me, item_id=item_id)
+            .get(participant=participant, item_id=item_id)
         )
-        screen = answered_screen(annotation, me.study)
+        screen = answered_screen(annotation, participant.study)
     else:
-        screen = _load_held(me, item_id, slot)
+        screen = _load_held(participant, item_id, slot)
     return screen, newest_values(screen, draft)
 
 
@@ -284,13 +284,13 @@ def newest_values(screen: Screen, draft: Draft | None) -> dict[str, str]:
     return entered_values(screen, screen.answer)
 
 
-def screen_of(me: Participant, item_id: int) -> Screen:
-    return _load_held(me, item_id, _held_by.one(me.pk, item_id))
+def screen_of(participant: Participant, item_id: int) -> Screen:
+    return _load_held(participant, item_id, _held_by.one(participant.pk, item_id))
 
 
-def _load_held(me: Participant, item_id: int, slot: Slot | None) -> Screen:
+def _load_held(participant: Participant, item_id: int, slot: Slot | None) -> Screen:
     item = slot.item if slot else Item.objects.get(pk=item_id)
-    return load_screen(me, item, slot)
+    return load_screen(participant, item, slot)
 
 
 def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:

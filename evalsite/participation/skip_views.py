@@ -17,37 +17,41 @@ from evalsite.studies.versions import get_content_warning
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def skip(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+def skip(request: HttpRequest, participant: Participant, number: int, place: int) -> HttpResponse:
     """Ask whether to skip an item, without showing it. A POST gives it to someone else."""
     item_set = ItemSet.objects.filter(
-        participant=me, number=number, finished_at__isnull=True
+        participant=participant, number=number, finished_at__isnull=True
     ).first()
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
-    if not get_content_warning(me.study):
+    if not get_content_warning(participant.study):
         return unknown_link(request)
     if request.method == "POST":
-        return _skip(request, me, item_set, place)
-    context = page_context(request, me) | {
+        return _skip(request, participant, item_set, place)
+    context = page_context(request, participant) | {
         "place": place,
         "total": len(item_set.item_ids),
-        "is_paid": is_paid(me),
+        "is_paid": is_paid(participant),
         "back_url": f"{address(request, 'rating-page', number, place)}?shown",
     }
     return render(request, "participation/skip.html", context)
 
 
-def _skip(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
+def _skip(
+    request: HttpRequest, participant: Participant, item_set: ItemSet, place: int
+) -> HttpResponse:
     try:
-        shown, screen = load_place(me, item_set, place)
+        shown, screen = load_place(participant, item_set, place)
     except Http404:
         return unknown_link(request)
     details = circumstances(shown, screen)
     skipped = Submission(outcome=Annotation.Outcome.SKIPPED, **details)
-    saved = submit_annotation(participant=me, submission=skipped)
+    saved = submit_annotation(participant=participant, submission=skipped)
     if saved in WITHOUT_CONSENT:
         return redirect(address_for_consent(request, saved))
-    if not me.is_pilot and is_mine(me, screen):
-        keep_lease(me, me.study, None)
+    if not participant.is_pilot and is_mine(participant, screen):
+        keep_lease(participant, participant.study, None)
     outcome = saved if saved in (Saved.FINAL, Saved.ENDED, Saved.EARLIER) else Saved.SKIPPED
-    return redirect(f"{next_address(request, me, shown)}?was={outcome.name.lower()}&after={place}")
+    return redirect(
+        f"{next_address(request, participant, shown)}?was={outcome.name.lower()}&after={place}"
+    )

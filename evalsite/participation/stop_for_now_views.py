@@ -18,36 +18,38 @@ from evalsite.people.services import is_paid, shown_codes
 
 @participant_page
 @require_safe
-def stop(request: HttpRequest, me: Participant) -> HttpResponse:
+def stop(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say how to come back, and what happens meanwhile."""
     link = personal_link(request)
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "personal_link": link,
         "qr": draw_qr_code(link),
-        "closes_at": me.study.closes_at,
-        "study_id": me.study_id,
-        "is_paid": is_paid(me),
-        **shown_codes(me),
-        **_describe_open_set(me),
+        "closes_at": participant.study.closes_at,
+        "study_id": participant.study_id,
+        "is_paid": is_paid(participant),
+        **shown_codes(participant),
+        **_describe_open_set(participant),
     }
     return render(request, "people/stop.html", context)
 
 
-def _describe_open_set(me: Participant) -> dict[str, Any]:
+def _describe_open_set(participant: Participant) -> dict[str, Any]:
     """Return how far the set at hand is, and until when its places are kept."""
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    open_set = ItemSet.objects.filter(participant=participant, finished_at__isnull=True).first()
     if open_set is None:
         return {}
     answered = answered_items(open_set)
     left = unanswered_places(open_set, answered)
     ignored = Annotation.objects.filter(
-        participant=me, item__in=answered, outcome=Annotation.Outcome.IGNORED
+        participant=participant, item__in=answered, outcome=Annotation.Outcome.IGNORED
     )
     state: dict[str, Any] = {"answered": len(answered) - ignored.count(), "left": len(left)}
     if left:
-        name = {"name": me.study.config.item.name.lower(), "place": left[0]}
+        name = {"name": participant.study.config.item.name.lower(), "place": left[0]}
         state["next_label"] = _("Go on with %(name)s %(place)s") % name
-    if me.is_expert:
-        due_on = Expert.objects.filter(link__participant=me).values_list("due_on", flat=True)
+    if participant.is_expert:
+        due_on = Expert.objects.filter(link__participant=participant).values_list(
+            "due_on", flat=True
+        )
         return state | {"due_on": due_on.first()}
-    return state | {"kept_until": held_until(me)}
+    return state | {"kept_until": held_until(participant)}

@@ -67,62 +67,65 @@ from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
 
 
-def _work_url(request: HttpRequest, me: Participant) -> str:
+def _work_url(request: HttpRequest, participant: Participant) -> str:
     """Return the address of the page about a person's sets; "" if they have none."""
-    is_open = not me.is_pilot and me.later_visit_id is None
+    is_open = not participant.is_pilot and participant.later_visit_id is None
     return address(request, "participant-work") if is_open else ""
 
 
 @participant_page
 @require_safe
-def home(request: HttpRequest, me: Participant) -> HttpResponse:
+def home(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Open the page where this person is."""
-    return go_to(request, next_step(me))
+    return go_to(request, next_step(participant))
 
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
+def instructions(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Show what to do, with the worked examples in the real layout."""
-    if not has_agreed(me):
+    if not has_agreed(participant):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
-        mark_instructions_read(participant=me)
-        if next_step(me) == TAKE_PLACE:
+        mark_instructions_read(participant=participant)
+        if next_step(participant) == TAKE_PLACE:
             # it lapsed while they were read, and others may have it; or it is assigned, without a
             # set so far
-            return begin_set(request, me)
-        prolong_reservation(me)
+            return begin_set(request, participant)
+        prolong_reservation(participant)
         return redirect(address(request, "participant-home"))
-    content = shown_content(me.study)
-    config = me.study.config
-    is_read = me.instructions_read == instructions_hash(me.study)
-    context = page_context(request, me) | {
+    content = shown_content(participant.study)
+    config = participant.study.config
+    is_read = participant.instructions_read == instructions_hash(participant.study)
+    context = page_context(request, participant) | {
         "title": config.instructions_title,
         "html": render_markdown(content["texts"]["instructions"], with_anchors=True),
-        "contents": list_contents(me.study),
+        "contents": list_contents(participant.study),
         "examples": [
-            {"html": render_example(me, example, number), "why": render_explanation(example)}
+            {
+                "html": render_example(participant, example, number),
+                "why": render_explanation(example),
+            }
             for number, example in enumerate(config.instruction_examples, start=1)
         ],
-        "is_changed": bool(me.instructions_read) and not is_read,
-        "next_label": "" if is_read else _after_instructions(me),
-        **({} if is_read else describe_place(request, me)),
+        "is_changed": bool(participant.instructions_read) and not is_read,
+        "next_label": "" if is_read else _after_instructions(participant),
+        **({} if is_read else describe_place(request, participant)),
     }
     return render(request, "participation/instructions.html", context)
 
 
-def _after_instructions(me: Participant) -> str:
-    if is_check_due(me):
+def _after_instructions(participant: Participant) -> str:
+    if is_check_due(participant):
         return str(_("Continue to the questions"))
-    if me.study.is_qualification_on:
-        plan = None if me.is_qualified else plan_qualification(me.study)
+    if participant.study.is_qualification_on:
+        plan = None if participant.is_qualified else plan_qualification(participant.study)
         if plan is None:
             return str(_("Continue"))
         if plan.is_on_instructions:
             return str(_("Continue to the questions"))
         return str(_("Continue to the test"))
-    if me.study.is_practice_on and me.practised_at is None:
+    if participant.study.is_practice_on and participant.practised_at is None:
         return str(_("Start practice"))
     return str(_("Continue"))
 
@@ -132,10 +135,10 @@ def render_explanation(example: Example) -> str:
     return render_markdown(f"*{_('Explanation')}*: {example.why}") if example.why else ""
 
 
-def render_example(me: Participant, example: Example, number: int) -> str:
+def render_example(participant: Participant, example: Example, number: int) -> str:
     """Return a worked example in the real layout as HTML, scores filled in and disabled."""
-    config = me.study.config
-    item = view_example(config, example, shown_content(me.study)["options"])
+    config = participant.study.config
+    item = view_example(config, example, shown_content(participant.study)["options"])
     return render_to_string(
         config.item_template,
         {
@@ -149,28 +152,28 @@ def render_example(me: Participant, example: Example, number: int) -> str:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+def review(request: HttpRequest, participant: Participant, number: int) -> HttpResponse:
     """Show the answers of a set, open to change until Finish is pressed."""
-    item_set = find_set(me, number)
+    item_set = find_set(participant, number)
     if item_set is None:
         return unknown_link(request)
-    if not has_agreed(me):
+    if not has_agreed(participant):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
-        is_finished = finish_set(participant=me, item_set=item_set)
+        is_finished = finish_set(participant=participant, item_set=item_set)
     else:
         is_finished = item_set.finished_at is not None
     if is_finished:
         return redirect(address(request, "participant-finish"))
     if not item_set.total:
-        return render_away(request, me)
+        return render_away(request, participant)
     answered = answered_items(item_set)
-    missing = wanted_places(me, item_set, answered)
-    changes = {change.place: change.form for change in find_changes(me, item_set)}
+    missing = wanted_places(participant, item_set, answered)
+    changes = {change.place: change.form for change in find_changes(participant, item_set)}
     wrong = {place for place, form in changes.items() if not form.is_valid()}
     done = item_set.total - len(unanswered_places(item_set, answered))
-    table = tabulate_answers(me, item_set)
-    config, names = me.study.config, gettext("%(name)s %(place)s")
+    table = tabulate_answers(participant, item_set)
+    config, names = participant.study.config, gettext("%(name)s %(place)s")
     rows = [
         (
             row,
@@ -181,7 +184,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         for row in table.rows
     ]
     unsettled = wrong or missing
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "table": table,
         "rows": rows,
         "unsettled": next((row for row in rows if row[0].place in unsettled), None),
@@ -192,7 +195,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         "back_url": address(request, "rating-page", number, table.rows[-1].place),
         "status": Saved.words_of(request.GET.get("was", "")),
         "is_plainly_saved": request.GET.get("was") == "saved",
-        "ignored": ignored_before(request, me, item_set),
+        "ignored": ignored_before(request, participant, item_set),
         "progress": Progress(done, item_set.total),
     }
     return render(request, "participation/review.html", context)
@@ -200,17 +203,17 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
 
 @participant_page
 @require_safe
-def pause(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+def pause(request: HttpRequest, participant: Participant, number: int, place: int) -> HttpResponse:
     """Offer a break in a long set. Everything is saved."""
-    item_set = find_set(me, number)
+    item_set = find_set(participant, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     total = len(item_set.item_ids)
-    context = page_context(request, me) | {
+    context = page_context(request, participant) | {
         "done": place - 1,
         "total": total,
         "next_url": address(request, "rating-page", number, place),
-        "ignored": ignored_before(request, me, item_set),
+        "ignored": ignored_before(request, participant, item_set),
         "progress": Progress(place - 1, total),
     }
     return render(request, "participation/break.html", context)
@@ -218,55 +221,57 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def finish(request: HttpRequest, me: Participant) -> HttpResponse:
+def finish(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Show thanks, the code, a form for feedback, and the next set if there is one."""
-    sets = finished_sets(me)
-    codes = shown_codes(me, sets)
-    if not sets or (request.method == "POST" and not has_agreed(me)):
+    sets = finished_sets(participant)
+    codes = shown_codes(participant, sets)
+    if not sets or (request.method == "POST" and not has_agreed(participant)):
         return redirect(address(request, "participant-home"))
-    if request.method == "POST" and me.later_visit_id is not None:
-        return refuse_later_visit(request, me)
+    if request.method == "POST" and participant.later_visit_id is not None:
+        return refuse_later_visit(request, participant)
     form = FeedbackForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        record_answers(participant=me, answers=form.cleaned_data)
+        record_answers(participant=participant, answers=form.cleaned_data)
         return redirect(address(request, "participant-finish") + "?feedback=saved")
     shown = [item_id for item_set in sets for item_id in item_set.item_ids]
-    done = me.annotations.filter(item__in=shown).count()
-    another = _describe_another_set(me, len(sets), codes["way_out"])
-    context = page_context(request, me) | {
+    done = participant.annotations.filter(item__in=shown).count()
+    another = _describe_another_set(participant, len(sets), codes["way_out"])
+    context = page_context(request, participant) | {
         "done": done,
         **codes,
         **another,
         # if they may do more it is not due yet, and asking looks at every place of the study
-        "bonus": "" if another else due_bonus(me),
+        "bonus": "" if another else due_bonus(participant),
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
         "given": {name: drop_unstorable(form[name].value() or "") for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "background_url": address(request, "background-questions")
-        if list_background(me.study) and me.later_visit_id is None
+        if list_background(participant.study) and participant.later_visit_id is None
         else "",
         "background_saved": request.GET.get("background") == "saved",
-        "receipt": visible_receipt(me),
+        "receipt": visible_receipt(participant),
         "is_paid": codes["way_out"].is_paid,
-        "may_share": me.may_share,
-        "work_url": _work_url(request, me),
-        **describe_deletion(me),
+        "may_share": participant.may_share,
+        "work_url": _work_url(request, participant),
+        **describe_deletion(participant),
         # others have no ID, and need not be asked for
-        **(describe_kept_id(me) if codes["way_out"].platform else {}),
+        **(describe_kept_id(participant) if codes["way_out"].platform else {}),
         "progress": Progress(done, done),
     }
     return render(request, "participation/finish.html", context, status=422 if form.errors else 200)
 
 
-def _describe_another_set(me: Participant, finished: int, way_out: WayOut) -> dict[str, Any]:
+def _describe_another_set(
+    participant: Participant, finished: int, way_out: WayOut
+) -> dict[str, Any]:
     """Return what the next set is: its size and pay; for experts what is left, and by when."""
-    study = me.study
-    if me.is_pilot or not has_work(me, study):
+    study = participant.study
+    if participant.is_pilot or not has_work(participant, study):
         return {}
-    if me.is_expert:
-        return {**_describe_left(me), "is_assigned": True}
+    if participant.is_expert:
+        return {**_describe_left(participant), "is_assigned": True}
     return {
         "another_label": gettext("Do another set?"),
         "next_number": items_per_set(study),
@@ -276,10 +281,14 @@ def _describe_another_set(me: Participant, finished: int, way_out: WayOut) -> di
     }
 
 
-def _describe_left(me: Participant) -> dict[str, Any]:
-    left = len(list_left(me))
+def _describe_left(participant: Participant) -> dict[str, Any]:
+    left = len(list_left(participant))
     label = ngettext("%(count)s of your items is left", "%(count)s of your items are left", left)
-    due_on = Expert.objects.filter(link__participant=me).values_list("due_on", flat=True).first()
+    due_on = (
+        Expert.objects.filter(link__participant=participant)
+        .values_list("due_on", flat=True)
+        .first()
+    )
     later = gettext("You can go on now, or come back later with the same link.")
     if due_on is not None:
         day = {"day": date_format(due_on, "j F Y")}
@@ -289,51 +298,58 @@ def _describe_left(me: Participant) -> dict[str, Any]:
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def shut(request: HttpRequest, me: Participant) -> HttpResponse:
+def shut(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say that the study is paused or closed, and show the code if one was earned.
 
     People whose place ended with the study get the code of finished work, once they ask for it.
     """
-    if next_step(me).name != "participant-shut":
+    if next_step(participant).name != "participant-shut":
         return redirect(address(request, "participant-home"))
-    has_lost_place = lost_place_to_end(me)
+    has_lost_place = lost_place_to_end(participant)
     if request.method == "POST":
         if has_lost_place:
-            stop_person(me, StopKind.OURS)
+            stop_person(participant, StopKind.OURS)
         return redirect(address(request, "participant-home"))
-    context = page_context(request, me) | shut_sentence(me.study) | shown_codes(me)
-    context |= {"has_lost_place": has_lost_place, "is_paid": has_lost_place and is_paid(me)}
+    context = (
+        page_context(request, participant)
+        | shut_sentence(participant.study)
+        | shown_codes(participant)
+    )
+    context |= {
+        "has_lost_place": has_lost_place,
+        "is_paid": has_lost_place and is_paid(participant),
+    }
     return render(request, "people/closed.html", context)
 
 
 @participant_page
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
-def leave(request: HttpRequest, me: Participant) -> HttpResponse:
+def leave(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Let people withdraw, and choose what becomes of their answers."""
-    if me.withdrawn_at is not None:
+    if participant.withdrawn_at is not None:
         return redirect(address(request, "participant-withdrawn"))
-    deletion = describe_deletion(me)
+    deletion = describe_deletion(participant)
     data = request.POST if request.method == "POST" else None
     form = LeaveForm(data, may_delete=deletion["may_delete"])
     if form.is_valid():
-        withdraw(participant=me, is_kept=form.cleaned_data["keep"] == "keep")
+        withdraw(participant=participant, is_kept=form.cleaned_data["keep"] == "keep")
         return redirect(address(request, "participant-withdrawn"))
     error = str(_("Choose what should happen to your answers")) if form.is_bound else ""
-    context = page_context(request, me) | deletion | {"error": error}
+    context = page_context(request, participant) | deletion | {"error": error}
     return render(request, "people/withdraw.html", context, status=422 if error else 200)
 
 
 @participant_page
 @require_safe
-def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
-    if me.withdrawn_at is None:
+def withdrawn(request: HttpRequest, participant: Participant) -> HttpResponse:
+    if participant.withdrawn_at is None:
         return redirect(address(request, "participant-home"))
-    context = page_context(request, me) | {
-        "receipt": visible_receipt(me),
-        "work_url": _work_url(request, me) if is_paid(me) else "",
-        **shown_codes(me),
-        "is_deleted": me.annotations.exists()
-        and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
+    context = page_context(request, participant) | {
+        "receipt": visible_receipt(participant),
+        "work_url": _work_url(request, participant) if is_paid(participant) else "",
+        **shown_codes(participant),
+        "is_deleted": participant.annotations.exists()
+        and not participant.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
     }
     return render(request, "people/withdrawn.html", context)

@@ -55,7 +55,7 @@ def private(response: HttpResponse) -> HttpResponse:
 
 
 def participant_page(view: ParticipantView) -> ParticipantView:
-    """Make a page for the owner of a personal link; the view gets `me`, with its study.
+    """Make a page for the owner of a personal link; the view gets the participant, with the study.
 
     No cookie is read or set here, so no cookie can authorise a forged post.
     """
@@ -63,22 +63,24 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     @csrf_exempt
     @wraps(view)
     def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
-        me = _find_owner(token)
-        if me is None:
+        participant = _find_owner(token)
+        if participant is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
-        with language_of(me.study):
-            return answer(request, me, captured)
+        with language_of(participant.study):
+            return answer(request, participant, captured)
 
-    def answer(request: HttpRequest, me: Participant, captured: dict[str, Any]) -> HttpResponse:
-        wait = _seconds_to_wait(request, me) if request.method == "POST" else 0
+    def answer(
+        request: HttpRequest, participant: Participant, captured: dict[str, Any]
+    ) -> HttpResponse:
+        wait = _seconds_to_wait(request, participant) if request.method == "POST" else 0
         if wait:
-            return private(_ask_to_wait(request, me, wait, view, captured))
+            return private(_ask_to_wait(request, participant, wait, view, captured))
         page = request.resolver_match.url_name if request.resolver_match else None
-        if me.withdrawn_at is not None and page not in _FAREWELLS:
+        if participant.withdrawn_at is not None and page not in _FAREWELLS:
             return private(redirect(address(request, "participant-withdrawn")))
         try:
-            return private(view(request, me, **captured))
+            return private(view(request, participant, **captured))
         except Withdrawn:
             # in another tab, after this page was asked for
             return private(redirect(address(request, "participant-withdrawn")))
@@ -90,17 +92,17 @@ def first_link_only(view: ParticipantView) -> ParticipantView:
     """Refuse a page to a link of a later visit; for views below `participant_page`."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, me: Participant, **captured: Any) -> HttpResponse:
-        if me.later_visit_id is not None:
-            return refuse_later_visit(request, me)
-        return view(request, me, **captured)
+    def wrapped(request: HttpRequest, participant: Participant, **captured: Any) -> HttpResponse:
+        if participant.later_visit_id is not None:
+            return refuse_later_visit(request, participant)
+        return view(request, participant, **captured)
 
     return wrapped
 
 
-def refuse_later_visit(request: HttpRequest, me: Participant) -> HttpResponse:
+def refuse_later_visit(request: HttpRequest, participant: Participant) -> HttpResponse:
     """Say which link opens what was saved earlier."""
-    return render(request, "people/first_link.html", page_context(request, me), status=403)
+    return render(request, "people/first_link.html", page_context(request, participant), status=403)
 
 
 def _find_owner(token: str) -> Participant | None:
@@ -108,12 +110,12 @@ def _find_owner(token: str) -> Participant | None:
     link = _link_of.one(hash_token(token))
     if link is None:
         return None
-    me = link.participant
-    me.later_visit_id = link.later_visit_id
-    if me.study.version_id is None:
+    participant = link.participant
+    participant.later_visit_id = link.later_visit_id
+    if participant.study.version_id is None:
         # in a draft there is no version yet: pages show the study's own texts
-        me.study = Study.objects.get(pk=me.study_id)
-    return me
+        participant.study = Study.objects.get(pk=participant.study_id)
+    return participant
 
 
 def language_of(study: Study) -> translation.override:
@@ -136,27 +138,27 @@ def keeps_page(show: ParticipantView) -> Callable[[ParticipantView], Participant
     return decorate
 
 
-def _seconds_to_wait(request: HttpRequest, me: Participant) -> int:
+def _seconds_to_wait(request: HttpRequest, participant: Participant) -> int:
     """Return 0, or the seconds until this person may send again, by any of their links."""
     match = request.resolver_match
-    person = f"{me.study_id}/{me.pk}"
+    person = f"{participant.study_id}/{participant.pk}"
     if match is not None and match.url_name in ("rating-draft", "sheet-draft"):
         return _drafts.take(person, settings.DRAFTS_A_MINUTE)
     return _saves.take(person, settings.SAVES_A_MINUTE)
 
 
 def _ask_to_wait(
-    request: HttpRequest, me: Participant, wait: int, view: ParticipantView, captured: Any
+    request: HttpRequest, participant: Participant, wait: int, view: ParticipantView, captured: Any
 ) -> HttpResponse:
     """Return 429 with all that was entered: nothing is stored, and one press sends it again."""
     show = getattr(view, "show_again", None)
     if request.headers.get("Accept") == "application/json":
         response: HttpResponse = JsonResponse({"wait": wait}, status=429)
     elif show is not None:
-        response = show(request, me, wait, **captured)
+        response = show(request, participant, wait, **captured)
     else:
         sent = [(name, value) for name, values in request.POST.lists() for value in values]
-        context = page_context(request, me) | {"wait": wait, "sent": sent}
+        context = page_context(request, participant) | {"wait": wait, "sent": sent}
         response = render(request, "people/too_often.html", context, status=429)
     response.headers["Retry-After"] = str(wait)
     return response
@@ -173,30 +175,30 @@ def _address_of_anybody(name: str, *args: object) -> str:
     return reverse(name, args=[_ANYBODY, *args])
 
 
-def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
+def page_context(request: HttpRequest, participant: Participant) -> dict[str, Any]:
     """Return what every page of a participant shows around its content."""
-    is_later = me.later_visit_id is not None
+    is_later = participant.later_visit_id is not None
     # a test still to come asks some of the worked examples
-    is_tested = me.study.is_qualification_on and not me.is_qualified
+    is_tested = participant.study.is_qualification_on and not participant.is_qualified
     names = ("home", "instructions", "stop", *(() if is_later else ("withdraw",)))
     urls = {name: address(request, f"participant-{name}") for name in names}
-    if me.study.config.examples and not is_tested:
+    if participant.study.config.examples and not is_tested:
         urls["examples"] = address(request, "worked-examples")
-    if me.may_share is not None and not is_later:
+    if participant.may_share is not None and not is_later:
         urls["sharing"] = address(request, "participant-sharing")
-    if me.is_pilot:
+    if participant.is_pilot:
         urls["comment"] = address(request, "pilot-comment")
         # colleagues who came by the link have no account
-        if not Tester.objects.filter(participant=me.pk).exists():
-            urls["study"] = reverse("admin:study-pilot", args=[me.study_id])
+        if not Tester.objects.filter(participant=participant.pk).exists():
+            urls["study"] = reverse("admin:study-pilot", args=[participant.study_id])
     return {
-        "texts": shown_content(me.study)["texts"],
+        "texts": shown_content(participant.study)["texts"],
         "urls": urls,
         "is_later_visit": is_later,
-        "is_pilot": me.is_pilot,
-        "is_simulated": me.origin == Origin.SIMULATED,
-        "item_name": me.study.config.item.name,
-        "item_names": me.study.config.item.names,
+        "is_pilot": participant.is_pilot,
+        "is_simulated": participant.origin == Origin.SIMULATED,
+        "item_name": participant.study.config.item.name,
+        "item_names": participant.study.config.item.names,
         "progress": None,
     }
 

@@ -23,9 +23,9 @@ def _hash_id(platform: str, person_id: str, key: str | None = None) -> str:
     return salted_hmac(_SALT, named, secret=key, algorithm="sha256").hexdigest()
 
 
-def _list_ids(me: Participant) -> list[tuple[str, str]]:
+def _list_ids(participant: Participant) -> list[tuple[str, str]]:
     """Return the ids of this person that mean the same person in every study."""
-    visits = Visit.objects.filter(participant=me).exclude(person_id="")
+    visits = Visit.objects.filter(participant=participant).exclude(person_id="")
     return [
         (visit.platform, visit.person_id)
         for visit in visits.select_related("recruitment")
@@ -33,13 +33,15 @@ def _list_ids(me: Participant) -> list[tuple[str, str]]:
     ]
 
 
-def mark_person(me: Participant) -> None:
+def mark_person(participant: Participant) -> None:
     """Keep what later studies recognise this person by, if the study says so to people."""
-    if not me.study.recognise_days or me.is_pilot:
+    if not participant.study.recognise_days or participant.is_pilot:
         return
-    for platform, person_id in _list_ids(me):
+    for platform, person_id in _list_ids(participant):
         ParticipantMark.objects.get_or_create(
-            study_id=me.study_id, participant=me, digest=_hash_id(platform, person_id)
+            study_id=participant.study_id,
+            participant=participant,
+            digest=_hash_id(platform, person_id),
         )
 
 
@@ -47,18 +49,20 @@ def has_rules(study: Study) -> bool:
     return EarlierStudyRule.objects.filter(study=study.pk).exists()
 
 
-def is_kept_out(me: Participant) -> bool:
+def is_kept_out(participant: Participant) -> bool:
     """Return whether a rule on people from earlier studies is against this person.
 
     Who came without an id of a platform isn't recognised.
     """
-    if me.is_pilot or me.is_expert:
+    if participant.is_pilot or participant.is_expert:
         return False
-    rules = dict(EarlierStudyRule.objects.filter(study=me.study_id).values_list("earlier", "rule"))
+    rules = dict(
+        EarlierStudyRule.objects.filter(study=participant.study_id).values_list("earlier", "rule")
+    )
     if not rules:
         return False
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    ids = _list_ids(me)
+    ids = _list_ids(participant)
     digests = {_hash_id(platform, person_id, key) for platform, person_id in ids for key in keys}
     known = ParticipantMark.objects.filter(study__in=rules, digest__in=digests)
     was_in = set(known.values_list("study", flat=True))

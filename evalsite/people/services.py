@@ -93,14 +93,18 @@ def record_consent(*, participant: Participant, is_given: bool, may_share: bool 
 @transaction.atomic
 def change_sharing(*, participant: Participant, may_share: bool) -> None:
     """Store whether this person's answers may be shared, once they were asked."""
-    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
-    if me.withdrawn_at is not None:
+    locked = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if locked.withdrawn_at is not None:
         raise Withdrawn
-    if me.may_share is not None and me.may_share != may_share:
-        me.may_share = may_share
-        me.save(update_fields=["may_share"])
+    if locked.may_share is not None and locked.may_share != may_share:
+        locked.may_share = may_share
+        locked.save(update_fields=["may_share"])
         AuditEntry.objects.record(
-            "sharing changed", by=None, study_id=me.study_id, who=me.pseudonym, shares=may_share
+            "sharing changed",
+            by=None,
+            study_id=locked.study_id,
+            who=locked.pseudonym,
+            shares=may_share,
         )
 
 
@@ -115,21 +119,21 @@ def record_entry(
 
     `refuse` is asked of those whom the answers allow: why not, if anything else is against it.
     """
-    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
-    if me.withdrawn_at is not None:
+    locked = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if locked.withdrawn_at is not None:
         raise Withdrawn
-    if me.is_eligible is None and me.consented_to:
+    if locked.is_eligible is None and locked.consented_to:
         study = participant.study
-        me.is_eligible = not study.is_eligibility_on or study.config.is_eligible(answers)
-        if me.is_eligible and refuse is not None:
-            me.refused_for = refuse(me, answers)
-            me.is_eligible = not me.refused_for
-        me.save(update_fields=["is_eligible", "refused_for"])
-        if not me.is_eligible:
-            end_visit(me, Outcome.SCREENED_OUT)
+        locked.is_eligible = not study.is_eligibility_on or study.config.is_eligible(answers)
+        if locked.is_eligible and refuse is not None:
+            locked.refused_for = refuse(locked, answers)
+            locked.is_eligible = not locked.refused_for
+        locked.save(update_fields=["is_eligible", "refused_for"])
+        if not locked.is_eligible:
+            end_visit(locked, Outcome.SCREENED_OUT)
         record_answers(participant=participant, answers=answers)
-    participant.is_eligible, participant.refused_for = me.is_eligible, me.refused_for
-    return bool(me.is_eligible)
+    participant.is_eligible, participant.refused_for = locked.is_eligible, locked.refused_for
+    return bool(locked.is_eligible)
 
 
 def record_answers(*, participant: Participant, answers: Mapping[str, str]) -> None:
@@ -152,36 +156,36 @@ def instructions_hash(study: Study) -> str:
     return hash_text(str(shown_content(study)["texts"]["instructions"]))
 
 
-def finished_sets(me: Participant) -> list[ItemSet]:
+def finished_sets(participant: Participant) -> list[ItemSet]:
     """Return the sets that this person has finished, in their order."""
-    return _finished_sets_of.all(me.pk)
+    return _finished_sets_of.all(participant.pk)
 
 
-def is_paid(me: Participant) -> bool:
+def is_paid(participant: Participant) -> bool:
     """Return whether this person was promised pay: by the round they came by, or by the study."""
-    return find_way_out(me, Outcome.COMPLETED).is_paid
+    return find_way_out(participant, Outcome.COMPLETED).is_paid
 
 
-def may_show_code(me: Participant, item_set: ItemSet) -> bool:
+def may_show_code(participant: Participant, item_set: ItemSet) -> bool:
     """Return whether the link in use may show this set's code: all answers were saved by it."""
-    visit = me.later_visit_id
+    visit = participant.later_visit_id
     if visit is None:
         return True
-    answers = me.annotations.filter(item_set=item_set)
+    answers = participant.annotations.filter(item_set=item_set)
     return answers.filter(visit=visit).exists() and not answers.exclude(visit=visit).exists()
 
 
-def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
+def shown_codes(participant: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
     """Return the code to show, the round's or that of the last finished set, and earlier codes."""
-    finished = finished_sets(me) if finished is None else finished
+    finished = finished_sets(participant) if finished is None else finished
     if not finished:
         return {"code": "", "earlier_codes": [], "way_out": WayOut()}
-    shown = [item_set for item_set in finished if may_show_code(me, item_set)]
+    shown = [item_set for item_set in finished if may_show_code(participant, item_set)]
     *earlier, last = shown or [ItemSet()]
-    way_out = find_way_out(me, Outcome.COMPLETED, set_code=last.code)
+    way_out = find_way_out(participant, Outcome.COMPLETED, set_code=last.code)
     if way_out.hands_over and not way_out.code:
         way_out = replace(way_out, link="")
-    if me.is_expert and not way_out.is_paid:
+    if participant.is_expert and not way_out.is_paid:
         return {"code": "", "earlier_codes": [], "way_out": replace(way_out, code="", link="")}
     is_own = way_out.code == last.code
     return {

@@ -65,39 +65,46 @@ class WayOut:
         return self.pay is not None
 
 
-def find_visit(me: Participant) -> Visit | None:
+def find_visit(participant: Participant) -> Visit | None:
     """Return the visit that this person is on: that of the link in use, or their last one."""
-    if me.later_visit_id is not None:
-        return _visit_of_link.one(me.later_visit_id)
-    return _last_visit_of.one(me.pk)
+    if participant.later_visit_id is not None:
+        return _visit_of_link.one(participant.later_visit_id)
+    return _last_visit_of.one(participant.pk)
 
 
-def name_platform(me: Participant) -> str:
+def name_platform(participant: Participant) -> str:
     """Return the name of the platform that this person came from last; "" if from none."""
-    visit = find_visit(me)
+    visit = find_visit(participant)
     return visit.recruitment.name_for_people if visit else ""
 
 
-def describe_kept_id(me: Participant) -> dict[str, Any]:
+def describe_kept_id(participant: Participant) -> dict[str, Any]:
     """Return what pages say about the ID of this person that is kept; {} if none is."""
-    if not me.identities.exists():
+    if not participant.identities.exists():
         return {}
-    return {"kept_id": {"platform": name_platform(me), "days": _find_identity_days(me)}}
+    return {
+        "kept_id": {
+            "platform": name_platform(participant),
+            "days": _find_identity_days(participant),
+        }
+    }
 
 
-def _find_identity_days(me: Participant) -> int:
+def _find_identity_days(participant: Participant) -> int:
     """Return the days in the consent text that this person answered; the fewest, if several."""
-    versions = me.consents.filter(version__isnull=False).values_list("version", flat=True)
-    contents = [read_content(me.study_id, pk) for pk in versions] or [shown_content(me.study)]
+    versions = participant.consents.filter(version__isnull=False).values_list("version", flat=True)
+    contents = [read_content(participant.study_id, pk) for pk in versions] or [
+        shown_content(participant.study)
+    ]
     return min(map(get_identity_days, contents))
 
 
-def end_visit(me: Participant, outcome: Outcome) -> None:
+def end_visit(participant: Participant, outcome: Outcome) -> None:
     """Decide how the current visit of this person ended, unless that is decided."""
-    visit = find_visit(me)
+    visit = find_visit(participant)
     if visit is None or (outcome in _REVISABLE and not visit.recruitment.adapter.hands_back):
         return
-    visit.recruitment.study = me.study
+    visit.recruitment.study = participant.study
     Visit.objects.filter(pk=visit.pk, outcome="").update(
         outcome=outcome, ended_at=now(), **_find_bonus(visit, outcome)
     )
@@ -126,9 +133,9 @@ def _find_bonus(visit: Visit, outcome: Outcome) -> dict[str, Any]:
     return {"bonus": amount, "bonus_minutes": minutes}
 
 
-def complete_visit(me: Participant, item_set: ItemSet) -> None:
+def complete_visit(participant: Participant, item_set: ItemSet) -> None:
     """End the current visit with this finished set."""
-    visit = find_visit(me)
+    visit = find_visit(participant)
     if visit is None or visit.outcome:
         return
     # a person may finish on a second visit what was dealt on the first
@@ -145,11 +152,11 @@ def is_over(visit: Visit | None) -> bool:
     return visit.outcome != Outcome.COMPLETED or not visit.recruitment.has_further_sets
 
 
-def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> WayOut:
+def find_way_out(participant: Participant, outcome: Outcome, *, set_code: str = "") -> WayOut:
     """Return how this person hands back the outcome; `set_code` is that of completed work."""
-    visit = find_visit(me)
-    recruitment = visit.recruitment if visit else Recruitment.objects.open_link(me.study)
-    recruitment.study = me.study
+    visit = find_visit(participant)
+    recruitment = visit.recruitment if visit else Recruitment.objects.open_link(participant.study)
+    recruitment.study = participant.study
     # a study's own link may not be stored yet
     codes = () if recruitment._state.adding else recruitment.codes.all()
     stored = {code.outcome: code for code in codes}

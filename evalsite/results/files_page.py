@@ -89,15 +89,16 @@ def show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
     pending = jobs[:1] if jobs and (jobs[0].is_open or jobs[0].has_stopped) else []
     has_answers, origins = find_origins(study, Choice(file=SIMPLE).selection)
     columns = [column.name for column in list_downloads_of(study)[SIMPLE]]
+    ratings_name = name_file(study, Choice(file=SIMPLE))
     context = {
         "no_answers": "" if has_answers else explain_no_answers(study),
         "is_simulated": Origin.SIMULATED in origins,
         "imports": describe_imports(study) if Origin.IMPORTED in origins else [],
-        "ratings_name": name_file(study, Choice(file=SIMPLE)),
+        "ratings_name": ratings_name,
         "ratings": counts and counts.rows.get(SIMPLE),
         "compares": "system_1" in columns,
         "misread": describe_misread(counts.misread) if counts else "",
-        "snippet": _write_snippet(study),
+        "snippet": _write_snippet(study, ratings_name),
         "report": report,
         "report_name": report and name_report_file(study, report, "report.html"),
         "bundle_name": name_of_file(study, "bundle.zip"),
@@ -113,7 +114,7 @@ def show_files(request: HttpRequest, study: Study) -> HttpResponseBase:
     return keep_watching(response, *pending)
 
 
-def _write_snippet(study: Study) -> str:
+def _write_snippet(study: Study, name: str) -> str:
     """Return a first look at ratings_simple, with the first question of the study."""
     columns = list_downloads_of(study)[SIMPLE]
     names = [column.name for column in columns]
@@ -122,7 +123,6 @@ def _write_snippet(study: Study) -> str:
     line = f"{kept}[{question.name!r}].value_counts()"
     if "system" in names and question.type in (NUMBER, WHOLE):
         line = f'{kept}.groupby("system")["{question.name}"].mean()'
-    name = name_file(study, Choice(file=SIMPLE))
     return f'import pandas as pd\nr = pd.read_csv("{name}")\n{line}'
 
 

@@ -17,7 +17,7 @@ MOST_IDENTITY_DAYS = 180
 # where a setting is missing that people have to know
 MISSING = "…"
 # "[name]", but not the words of a link
-_PLACEHOLDER = re.compile(r"\[[^\]\n]*\](?!\()|\[[^\]\n]*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\[[^\[\]\n]*\](?!\()|\[[^\[\]\n]*$", re.MULTILINE)
 _SENTENCE = re.compile(r"^- |[.!?](?=\s|$)", re.MULTILINE)
 
 

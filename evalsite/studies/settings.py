@@ -319,7 +319,8 @@ _READ = (
         name="asks_to_share",
         page="read",
         label="Ask if answers may be published",
-        help="A box that nobody has to tick. Without it, nothing of a person is published.",
+        help="A box that nobody has to tick. Answers of people who don’t tick it aren’t "
+        "published. If you don’t ask, what you publish has everyone’s answers.",
         group=CONSENT,
         is_frozen=True,
     ),

@@ -8,6 +8,7 @@ from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from evalsite.core.accounts.lockout import find_accounts
 from evalsite.core.accounts.researchers import make_researcher
 from evalsite.core.mail import is_mail_on
 from evalsite.instruments.fields import SentField, SentForm
@@ -173,9 +174,15 @@ class AccountForm(UserCreationForm[User]):
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
-        if email and User.objects.filter(email__iexact=email).exists():
+        if email and find_accounts(email).exists():
             raise forms.ValidationError("Another account uses this address.", code="taken")
         return email
+
+    def clean_username(self) -> str:
+        username: str = super().clean_username()
+        if username and find_accounts(username).exists():
+            raise forms.ValidationError("This user name is taken.", code="taken")
+        return username
 
     def create_account(self) -> User | None:
         """Return the new account; None, with an error, if its name was taken meanwhile."""

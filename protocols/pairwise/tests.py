@@ -283,12 +283,12 @@ def test_worked_examples_can_be_looked_up_from_practice_and_instructions():
 @pytest.mark.django_db
 def test_worked_examples_stay_closed_while_a_test_asks_them():
     study = launch(make_study(protocol="pairwise", items=0, is_qualification_on=True))
-    me = make_annotator(study, practised_at=None)
-    home = mint_link(me)
+    participant = make_annotator(study, practised_at=None)
+    home = mint_link(participant)
 
     before = Client().get(f"{home}examples/")
-    me.is_qualified = True
-    me.save()
+    participant.is_qualified = True
+    participant.save()
     after = Client().get(f"{home}examples/")
 
     assert (before.status_code, after.status_code) == (404, 200)

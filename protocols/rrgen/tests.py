@@ -76,9 +76,9 @@ def read_batch(config) -> list[dict[str, str]]:
 
 def start(study):
     """The set that a new participant is dealt, and the page it begins with."""
-    me = make_annotator(study)
-    page = Client().post(f"{mint_link(me)}start/", follow=True)
-    return ItemSet.objects.get(participant=me), page
+    participant = make_annotator(study)
+    page = Client().post(f"{mint_link(participant)}start/", follow=True)
+    return ItemSet.objects.get(participant=participant), page
 
 
 @pytest.fixture

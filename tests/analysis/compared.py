@@ -5,7 +5,7 @@ import numpy as np
 from evalsite.analysis.agreement import alpha, draw_agreement, gwet, icc, percent_agreement
 from evalsite.analysis.compare import find_differences
 from evalsite.analysis.pairs import find_pair_tests
-from evalsite.analysis.planning import find_error, mean_squares
+from evalsite.analysis.power import find_error, mean_squares
 
 
 def compare_systems(data, *, correction="holm", others=(), **options):

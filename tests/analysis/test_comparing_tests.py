@@ -23,7 +23,7 @@ from evalsite.analysis.effects import (
     wilson_share,
 )
 from evalsite.analysis.intervals import drawn_figure, t_figure, two_way_means
-from evalsite.analysis.planning import mean_squares
+from evalsite.analysis.power import mean_squares
 from evalsite.analysis.ratings import Ratings, canonical_rows, factor_codes
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector

@@ -11,7 +11,7 @@ import pytest
 from evalsite.analysis.compare import find_differences
 from evalsite.analysis.families.numbers import Truth
 from evalsite.analysis.pairs import find_pair_tests, read_preferences
-from evalsite.analysis.planning import Design, Parts, plan, smallest_difference
+from evalsite.analysis.power import Design, Parts, plan, smallest_difference
 from evalsite.analysis.ratings import Ratings, read_scores
 from evalsite.analysis.report.further import can_project, is_merged, reach_now, reach_with
 from tests.analysis.test_compare import make_ratings

@@ -9,7 +9,7 @@ from scipy import stats
 
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.families.numbers import Design, Truth
-from evalsite.analysis.planning import PRESETS
+from evalsite.analysis.power import PRESETS
 from evalsite.analysis.sample_size import (
     MOST_INPUTS,
     Decision,

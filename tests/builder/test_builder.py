@@ -631,7 +631,7 @@ def test_condition_on_marks_and_on_a_correction_is_chosen_by_words_and_shown_aga
     content = json.loads((GALLERY / "mqm.json").read_bytes())
     corrected = json.loads((GALLERY / "post_edit.json").read_bytes())["criteria"][0]
     why = {
-        "key": "why", "label": "Why", "per": "output", "question": "Why?",
+        "key": "reason", "label": "Reason", "per": "output", "question": "Why?",
         "scale": {"kind": "text"}, "required": False,
     }  # fmt: skip
     content |= {"key": "asked", "practice": [], "translations": {}}

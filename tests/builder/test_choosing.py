@@ -282,6 +282,18 @@ def test_study_of_a_tools_results_shows_the_texts_that_its_page_showed(staff, ja
     }
 
 
+def test_study_of_a_tools_log_has_the_output_that_its_page_showed(staff, jane):
+    # a sample of Inspect has a key “output”, in which the text is further down
+    (log,) = Path("fixtures/tool_outputs/inspect").glob("*_reading_6HA4*.json")
+    kept = keep(log.read_text(encoding="utf-8"), jane, log.name)
+    shown = dict(kept.report["summary"]["examples"][0]["outputs"])
+
+    create(staff, kept)
+
+    first = Item.objects.main().order_by("id").first()
+    assert [*shown.values()] == [output.text for output in first.outputs.all()]
+
+
 def test_large_file_becomes_a_study_by_a_job_that_the_page_before_shows(staff, jane, settings):
     settings.UPLOAD_JOB_BYTES = 1
     kept = keep(TRANSLATIONS, jane)

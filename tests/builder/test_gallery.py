@@ -1,6 +1,7 @@
 """The gallery: every entry says what is whose, and asks what its original asks."""
 
 import json
+import re
 from hashlib import sha256
 
 import pytest
@@ -180,3 +181,12 @@ def test_instruments_are_listed_by_what_people_evaluate(staff_client):
         for row in rows:
             assert f'href="{row["entry"].try_url}"' in page.text
             assert staff_client.get(row["url"]).status_code == 200
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_texts_of_ours_have_typographic_apostrophes(path):
+    content = json.loads(path.read_bytes())
+    texts = [content["instructions"], content.get("comprehension", [])]
+    texts += [example.get("why", "") for example in content.get("practice", [])]
+
+    assert re.findall(r"\w+'\w+", json.dumps(texts, ensure_ascii=False)) == []

@@ -7,9 +7,12 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from evalsite.command_line import processes
 from evalsite.command_line.lock import only_one
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import DONE, NO, STOPPED, WRONG_USE, Refused
@@ -56,6 +59,26 @@ def end_command(*words: str, **variables: str) -> tuple[int, str]:
     _, errors = process.communicate()
     assert "Traceback" not in errors
     return process.returncode, errors
+
+
+def run_until_ready(monkeypatch, *, answers_after: int) -> None:
+    """Wait for a server whose process lives, by a clock that goes on 10 s at each look."""
+    looks = iter(range(0, 10_000, 10))
+    seconds = [0]
+    monkeypatch.setattr(
+        processes.time, "monotonic", lambda: seconds.append(next(looks)) or seconds[-1]
+    )
+    monkeypatch.setattr(processes.time, "sleep", lambda pause: None)
+    monkeypatch.setattr(processes, "is_answering", lambda port: seconds[-1] >= answers_after)
+    server = SimpleNamespace(poll=lambda: None)
+    processes.wait_until_ready(8000, cast(Any, server))
+
+
+def test_a_server_on_a_busy_machine_is_waited_for_but_not_forever(monkeypatch):
+    run_until_ready(monkeypatch, answers_after=240)
+
+    with pytest.raises(Refused, match="did not start"):
+        run_until_ready(monkeypatch, answers_after=5_000)
 
 
 @pytest.mark.parametrize("command", ["serve", "web"])

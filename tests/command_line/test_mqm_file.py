@@ -59,6 +59,12 @@ def test_penalties_of_a_tsv_are_those_of_the_vector(tmp_path, capsys):
         assert pooled == pytest.approx(expected[name]["f1_pooled"], abs=1e-9)
     # fewer is better
     assert [system["system"] for system in criterion["systems"]] == ["C", "B", "A"]
+    # and a gate reads it, too
+    difference = means["C"] - means["A"]
+    options = ["--system", "C", "--against", "A", "--margin", abs(difference)]
+    _, document = run_json(capsys, "gate", path, *options)
+    # how much better C is than A
+    assert document["gate"]["test"]["difference"] == pytest.approx(-difference)
 
 
 ROW = {"system": "A", "doc": "d", "docSegId": "1", "globalSegId": "1", "rater": "r1",

@@ -8,6 +8,7 @@ import shutil
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -137,6 +138,33 @@ def test_gate_ends_with_the_code_of_its_outcome(
     assert (found, document["outcome"]) == (code, outcome)
     assert document["sentence"].startswith(f"Gate, fit, {outcome}: ")
     assert len(document["sha256"]) == 64
+
+
+def test_gate_reads_ratings_in_the_forms_that_report_reads(ratings: Path, capsys):
+    with ratings.open(encoding="utf-8", newline="") as file:
+        values = {
+            (row["participant"], row["item"], row["system"]): row["value"]
+            for row in csv.DictReader(file)
+        }
+    wide = ratings.with_name("wide.csv")
+    pairs = dict.fromkeys(key[:2] for key in values)
+    with wide.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([
+            ("participant", "item", "fit_A", "fit_B"),
+            *((*pair, values[*pair, "A"], values[*pair, "B"]) for pair in pairs),
+        ])  # fmt: skip
+    packed = ratings.with_name("ratings.zip")
+    with ZipFile(packed, "w") as archive:
+        archive.write(ratings, "ratings.csv")
+    options = ["--system", "B", "--against", "A", "--margin", "1.5"]
+    mapping = ["--map", "fit_A=value:fit:A", "--map", "fit_B=value:fit:B"]
+
+    decisions = [
+        run_json(capsys, "gate", path, *options, *more)[1]["gate"]["test"]
+        for path, more in ((ratings, []), (packed, []), (wide, mapping))
+    ]
+
+    assert decisions[1:] == decisions[:1] * 2
 
 
 def test_undecided_gate_ends_as_it_is_told(ratings: Path):

@@ -418,7 +418,7 @@ def test_a_review_pauses_the_rejection_until_it_is_answered(is_approved, state):
     page = person.client.get(f"{person.home}work/").text
     assert "We looked again." in page
     # a rejection is looked at again once
-    assert not ask_for_review(me=person.me, number=1, text="Again")
+    assert not ask_for_review(participant=person.me, number=1, text="Again")
 
 
 @pytest.mark.one_case

@@ -174,7 +174,7 @@ def test_the_page_takes_as_many_queries_for_two_sets_as_for_twenty(
 def test_a_review_is_answered_on_its_page(staff_client):
     recruitment = begin(set_size=8, items=16)
     person = reject_one(recruitment)
-    ask_for_review(me=person.me, number=1, text="Please look")
+    ask_for_review(participant=person.me, number=1, text="Please look")
     address = reverse("admin:pay-review", args=[recruitment.study_id, Approval.objects.get().pk])
     pay = staff_client.get(reverse("admin:study-pay", args=[recruitment.study_id]))
     assert address in pay.text

@@ -15,7 +15,14 @@ import pytest
 from tests.support.annotators import Page, PageFailed, read_fields
 from tests.support.databases import NO_SERVER, Cluster, find_binaries
 from tests.support.deployed import ROOT, Composed, wait_until
-from tests.support.proxies import FORM, NAME, Proxy, is_too_large, time_beside_slow_clients
+from tests.support.proxies import (
+    FORM,
+    NAME,
+    Proxy,
+    find_free_port,
+    is_too_large,
+    time_beside_slow_clients,
+)
 from tests.support.raters import Rater
 
 pytestmark = [pytest.mark.torture, pytest.mark.slow]
@@ -200,6 +207,17 @@ def test_two_web_nodes_and_two_workers_are_one_site(site):
     # two workers, one daily backup
     (backup,) = site.volumes["/backups"].iterdir()
     assert re.fullmatch(r"evalsite-\d{8}-\d{6}\.tar\.gz", backup.name)
+
+
+def test_proxy_passes_over_a_node_that_is_down(site):
+    site.run("prepare")
+    _, port = site.start_web()
+    with site.proxied(find_free_port(), port) as proxy:
+        # the two are asked at random
+        answers = {proxy.ask("GET", "/account/login/") for _ in range(20)}
+        answers.add(proxy.ask("POST", "/account/login/", b"login=ada"))
+
+    assert answers <= {200, 403}
 
 
 def list_statuses_of_a_lock(nodes: list[Proxy]) -> list[int]:

@@ -10,9 +10,11 @@ MASKED = [
     ("Call 0151 2345678 or +44 (0)20 7946 0958.", "Call [number] or [number]."),
     ("born 24.12.1987", "born [number]"),
     ("my id is 5a9d64f5f6dfdd0001eaa73d", "my id is [number]"),
+    ("my id is A1B2C3D4E5F6G7 on MTurk", "my id is [number] on MTurk"),
     ("١٢٣٤٥٦٧", "[number]"),
 ]
-KEPT = ["", "v2 beats v1 by 2", "In 1999 and 2026", "3.14 of 5", "@home", "a@b", "1,234,567 rows"]
+KEPT = ["", "v2 beats v1 by 2", "In 1999 and 2026", "3.14 of 5", "@home", "a@b", "1,234,567 rows",
+        "ABSOLUTELY NOTHING", "ABCDEFGHIJKLMN", "AI2 and A100", "GPT4TURBO2024V1"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "masked"), MASKED)

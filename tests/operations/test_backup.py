@@ -23,7 +23,7 @@ from evalsite.data.uploads import drop_upload
 from evalsite.handout.models import Annotation
 from evalsite.operations.archive import MANIFEST
 from evalsite.operations.backup import make_backup
-from evalsite.operations.restore import Examination, check_backup, restore_backup
+from evalsite.operations.restore import CheckedBackup, check_backup, restore_backup
 from evalsite.operations.site_files import FOLDERS
 from evalsite.results.models import Report
 from evalsite.studies.models import Study
@@ -63,9 +63,9 @@ def test_restored_site_has_equal_exports_and_an_equal_fsck(settings, tmp_path, p
 
     make_backup(path)
     with new_site(settings, tmp_path / "new"):
-        examination = restore_backup(path)
+        checked = restore_backup(path)
 
-        assert (examination.faults, examination.remarks) == ([], [])
+        assert (checked.faults, checked.remarks) == ([], [])
         assert (export_all(), run_fsck(), User.objects.get(username="jane").pk) == before
         assert upload.path.read_bytes() == b"a,b\n1,2\n"
         assert report.outputs.read_bytes() == b"item,mean\n1,2.5\n"
@@ -194,10 +194,10 @@ def test_answers_saved_before_the_backup_began_are_in_it_though_saving_goes_on(
     assert failed == []
     assert Annotation.objects.filter(study=study).count() == 40
     with new_site(settings, tmp_path / "new"):
-        examination = restore_backup(path)
+        checked = restore_backup(path)
         restored = {*Annotation.objects.filter(study=study).values_list("key", flat=True)}
         assert before <= restored
-        assert (examination.faults, examination.remarks) == ([], [])
+        assert (checked.faults, checked.remarks) == ([], [])
         assert find_breaches(Study.objects.get()) == []
 
 
@@ -210,7 +210,7 @@ def test_other_secret_key_is_said_after_restoring(settings, tmp_path, path):
     assert not same.has_other_secret_key
     settings.SECRET_KEY = "another-" + "k" * 50
 
-    assert Examination(manifest=same.manifest).has_other_secret_key
+    assert CheckedBackup(manifest=same.manifest).has_other_secret_key
 
 
 @pytest.mark.both_databases

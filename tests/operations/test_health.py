@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import time_machine
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
@@ -106,6 +107,27 @@ def test_worker_without_a_beat_for_two_minutes_is_late_and_pages_work(passed):
 
 @in_transaction
 def test_worker_that_never_ran_is_late():
+    assert ask(Client()) == (200, WELL | {"worker": "late"})
+
+
+@in_transaction
+@pytest.mark.both_databases
+@pytest.mark.parametrize("minutes", [-6, -4, 4, 6])
+def test_ready_fails_where_the_clock_is_not_that_of_the_database_server(minutes):
+    with time_machine.travel(datetime.now(UTC) + timedelta(minutes=minutes), tick=False):
+        note_beat()
+
+        answer = ask(Client())
+
+    # SQLite has the clock of this machine
+    is_off = connection.vendor == "postgresql" and abs(minutes) > 5
+    assert answer == ((503, WELL | {"clock": "wrong"}) if is_off else (200, WELL))
+
+
+@in_transaction
+def test_beat_of_a_clock_that_was_ahead_does_not_hide_that_the_worker_is_gone():
+    note_beat(ago=timedelta(hours=-6))
+
     assert ask(Client()) == (200, WELL | {"worker": "late"})
 
 

@@ -299,6 +299,18 @@ def drag(page: Page, first: str, last: str) -> None:
     page.mouse.up()
 
 
+def test_scripts_of_marks_are_named_by_the_page_and_fetched_once(open_set):
+    page = open_set(make_live("esa"), "keyboard")
+    names = "list => [...list].map(one => (one.href ?? one.name).split('/').pop())"
+
+    named = page.locator("link[rel=modulepreload]").evaluate_all(names)
+    fetched = page.evaluate(f"() => ({names})(performance.getEntriesByType('resource'))")
+
+    assert named == ["spans.js", "marking.js"]
+    scripts = [name for name in fetched if name.endswith(".js")]
+    assert sorted(scripts) == ["annotate.js", "answers.js", "fit.js", "marking.js", "spans.js"]
+
+
 def test_a_mended_answer_leaves_the_list_of_problems_and_nothing_moves(open_set):
     page = open_set(make_live("esa"), "keyboard")
     title = page.title()

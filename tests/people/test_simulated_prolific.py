@@ -233,7 +233,8 @@ def test_many_people_come_and_each_gets_what_they_are_due(staff_client, people, 
     rejected = len(careless) - len(refused)
     review = Approval.objects.filter(state="rejected")[0]
     item_set = review.item_set
-    assert ask_for_review(me=item_set.participant, number=item_set.number, text="I did read it.")
+    number, text = item_set.number, "I did read it."
+    assert ask_for_review(participant=item_set.participant, number=number, text=text)
     files = read_files(staff_client, recruitment)
     assert ("reject" in files) == (rejected > 1)
     if rejected > 1:

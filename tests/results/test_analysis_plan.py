@@ -337,8 +337,8 @@ def test_reports_tell_the_plan_in_full(staff_client):
         "(the others are exploratory)",
         "Hypotheses": f"on Informativeness, neural is better than template; decided {when}",
         "Exclusion rule": f"“{RULE}”; worded {when}",
-        "Thresholds of flags": "Checks answered right: 70% (the software starts with 80%); "
-        f"set {when}",
+        "Thresholds of flags": "Gold and attention items answered right: 70% (the software starts "
+        f"with 80%); set {when}",
     }
 
 

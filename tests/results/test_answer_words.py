@@ -172,7 +172,8 @@ def test_a_number_follows_its_question_whether_it_has_a_label_or_not(value, word
     output = item.outputs.get().pk
     given = [("errors", make_row(output, 1, part="none")), ("score", make_row(output, value))]
 
-    assert words in [said for _, said in describe(study, answer(study, item, *given)).lines]
+    lines = describe(study, answer(study, item, *given)).lines
+    assert [said for _, said in lines] == [f"Errors: No errors, {words}"]
 
 
 # --- every other kind ---------------------------------------------------------------------------

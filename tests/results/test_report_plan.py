@@ -117,7 +117,9 @@ def test_every_form_of_the_report_tells_the_rule_and_the_thresholds(report: Repo
     assert thresholds is not None
     rule = dict(plan.rows)["Exclusion rule"]  # type: ignore[arg-type]
     assert f"“{RULE}”; worded before the first answer" in str(rule)
-    assert "Checks answered right: 70% (the software starts with 80%)" in str(thresholds.rows[0][1])
+    assert "Gold and attention items answered right: 70% (the software starts with 80%)" in str(
+        thresholds.rows[0][1]
+    )
     assert "whoever needs &lt; 2 s &amp; says" in write_page(study, report)
     assert "worded before the first answer" in latex
     assert "\\input{this}" not in latex

@@ -1,6 +1,7 @@
-"""Names say what they hold: none is a word that fits anything."""
+"""Names say what they hold: none is a word that fits anything, or that another has replaced."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,30 @@ WORDS = {
     "one", "some", "others", "own", "same", "there", "here", "said", "told", "found", "given",
     "held", "dealt", "what", "which", "wanted", "standing", "thing", "things", "stuff",
 }  # fmt: skip
+# each thing has one word, which docs/words.md explains: these are in no name
+REPLACED = {
+    "me": "participant",
+    "turker": "participant",
+    "campaign": "study",
+    "questionnaire": "instrument",
+    "aspect": "criterion",
+    "dimension": "criterion",
+    "plugin": "scale",
+    "wave": "round",
+    "showing": "slot",
+    "dummy": "control",
+    "duplicate": "hidden repeat",
+    "unusable": "fault",
+    "examine": "check",
+}
 
 
 def find_names(folder: Path) -> Iterator[str]:
-    """Yield each argument, variable and field on the list, private or not, as file:line: name."""
+    """Yield each argument, variable and field on the list, private or not, as file:line: name.
+
+    With a replaced word, or its plural, in it also those of functions and classes.
+    """
+    replaced = {*REPLACED, *(f"{word}s" for word in REPLACED)}
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = None
@@ -24,7 +45,11 @@ def find_names(folder: Path) -> Iterator[str]:
                 name = node.id if isinstance(node, ast.Name) else node.attr
             elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
                 name = node.name
-            if name is not None and name.strip("_") in WORDS:
+            is_listed = name is not None and name.strip("_") in WORDS
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                name = node.name
+            parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or "").lower().split("_")
+            if is_listed or not replaced.isdisjoint(parts):
                 yield f"{path}:{node.lineno}: {name}"
 
 
@@ -74,3 +99,22 @@ def test_words_of_code_that_is_called_are_left_alone(tmp_path: Path, code: str):
     (tmp_path / "clean.py").write_text(f"{code}\n", encoding="utf-8")
 
     assert list(find_names(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["me = 1", "def examine(): pass", "class OldWave: pass", "row.is_dummy = 1", "waves = 1"],
+)
+def test_a_replaced_word_is_found(tmp_path: Path, code: str):
+    (tmp_path / "planted.py").write_text(f"{code}\n", encoding="utf-8")
+
+    assert len(list(find_names(tmp_path))) == 1
+
+
+def test_words_that_replace_others_are_explained():
+    page = (ROOT / "docs" / "words.md").read_text(encoding="utf-8")
+    explained = {
+        word for row in re.findall(r"^\| ([^|]+) \|", page, re.M) for word in row.split(", ")
+    }
+
+    assert set(REPLACED.values()) - explained == set()

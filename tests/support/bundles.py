@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 
 from evalsite.data.bundle import verify
 from evalsite.data.bundle.anonymous import make_copy
-from evalsite.data.bundle.compare import Findings, examine_bundle
+from evalsite.data.bundle.compare import Findings, check_bundle
 from evalsite.data.bundle.copy import copy_bundle, write_pages
 from evalsite.data.bundle.format import CHECKSUMS, Contents, write_checksums
 from evalsite.data.bundle.read import BadBundle, Bundle, open_bundle
@@ -187,7 +187,7 @@ def examine_here(bundle: Bundle, file: Any, report: Report) -> None:
     """Do what the child process of a check does in this database, emptied until that is done."""
     findings = Findings()
     with TemporaryDirectory() as folder, no_rows():
-        examine_bundle(bundle, findings, Path(folder))
+        check_bundle(bundle, findings, Path(folder))
     forget_versions()
     report.checks += findings.checks
     report.remarks += findings.remarks
@@ -196,7 +196,7 @@ def examine_here(bundle: Bundle, file: Any, report: Report) -> None:
     report.computed = findings.computed
 
 
-def run_here(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
+def run_here(source: IO[bytes], folder: Path, *, size: int, task: str = "check") -> str | None:
     """Do what the child process does that makes a copy or a page, as `examine_here`."""
     findings = Findings()
     make = {

@@ -207,15 +207,16 @@ class Composed:
         return process, port
 
     @contextmanager
-    def proxied(self, site_port: int) -> Iterator[Proxy]:
-        """Run the proxy of compose.yaml in front of a web node."""
+    def proxied(self, *site_ports: int) -> Iterator[Proxy]:
+        """Run the proxy of compose.yaml in front of these web nodes."""
         port = find_free_port()
         folder = self.folder / f"proxy-{port}"
         folder.mkdir()
         variables = build_environment("proxy", self.values)
         assert variables == {"EVALSITE_URL": self.values["EVALSITE_URL"]}
         variables["EVALSITE_URL"] += f":{port}"
-        variables |= {"UPSTREAM": f"{HOST}:{site_port}", "HOME": str(folder)}
+        nodes = " ".join(f"{HOST}:{site_port}" for site_port in site_ports)
+        variables |= {"UPSTREAM": nodes, "HOME": str(folder)}
         with running(prepare_caddy(folder), folder, port, variables) as proxy:
             yield proxy
 

@@ -11,7 +11,7 @@ CHECKS = tuple(check for check in (*fsck.CHECKS, *fsck.SITE_CHECKS) if check not
 def find_breaches(study: Study) -> list[str]:
     """Every promise about counts and answers that these rows break, in words."""
     fresh = Study.objects.select_related("version").get(pk=study.pk)
-    return [str(breach) for breach in fsck.examine(CHECKS, fresh)]
+    return [str(breach) for breach in fsck.run_checks(CHECKS, fresh)]
 
 
 def check_invariants(study: Study) -> None:

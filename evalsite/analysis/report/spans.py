@@ -60,17 +60,16 @@ def report_spans(
             name: {option["key"]: option["label"] for option in criterion.get(name, ())}
             for name in ("options", "severities")
         },
-        "weights": [[option["label"], option["weight"]] for option in _list_weights(criterion)],
+        # of severities, and of categories that have some of their own
+        "weights": [
+            [option["label"], option["weight"]]
+            for option in (*criterion.get("severities", ()), *criterion.get("weights", ()))
+        ],
         "systems": describe_errors(seen, errors, seed=seed),
         "categories": count_errors(seen, marks, "category", _list_names(criterion, marks)),
         "severities": count_errors(seen, marks, "severity", severities),
         "agreement": agreement,
     }
-
-
-def _list_weights(criterion: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """List the weights of severities, and those of categories with weights of their own."""
-    return [*criterion.get("severities", ()), *criterion.get("weights", ())]
 
 
 def _find_heaviest(severities: Sequence[Mapping[str, Any]]) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm
+from allauth.account.internal.flows.password_reset import request_password_reset
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter as get_mfa_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
@@ -12,11 +13,10 @@ from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.validators import RegexValidator
-from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from evalsite.core.accounts.lockout import SignInLocked, begin_code_attempt
+from evalsite.core.accounts.lockout import SignInLocked, begin_code_attempt, find_accounts
 from evalsite.core.accounts.models import MailChoice, find_profile
 from evalsite.core.accounts.sessions import LONG_SESSION, SESSION, set_term
 from evalsite.core.accounts.time_zones import list_time_zones, zone_of
@@ -119,11 +119,18 @@ class PasswordForgottenForm(ResetPasswordForm):
 
     def clean_email(self) -> str:
         login = self.cleaned_data["email"].strip()
-        users = User.objects.filter(
-            Q(username__iexact=login) | Q(email__iexact=login), is_active=True, is_staff=True
-        ).exclude(email="")
+        users = find_accounts(login).filter(is_active=True, is_staff=True).exclude(email="")
         self.users = list(users[:2])
         return self.users[0].email if len(self.users) == 1 else login
+
+    def save(self, request: HttpRequest, **kwargs: Any) -> str:
+        """Send the links to the addresses of accounts, never to one that was typed.
+
+        It may only look like theirs: a database takes some letters for others in capitals.
+        """
+        for user in self.users:
+            request_password_reset(request, user.email, [user], None)
+        return str(self.cleaned_data["email"])
 
 
 PROFILE = (
@@ -230,13 +237,13 @@ class ProfileForm(forms.Form):
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
-        if self._other_accounts().filter(username__iexact=username).exists():
+        if find_accounts(username).exclude(pk=self.user.pk).exists():
             raise forms.ValidationError("This user name is taken.", code="taken")
         return username
 
     def clean_email(self) -> str:
         email = self.cleaned_data["email"].lower()
-        if email and self._other_accounts().filter(email__iexact=email).exists():
+        if email and find_accounts(email).exclude(pk=self.user.pk).exists():
             raise forms.ValidationError("Another account uses this address.", code="taken")
         return email
 
@@ -245,6 +252,3 @@ class ProfileForm(forms.Form):
 
     def clean_time_zone(self) -> str:
         return self.cleaned_data["time_zone"] or self.initial["time_zone"]
-
-    def _other_accounts(self) -> Any:
-        return User.objects.exclude(pk=self.user.pk)

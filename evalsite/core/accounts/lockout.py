@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.crypto import salted_hmac
 
 from evalsite.core.audit.account_log import knows_network
@@ -100,9 +100,13 @@ class Attempt:
         cache.delete_many([taken.row for taken in self.taken[1:]])
 
 
+def find_accounts(login: str) -> QuerySet[User]:
+    """Return the accounts of this user name or e-mail address, however it is capitalised."""
+    return User.objects.filter(Q(username__iexact=login) | Q(email__iexact=login))
+
+
 def find_account(login: str) -> User | None:
-    """Return the account of this user name or e-mail address, however it is capitalised."""
-    return User.objects.filter(Q(username__iexact=login) | Q(email__iexact=login)).first()
+    return find_accounts(login).first()
 
 
 def begin_attempt(account: User | str, address: str) -> Attempt:

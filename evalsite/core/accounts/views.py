@@ -23,7 +23,7 @@ from evalsite.core.accounts.adapter import AccountAdapter
 from evalsite.core.accounts.addresses import change_address, read_address, sign_address
 from evalsite.core.accounts.allauth_views import INVALID
 from evalsite.core.accounts.forms import PROFILE, ProfileForm, SessionForm
-from evalsite.core.accounts.lockout import find_account
+from evalsite.core.accounts.lockout import find_account, find_accounts
 from evalsite.core.accounts.models import MailChoice, Profile
 from evalsite.core.accounts.sessions import end_sessions, list_devices
 from evalsite.core.audit.account_log import KEPT_FOR, list_events, record_account
@@ -133,13 +133,13 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponseBase:
     """Make the new address the account's own: mail scanners open links, so it takes a button."""
     user, email = read_address(token)
     is_post = request.method == "POST"
-    is_taken = user is not None and User.objects.exclude(pk=user.pk).filter(email__iexact=email)
+    is_taken = user is not None and find_accounts(email).exclude(pk=user.pk).exists()
     if user is not None and not is_taken and is_post:
         change_address(user, email, request)
         record_account(Event.CHANGED, user, request, "email")
         messages.success(request, f"Your address is now {email}.")
         return redirect("account")
-    context = {"account": user, "email": email, "is_taken": bool(is_taken)}
+    context = {"account": user, "email": email, "is_taken": is_taken}
     status = 200 if user is not None and not is_taken else 410
     return TemplateResponse(request, "account/confirm_address.html", context, status=status)
 

@@ -77,9 +77,12 @@ def read_clocks() -> Clocks | None:
     if row is None:
         return None
     ticked_at, moment = row
+    return Clocks(ticked_at=ticked_at, agree=_is_near(moment))
+
+
+def _is_near(moment: datetime) -> bool:
     # SQLite has the clock of this machine
-    agree = connection.vendor == "sqlite" or abs(datetime.now(UTC) - moment) <= _TOLERANCE
-    return Clocks(ticked_at=ticked_at, agree=agree)
+    return connection.vendor == "sqlite" or abs(datetime.now(UTC) - moment) <= _TOLERANCE
 
 
 def count_seconds() -> float:

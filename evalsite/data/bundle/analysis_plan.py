@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from evalsite.data.bundle.codec import Reader
-from evalsite.data.bundle.fields import Misshapen, read_fields, read_whole
+from evalsite.data.bundle.fields import InvalidField, read_fields, read_whole
 from evalsite.data.bundle.format import (
     ANALYSIS_PLAN,
     ANALYSIS_PLAN_FIELDS,
@@ -49,7 +49,7 @@ def read_analysis_plan(bundle: Bundle) -> Plain:
         _check_plan(plain)
         if plain.get(FROZEN) is not None:
             _check_frozen(plain[FROZEN])
-    except Misshapen as error:
+    except InvalidField as error:
         raise BadBundle("plan_invalid", f"{error}.", ANALYSIS_PLAN) from None
     except UNREADABLE:
         message = "Something is missing or has the wrong type."
@@ -62,40 +62,40 @@ def is_written(plan: Plain) -> bool:
 
 
 def _check_plan(plain: Plain) -> None:
-    """Raise Misshapen if this can't be the plan of a study."""
+    """Raise InvalidField if this can't be the plan of a study."""
     fields = [name for name in ANALYSIS_PLAN_FIELDS if name != "changed_at" or is_written(plain)]
     values = read_fields(AnalysisPlan, fields, plain)
     if not is_written(plain) and (any(values.values()) or plain["repeats"] is not None):
-        raise Misshapen("it has no changed_at, but it isn't empty")
+        raise InvalidField("it has no changed_at, but it isn't empty")
     if plain["repeats"] is not None and str(UUID(plain["repeats"])) != plain["repeats"]:
-        raise Misshapen("repeats isn't written as an id")
+        raise InvalidField("repeats isn't written as an id")
     rule = values["exclusion_rule"]
     if len(rule) > LONGEST_RULE or any(
         ord(letter) < 32 and letter not in "\n\t" for letter in rule
     ):
-        raise Misshapen("exclusion_rule is too long, or has control characters")
+        raise InvalidField("exclusion_rule is too long, or has control characters")
     _check_numbers(values)
     if not isinstance(plain["has_imported"], bool):
-        raise Misshapen(f"has_imported can't be {plain['has_imported']!r}")
+        raise InvalidField(f"has_imported can't be {plain['has_imported']!r}")
     answers = plain["answers_before"]
     changed = {name for name, at in PLAN_MOMENTS.items() if values[at] is not None}
     if answers.keys() != changed or any(read_whole(count) < 0 for count in answers.values()):
-        raise Misshapen("answers_before doesn't go with the times of the changes")
+        raise InvalidField("answers_before doesn't go with the times of the changes")
 
 
 def _check_numbers(values: Plain) -> None:
-    """Raise Misshapen if a threshold or a margin can't be."""
+    """Raise InvalidField if a threshold or a margin can't be."""
     for name, value in values["thresholds"].items():
         if len(name) > _LONGEST_NAME or type(value) not in (int, float) or abs(value) > 1e9:
-            raise Misshapen(f"there is no threshold {name[:_LONGEST_NAME]}: {value!r}")
+            raise InvalidField(f"there is no threshold {name[:_LONGEST_NAME]}: {value!r}")
     for margin in values["margins"]:
         _check_margin(margin)
 
 
 def _check_margin(margin: Any) -> None:
-    """Raise Misshapen if this can't be a planned test against a margin."""
+    """Raise InvalidField if this can't be a planned test against a margin."""
     if not isinstance(margin, dict) or margin.keys() - {"level", "slices", *_JUDGE} != _MARGIN:
-        raise Misshapen(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
+        raise InvalidField(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
     size = margin["margin"]
     is_size = type(size) in (int, float) and 0 < size < 1e9
     if (
@@ -105,7 +105,7 @@ def _check_margin(margin: Any) -> None:
         or not all(isinstance(margin[name], str) for name in margin.keys() - {"margin", "level"})
         or not _names_judge(margin)
     ):
-        raise Misshapen("a margin has a value that can't be")
+        raise InvalidField("a margin has a value that can't be")
 
 
 def _names_judge(row: Plain) -> bool:
@@ -114,28 +114,28 @@ def _names_judge(row: Plain) -> bool:
 
 
 def _check_frozen(frozen: Mapping[str, Any]) -> None:
-    """Raise Misshapen if these can't be later parts of a plan."""
+    """Raise InvalidField if these can't be later parts of a plan."""
     read_fields(AnalysisPlan, FROZEN_FIELDS, frozen)
     for hypothesis in _list_rows(frozen, "hypotheses"):
         is_known = hypothesis.keys() - _JUDGE == _HYPOTHESIS
         is_known = is_known and hypothesis["relation"] in DIFFERENCES and _names_judge(hypothesis)
         if not is_known or not all(isinstance(value, str) for value in hypothesis.values()):
-            raise Misshapen("a hypothesis has a value that can't be")
+            raise InvalidField("a hypothesis has a value that can't be")
     for name, rows in PLAN_PARTS.items():
         for row in _list_rows(frozen, name):
             rows.read(row)
     for rule in frozen["rules"]:
         _check_conditions(rule["conditions"])
     if any(version["number"] < 1 for version in frozen["versions"]):
-        raise Misshapen("a version of the plan has a number that can't be")
+        raise InvalidField("a version of the plan has a number that can't be")
 
 
 def _list_rows(frozen: Mapping[str, Any], name: str) -> list[Any]:
     rows = frozen[name]
     if not isinstance(rows, list) or len(rows) > _MOST:
-        raise Misshapen(f"{name} isn't a list, or too long")
+        raise InvalidField(f"{name} isn't a list, or too long")
     if not all(isinstance(row, dict) for row in rows):
-        raise Misshapen(f"{name} holds something else than rows")
+        raise InvalidField(f"{name} holds something else than rows")
     return rows
 
 
@@ -149,7 +149,7 @@ def _check_conditions(conditions: Any) -> None:
         and type(condition["threshold"]) in (int, float)
         for condition in conditions
     ):
-        raise Misshapen("an exclusion rule has a condition that can't be")
+        raise InvalidField("an exclusion rule has a condition that can't be")
 
 
 def store_plan(

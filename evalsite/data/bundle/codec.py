@@ -14,7 +14,7 @@ from uuid import uuid4
 from django.db import DatabaseError, models, transaction
 from django.db.models import Count, F, Q
 
-from evalsite.data.bundle.fields import Misshapen, read_field, read_whole
+from evalsite.data.bundle.fields import InvalidField, read_field, read_whole
 from evalsite.data.bundle.format import Contents, to_plain
 from evalsite.data.bundle.read import UNREADABLE, BadBundle, Row, in_pages
 from evalsite.data.bundle.tables import Rows
@@ -276,7 +276,7 @@ class Reader:
         return ids
 
     def find_output(self, item: Any, position: Any) -> int:
-        """Return the id of an output by its item's key and its position; else Misshapen."""
+        """Return the id of an output by its item's key and its position; else InvalidField."""
         key = self._read_name(Item, "key", item, "item")
         if key not in self._outputs:
             outputs = Output.objects.filter(study=self.study, item__key=key).order_by()
@@ -291,7 +291,7 @@ def _follow(model: type[models.Model], name: str) -> type[models.Model]:
 def _get(known: Any, name: Any, shown: str) -> Any:
     if name not in known:
         last = name[-1] if isinstance(name, tuple) else name
-        raise Misshapen(f"there is no {shown} {str(last)[:60]}")
+        raise InvalidField(f"there is no {shown} {str(last)[:60]}")
     return known[name]
 
 
@@ -300,8 +300,8 @@ def reading(row: Row) -> Iterator[None]:
     """Turn what can't be read in a row into a BadBundle that names the line."""
     try:
         yield
-    except (Misshapen, *UNREADABLE) as error:
-        words = str(error) if isinstance(error, Misshapen) else ""
+    except (InvalidField, *UNREADABLE) as error:
+        words = str(error) if isinstance(error, InvalidField) else ""
         message = f"{words or 'something is missing or has the wrong type'}."
         raise BadBundle("row_invalid", message, row.file, row.line) from None
 

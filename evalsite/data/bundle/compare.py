@@ -82,7 +82,7 @@ class Findings:
     computed: Plain | None = None
 
 
-def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
+def check_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
     """Load a bundle into this database, which must be empty, and compare; write into `folder`."""
     about = read_about(bundle)
     name = about["study"]["protocol"]

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from evalsite.data.bundle.compare import Findings, examine_bundle, load_exactly
+from evalsite.data.bundle.compare import Findings, check_bundle, load_exactly
 from evalsite.data.bundle.format import (
     LEFT_OUT_COUNTS,
     REPORT,
@@ -59,7 +59,7 @@ def copy_bundle(bundle: Bundle, folder: Path) -> None:
 def write_pages(bundle: Bundle, findings: Findings, folder: Path) -> None:
     """Verify the bundle in this database, which must be empty, and write the public page of it."""
     wish = read_json((folder / WISH).read_bytes())
-    examine_bundle(bundle, findings, folder)
+    check_bundle(bundle, findings, folder)
     if findings.faults:
         return
     if findings.computed is None:

@@ -16,12 +16,12 @@ from evalsite.data.bundle.job import start_dataset
 from evalsite.data.bundle.public_views import CreditsForm
 from evalsite.data.files.dataset import (
     DatasetOptions,
+    Deciding,
     check_options,
     count_shared,
     explain_empty,
     has_parquet,
-    list_valued,
-    list_voting,
+    list_deciding,
     propose_options,
 )
 from evalsite.decisions.frozen_plans import is_hidden
@@ -83,14 +83,14 @@ class DatasetForm(forms.Form):
     )
     is_parquet = forms.TypedChoiceField(label="Format", coerce=lambda chosen: chosen == "parquet")
 
-    def __init__(self, *args: Any, study: Study, **named: Any) -> None:
+    def __init__(self, *args: Any, study: Study, known: Deciding, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._study = study
+        self._study, self._known = study, known
         fields = cast(dict[str, forms.ChoiceField], self.fields)
         fields["preferences"].choices = [
-            *_choose(list_voting(study)), ("", "none: no such table"),
+            *_choose(known.preferences), ("", "none: no such table"),
         ]  # fmt: skip
-        fields["unpaired"].choices = [*_choose(list_valued(study)), ("", "none: no such table")]
+        fields["unpaired"].choices = [*_choose(known.unpaired), ("", "none: no such table")]
         formats = [("jsonl", "JSON lines")]
         fields["is_parquet"].choices = [
             *([("parquet", "Parquet")] if has_parquet() else []), *formats,
@@ -99,7 +99,7 @@ class DatasetForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
         if not self.errors:
-            check_options(self._study, DatasetOptions(**values))
+            check_options(self._study, DatasetOptions(**values), self._known)
         return values
 
 
@@ -114,9 +114,11 @@ def edit_dataset(request: HttpRequest, study: Study) -> HttpResponseBase:
     if is_hidden(study):
         return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
     is_post = request.method == "POST"
-    proposed = propose_options(study)
+    known = list_deciding(study)
+    proposed = propose_options(study, known)
     initial = proposed.model_dump() | {"is_parquet": "parquet" if proposed.is_parquet else "jsonl"}
-    form = DatasetForm(request.POST if is_post else None, study=study, initial=initial)
+    data = request.POST if is_post else None
+    form = DatasetForm(data, study=study, known=known, initial=initial)
     people, answers, not_sharing, _ = count_shared(study)
     if is_post and answers and form.is_valid():
         start_dataset(study, DatasetOptions(**form.cleaned_data), by=request.user)

@@ -18,30 +18,30 @@ Reader = Callable[[Any], Any]
 _LONGEST = 60
 
 
-class Misshapen(Exception):
+class InvalidField(Exception):
     """A value that can't be in its place; the text says which."""
 
 
 def read_fields(
     model: type[models.Model], names: Iterable[str], row: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return these fields of a row as the model takes them; Misshapen names the first wrong one."""
+    """Return these fields of a row as the model takes them; InvalidField for the first wrong."""
     values = {}
     for name in names:
         if name not in row:
-            raise Misshapen(f"{name} is missing")
+            raise InvalidField(f"{name} is missing")
         values[name] = read_field(model, name, row[name])
     return values
 
 
 def read_field(model: type[models.Model], name: str, value: Any, shown: str = "") -> Any:
-    """Return a value as this field takes it; else Misshapen, with the name `shown` in a record."""
+    """Return a value as this field takes it; else InvalidField, with the name `shown`."""
     try:
         return _reader(model, name)(value)
-    except (Misshapen, ValidationError, TypeError, ValueError, InvalidOperation):
+    except (InvalidField, ValidationError, TypeError, ValueError, InvalidOperation):
         text = repr(value)
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-        raise Misshapen(f"{shown or name} can't be {text}") from None
+        raise InvalidField(f"{shown or name} can't be {text}") from None
 
 
 @cache
@@ -61,7 +61,7 @@ def _reader(model: type[models.Model], name: str) -> Reader:
             return None
         made = kind(value)
         if not isinstance(made, shape):
-            raise Misshapen
+            raise InvalidField
         check(made)
         return made
 
@@ -78,7 +78,7 @@ def _make_check(field: models.Field) -> Callable[[Any], None]:
         if made == "" and field.blank:
             return
         if made == "" or (choices and made not in choices):
-            raise Misshapen
+            raise InvalidField
         for validate in validators:
             validate(made)
 
@@ -88,7 +88,7 @@ def _make_check(field: models.Field) -> Callable[[Any], None]:
 def read_text(value: Any) -> str:
     """Return a text that both databases can store."""
     if not isinstance(value, str) or "\x00" in value:
-        raise Misshapen
+        raise InvalidField
     value.encode()  # a lone surrogate can't be
     return value
 
@@ -96,32 +96,32 @@ def read_text(value: Any) -> str:
 def read_whole(value: Any) -> int:
     # what a column of 64 bits takes
     if type(value) is not int or abs(value) >= 2**63:
-        raise Misshapen
+        raise InvalidField
     return value
 
 
 def _read_number(value: Any) -> float:
     if type(value) not in (int, float) or not isfinite(value):
-        raise Misshapen
+        raise InvalidField
     return float(value)
 
 
 def _read_flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Misshapen
+        raise InvalidField
     return value
 
 
 def _read_time(value: Any) -> datetime:
     moment = datetime.fromisoformat(read_text(value))
     if moment.tzinfo is None:
-        raise Misshapen
+        raise InvalidField
     return moment
 
 
 def _read_json(value: Any) -> Any:
     if not isinstance(value, dict | list):
-        raise Misshapen
+        raise InvalidField
     for text in _walk(value):
         read_text(text)
     return value

@@ -24,7 +24,7 @@ EMAIL, HOST, LINK = "removed@example.org", "example.org", "https://example.org/r
 SHORTEST, LONGEST = 2, 200
 LONGEST_NAME = 4
 _COMMON = {"the", "and", "for", "our"}
-_EMAILS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_EMAILS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 _LINKS = re.compile(r"https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,;:!?]")
 # names of this machine, which say nothing about whose it is
 _NAMELESS = {"*", "localhost", "127.0.0.1", "::1", "testserver"}

@@ -14,7 +14,7 @@ from typing import IO, Any, TypeVar
 
 from django.conf import settings
 
-from evalsite.data.bundle.fields import Misshapen, read_fields, read_text, read_whole
+from evalsite.data.bundle.fields import InvalidField, read_fields, read_text, read_whole
 from evalsite.data.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
@@ -321,10 +321,10 @@ def read_about(bundle: Bundle) -> Plain:
             f"This Evalsite reads formats {FIRST_VERSION} to {FORMAT_VERSION}.",
         )
     try:
-        needed = _list_needed(about)
+        needed = _ALWAYS | _WITH_DATA if about["has_data"] else _ALWAYS
         _complete(about)
         _check_about(about)
-    except Misshapen as error:
+    except InvalidField as error:
         raise BadBundle("study_invalid", f"{error}.", STUDY) from None
     except UNREADABLE:
         raise BadBundle(
@@ -333,11 +333,6 @@ def read_about(bundle: Bundle) -> Plain:
     if missing := sorted(needed - set(bundle.names)):
         raise BadBundle("file_missing", f"{missing[0]} is missing.")
     return about
-
-
-def _list_needed(about: Plain) -> set[str]:
-    """Return the files that every bundle of this format has."""
-    return _ALWAYS | _WITH_DATA if about["has_data"] else _ALWAYS
 
 
 def _complete(about: Plain) -> None:
@@ -358,7 +353,7 @@ def _check_about(about: Plain) -> None:
     flags = {"has_entry_answers": True, "is_anonymous": False, "is_masked": False} | about
     for name in ("has_data", "has_free_text", "has_entry_answers", "is_anonymous", "is_masked"):
         if not isinstance(flags[name], bool):
-            raise Misshapen(f"{name} can't be {flags[name]!r}")
+            raise InvalidField(f"{name} can't be {flags[name]!r}")
     _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
     _check_study(study)
@@ -369,24 +364,24 @@ def _check_about(about: Plain) -> None:
     is_draft = study["launched_at"] is None
     is_known = study["version"] in numbers or (is_draft and study["version"] is None)
     if not is_known or numbers != sorted(set(numbers)):
-        raise Misshapen("versions aren't numbered one after another")
+        raise InvalidField("versions aren't numbered one after another")
     read_text(about["software"])
     if not all(isinstance(data, dict) for data in (about["counts"], about["instrument"])):
-        raise Misshapen("counts or instrument have the wrong type")
+        raise InvalidField("counts or instrument have the wrong type")
 
 
 def _check_study(study: Plain) -> None:
     read_fields(Study, ("id", *STUDY_FIELDS), study)
     if not are_unused_numbers(study["unused_numbers"]):
-        raise Misshapen("unused_numbers aren't pairs of whole numbers in order")
+        raise InvalidField("unused_numbers aren't pairs of whole numbers in order")
     if faults := check_own_questions(study["questions"]):
-        raise Misshapen(str(faults[0]))
+        raise InvalidField(str(faults[0]))
 
 
 def _check_left_out(counts: Plain | None) -> None:
     names = ("participants", "annotations")
     if counts is not None and any(read_whole(counts[name]) < 0 for name in names):
-        raise Misshapen("left_out can't be negative")
+        raise InvalidField("left_out can't be negative")
 
 
 # --- instruments --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Q, Subquery
 from evalsite.core.audit.models import AuditEntry
 from evalsite.data.bundle.analysis_plan import list_missing, read_analysis_plan, store_plan
 from evalsite.data.bundle.codec import Reader, explain, reading, store_rows
-from evalsite.data.bundle.fields import Misshapen, read_field, read_fields
+from evalsite.data.bundle.fields import InvalidField, read_field, read_fields
 from evalsite.data.bundle.format import (
     ANNOTATION_ROWS,
     BUILT,
@@ -291,7 +291,7 @@ class Loader:
             check_criteria(content["instrument"])
             # people may be asked by it here
             check_instrument_of(content["instrument"], self.plain)
-        except (*UNREADABLE, Misshapen):
+        except (*UNREADABLE, InvalidField):
             message = "This isn't the content of a version."
             raise BadBundle("version_invalid", message, name) from None
         return dict(content)
@@ -321,7 +321,7 @@ def _read_place(line: int, cells: list[str]) -> Row:
     with reading(row):
         item, (number, position, arrangement) = cells[0], map(int, cells[1:4])
         if not (0 < number <= 2**15 and 0 <= position < 2**62 and 0 <= arrangement < 2**15):
-            raise Misshapen("a number is out of range")
+            raise InvalidField("a number is out of range")
         places = {"no": number - 1, "pos": position, "arrangement": arrangement}
         row.values.update({"item": item, **places})
     return row

@@ -28,7 +28,7 @@ def main() -> None:
     _set_up(folder, cache)
     # models can be imported only now
     from evalsite.data.bundle.anonymous import make_copy  # noqa: PLC0415
-    from evalsite.data.bundle.compare import Findings, examine_bundle  # noqa: PLC0415
+    from evalsite.data.bundle.compare import Findings, check_bundle  # noqa: PLC0415
     from evalsite.data.bundle.copy import copy_bundle, write_pages  # noqa: PLC0415
     from evalsite.data.bundle.read import BadBundle, Fault, open_bundle  # noqa: PLC0415
 
@@ -42,7 +42,7 @@ def main() -> None:
             elif task == "page":
                 write_pages(bundle, findings, folder)
             else:
-                examine_bundle(bundle, findings, folder)
+                check_bundle(bundle, findings, folder)
     except BadBundle as error:
         findings.faults.append(error.fault)
     except MemoryError:

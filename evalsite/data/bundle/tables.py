@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Model, Q, QuerySet
 
-from evalsite.data.bundle.fields import Misshapen, read_fields
+from evalsite.data.bundle.fields import InvalidField, read_fields
 from evalsite.data.bundle.format import (
     ANNOTATION_ROWS,
     CHANGE_ROWS,
@@ -89,7 +89,7 @@ class Rows:
         return paths
 
     def read(self, row: Mapping[str, Any]) -> Plain:
-        """Return the fields of a record as the model takes them; else Misshapen."""
+        """Return the fields of a record as the model takes them; else InvalidField."""
         return read_fields(self.model, self.fields.split(), {**self.optional, **row})
 
     def to_cells(self, row: Plain) -> list[Any]:
@@ -127,7 +127,7 @@ def _encode_item(row: Plain, writer: "Writer") -> None:
 def _decode_item(values: Plain, row: Plain, reader: "Reader") -> None:
     pattern = _REPEAT if values["kind"] == Item.Kind.REPEAT else _KEY
     if not pattern.fullmatch(values["key"]):
-        raise Misshapen(f"an item can't have the id {values['key'][:60]!r}")
+        raise InvalidField(f"an item can't have the id {values['key'][:60]!r}")
     if not reader.has_data:
         values |= dict.fromkeys(("held_at", "released_at", "corrected_at"))
     values |= item_keys(reader.study, key=values["key"], group=values["group"])

@@ -40,7 +40,8 @@ def keep_bundle(file: UploadedFile, *, by: Any) -> Job:
     bundle_id = uuid4()
     path = _path_of(bundle_id.hex)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _make_room(by)
+    for job in list_checks(by)[MOST_KEPT - 1 :]:
+        remove_bundle(job)
     part = path.with_suffix(".part")
     try:
         with part.open("wb") as target:
@@ -131,11 +132,6 @@ def _jobs_of(user: Any, kind: str) -> QuerySet[Job]:
 
 def _path_of(subject: str) -> Path:
     return settings.DATA_DIR / "uploaded-bundles" / f"{UUID(subject).hex}.zip"
-
-
-def _make_room(user: Any) -> None:
-    for job in list_checks(user)[MOST_KEPT - 1 :]:
-        remove_bundle(job)
 
 
 # --- jobs ---------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
     report.computed = result["computed"]
 
 
-def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
+def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "check") -> str | None:
     """Run a task on a bundle in a child process; return why it failed, if it did."""
     seconds = _SECONDS + size / _BYTES_A_SECOND
     try:

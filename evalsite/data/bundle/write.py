@@ -215,7 +215,12 @@ def write_files(
             _, digest = folder.files[name_data("ratings")]
             finders = [find_report] if find_report else [source.find for source in REPORT_SOURCES]
             report = next((find(study, digest) for find in finders), None)
-        planned = "" if report else _write_plan(study, has_data=contents.has_data)
+        planned = ""
+        if report is None:
+            plans = (
+                source.write_plan(study, has_data=contents.has_data) for source in REPORT_SOURCES
+            )
+            planned = "".join(plans)
     if report is not None:
         folder.write_json(REPORT, report.figures)
     progress(1, 3)
@@ -314,10 +319,6 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
     return list_counts(writer), plain
-
-
-def _write_plan(study: Study, *, has_data: bool) -> str:
-    return "".join(source.write_plan(study, has_data=has_data) for source in REPORT_SOURCES)
 
 
 def _write_shown(name: int | str, content: Plain, folder: Folder) -> None:

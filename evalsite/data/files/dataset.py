@@ -119,31 +119,30 @@ def has_parquet() -> bool:
 # --- which criteria decide ------------------------------------------------------------------------
 
 
-def list_voting(study: Study) -> list[Criterion]:
-    """List the criteria from which preferences can be made, the proposed one first."""
+class Deciding(NamedTuple):
+    """Which criteria can decide each table, the proposed one first."""
+
+    preferences: list[Criterion]
+    unpaired: list[Criterion]
+
+
+def list_deciding(study: Study) -> Deciding:
+    """List what compares or orders outputs, and by what an output alone is good or bad."""
+    criteria = study.config.criteria
+    primary = plan_of(study).primary
     compared = [
-        criterion
-        for criterion in study.config.criteria
-        if criterion.scale.compares or criterion.scale.orders
+        criterion for criterion in criteria if criterion.scale.compares or criterion.scale.orders
     ]
-    return _put_primary_first(study, [*compared, *list_valued(study)])
-
-
-def list_valued(study: Study) -> list[Criterion]:
-    """List the criteria by which an output alone is good or bad, the proposed one first."""
     valued = [
         criterion
-        for criterion in study.config.criteria
+        for criterion in criteria
         if criterion.per == "output"
         and criterion.direction in ("higher", "lower")
         and criterion.scale.gives_number
     ]
-    return _put_primary_first(study, valued)
-
-
-def _put_primary_first(study: Study, criteria: list[Criterion]) -> list[Criterion]:
-    primary = plan_of(study).primary
-    return sorted(criteria, key=lambda criterion: criterion.key != primary)
+    valued.sort(key=lambda criterion: criterion.key != primary)
+    voting = sorted([*compared, *valued], key=lambda criterion: criterion.key != primary)
+    return Deciding(voting, valued)
 
 
 def needs_thresholds(criterion: Criterion) -> bool:
@@ -151,9 +150,9 @@ def needs_thresholds(criterion: Criterion) -> bool:
     return not criterion.scale.decides
 
 
-def propose_options(study: Study) -> DatasetOptions:
+def propose_options(study: Study, known: Deciding | None = None) -> DatasetOptions:
     """Return the options that the page and the command begin with."""
-    voting, valued = list_voting(study), list_valued(study)
+    voting, valued = known or list_deciding(study)
     is_ready = bool(valued) and not needs_thresholds(valued[0])
     return DatasetOptions(
         preferences=voting[0].key if voting else "",
@@ -162,12 +161,12 @@ def propose_options(study: Study) -> DatasetOptions:
     )
 
 
-def check_options(study: Study, options: DatasetOptions) -> None:
+def check_options(study: Study, options: DatasetOptions, known: Deciding | None = None) -> None:
     """Raise ValidationError where these options can't be met."""
-    for name, known in (("preferences", list_voting(study)), ("unpaired", list_valued(study))):
+    for name, criteria in (known or list_deciding(study))._asdict().items():
         key = getattr(options, name)
-        if key and key not in [criterion.key for criterion in known]:
-            listed = ", ".join(criterion.key for criterion in known) or "none of this study"
+        if key and key not in [criterion.key for criterion in criteria]:
+            listed = ", ".join(criterion.key for criterion in criteria) or "none of this study"
             message = f"“{key}” can’t decide {name}. These can: {listed}."
             raise ValidationError({name: ValidationError(message, code="criterion")})
     if not options.unpaired:
@@ -431,7 +430,7 @@ def explain_empty(study: Study) -> str:
             "Nobody who answered agreed to share their answers, so a dataset would be empty. The "
             "bundle without the choice “to publish” holds everything for your team."
         )
-    return "There are no answers that count yet, so a dataset would be empty."
+    return "There are no answers that count yet, so there is nothing to write."
 
 
 class _Tables:

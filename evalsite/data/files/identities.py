@@ -106,7 +106,8 @@ class _People:
             sets.filter(finished_at__isnull=True).values_list("participant_id", flat=True)
         )
         answered = Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
-        self._answers = _count_by_person(answered)
+        by_person = answered.order_by().values_list("participant")
+        self._answers: dict[int, int] = dict(by_person.annotate(n=Count("pk")))
 
     def describe(self, participant: Participant) -> dict[str, str]:
         codes = self._codes.get(participant.pk, [])
@@ -136,7 +137,3 @@ class _People:
         if participant.is_qualified is False:
             return "not qualified"
         return "started" if participant.consented_to else "no consent"
-
-
-def _count_by_person(rows: QuerySet[Any]) -> dict[int, int]:
-    return dict(rows.order_by().values_list("participant").annotate(n=Count("pk")))

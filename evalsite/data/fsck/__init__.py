@@ -1,7 +1,7 @@
 """What must hold for every study's rows at every moment, and how breaches are found."""
 
 from evalsite.data.fsck import answers, highlights, places, records
-from evalsite.data.fsck.findings import Breach, Check, examine, is_in_progress
+from evalsite.data.fsck.findings import Breach, Check, is_in_progress, run_checks
 from evalsite.studies.models import Study
 
 __all__ = [
@@ -9,10 +9,10 @@ __all__ = [
     "SITE_CHECKS",
     "Breach",
     "Check",
-    "examine",
     "find_breaches",
     "find_breaches_between_studies",
     "is_in_progress",
+    "run_checks",
 ]
 
 CHECKS: tuple[Check, ...] = (
@@ -30,9 +30,9 @@ def find_breaches(study: Study, *, is_alone: bool = True) -> list[Breach]:
 
     `is_alone`: what its rows share with other studies is looked at too.
     """
-    return examine((*CHECKS, *SITE_CHECKS) if is_alone else CHECKS, study)
+    return run_checks((*CHECKS, *SITE_CHECKS) if is_alone else CHECKS, study)
 
 
 def find_breaches_between_studies() -> list[Breach]:
     """Return rows of any study that belong to another one as well."""
-    return examine(SITE_CHECKS, None)
+    return run_checks(SITE_CHECKS, None)

@@ -63,7 +63,7 @@ def checks_in(*finders: tuple[str, Finder], todo: str = RESTORE) -> tuple[Check,
     return tuple(Check(wrong=wrong, find=find, todo=todo) for wrong, find in finders)
 
 
-def examine(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
+def run_checks(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
     """Return what these checks find, twice: work that is being done meanwhile is no breach.
 
     Each question to the database sees one moment. Where a check asks several, people may save

@@ -41,7 +41,7 @@ def turn_errors(table: Table, study: Study) -> Table:
         )
     source = next((name for name in criterion.scale.marked_columns if name != OUTPUT), SOURCE)
     labels = [option["label"] for option in described["severities"]]
-    segments = read_segments(table, [*labels, *severities]).values()
+    segments = read_segments(table, [*severities, *labels]).values()
     texts = _find_texts(study, source)
 
     def write_rows() -> Iterator[Row]:
@@ -71,7 +71,7 @@ def _name_options(options: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     names: dict[str, str] = {}
     for option in options:
         key, label, group = option["key"], option["label"], option.get("group", "")
-        for name in (f"{group}/{label}", label, key):
+        for name in (*([f"{group}/{label}"] if group else []), label, key):
             names.setdefault(_fold(name), key)
     return names
 

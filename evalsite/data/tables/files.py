@@ -400,8 +400,10 @@ def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[s
     table = None
     # a single value has one line
     if start.lstrip().startswith(("[", "{")) or "\n" not in start.strip():
-        table = open_frame(text, start, limits)
-        table = table or open_json(text, start, limits, str(options.get("rows", "")))
+        rows = str(options.get("rows", ""))
+        # a data frame has no lists to choose from
+        table = None if rows else open_frame(text, start, limits)
+        table = table or open_json(text, start, limits, rows)
     separator = str(options.get("separator", ""))
     if separator in ("", PIPE):
         table = table or open_markdown(text, start, limits)

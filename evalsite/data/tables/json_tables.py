@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import IO, Any, NoReturn, cast
 
 import ijson
@@ -771,11 +772,18 @@ def _read_columns(value: Any) -> _Frame | None:
     inner, outer = list(parts[0]), list(value)
     if not inner or any(part.keys() != parts[0].keys() for part in parts):
         return None
+    is_numbered = _are_numbers(inner) or _are_numbers(outer)
+    if not is_numbered and all(map(_is_list_of_objects, chain(*map(dict.values, parts)))):
+        return None  # a document with lists, of which one holds the rows
     if _are_numbers(inner) or (len(inner) >= len(outer) > 1 and not _are_numbers(outer)):
         return _add_index(outer, [[part[label] for part in parts] for label in inner], inner)
     if _are_numbers(outer) or len(inner) > 1:
         return _add_index(inner, [[part[label] for label in inner] for part in parts], outer)
     return None
+
+
+def _is_list_of_objects(cell: Any) -> bool:
+    return isinstance(cell, list) and bool(cell) and all(isinstance(row, dict) for row in cell)
 
 
 def _has_keys(value: Any, keys: set[str]) -> bool:

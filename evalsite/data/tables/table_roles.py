@@ -120,17 +120,30 @@ def choose_paths(row: RowPaths, first: Mapping[str, Any], chosen: Mapping[str, s
         if use not in _ROLES
         and use not in _KEPT
         and not use.startswith("gold_")
-        # the tool's own input of this name may be a text inside what the file has there
-        and path in row.inputs.get(path, [path])
+        and _is_path(path, path, row.inputs.get(path, []))
     }
     changes: dict[str, Any] = {
         name: paths
         for name, use in (("id", "item"), ("system", "system"), ("output", "output"))
-        if (paths := [path for path, field_name in known.items() if field_name == use])
+        if (
+            paths := [
+                path
+                for path, field_name in known.items()
+                if field_name == use and _is_path(path, use, getattr(row, name))
+            ]
+        )
     }
     if inputs:
         changes |= {"inputs": inputs, "open": [], "loose": []}
     return replace(row, **changes) if changes else row
+
+
+def _is_path(chosen: str, name: str, paths: Sequence[str]) -> bool:
+    """Return whether a chosen path isn't just the tool's own column of this name.
+
+    That may be a text inside what the file has under this name.
+    """
+    return chosen != name or not paths or chosen in paths
 
 
 # --- ids that tables share ---------------------------------------------------------------

@@ -53,7 +53,8 @@ ENCODINGS = {
 _CODECS = {WINDOWS_1252: "cp1252", "shift-jis": "cp932", "euc-kr": "cp949", "big5": "cp950"}
 _MOST_READINGS, _MOST_WORDS, _LONGEST_WORD = 8, 3, 24
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
-_WORDS = re.compile(r"[^\s,;:?|\"'“”()\[\]{}]*[^\x00-\x7f“”–—][^\s,;:?|\"'“”()\[\]{}]*")
+_WORD = re.compile(r"[^\s,;:?|\"'“”()\[\]{}]+")
+_ODD_SIGN = re.compile("[^\x00-\x7f–—]")
 _CASES = re.compile(r"[^\W\d_]+")
 _CHUNK = 64 * 1024
 _ENCODINGS = (
@@ -198,7 +199,7 @@ def _list_readings(source: BinaryIO) -> Iterator[tuple[str, str]]:
                 texts.setdefault(text, name)
     rated = sorted(texts, key=lambda text: -_rate_words(text))
     for text in rated[:_MOST_READINGS]:
-        words = dict.fromkeys(_WORDS.findall(text) or text.split())
+        words = dict.fromkeys(_list_odd_words(text) or text.split())
         yield texts[text], ", ".join(f"“{word[:_LONGEST_WORD]}”" for word in [*words][:_MOST_WORDS])
 
 
@@ -219,9 +220,13 @@ def _read_odd(source: BinaryIO) -> bytes:
     return source.read(_CHUNK)
 
 
+def _list_odd_words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text) if _ODD_SIGN.search(word)]
+
+
 def _rate_words(text: str) -> float:
     """Return the share of words with odd characters that are of one script, in usual case."""
-    words = _WORDS.findall(text)[:200]
+    words = _list_odd_words(text)[:200]
     good = 0
     for word in words:
         parts = _CASES.findall(word)

@@ -20,7 +20,8 @@ ENDS = ("best", "worst")
 _VALUES = {"best": 1, "worst": -1}
 # of an end that wasn't chosen, in an entry
 _OPEN = "-"
-_GOLD = re.compile(r"(?:best:\s*(.+?))?\s*;?\s*(?:worst:\s*(.+))?", re.IGNORECASE)
+# no space of its own, which a name may have as well: many of them would take hours
+_GOLD = re.compile(r"(?:best:(.*?))?(?:worst:(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 class Ends(NamedTuple):
@@ -186,8 +187,7 @@ class BestWorst(Scale):
     # --- gold: "best: alpha; worst: beta", one end or both, by system or number
 
     def parse_gold(self, text: str, outputs: Sequence[str]) -> Ends:
-        match = _GOLD.fullmatch(text.strip())
-        named = match.groups() if match else (None, None)
+        named = _read_gold(text)
         if not any(named):
             raise ValidationError(
                 f"{quote(text)} names no best or worst output. Write it like “best: "
@@ -288,9 +288,9 @@ class BestWorst(Scale):
         return tuple(Ends(**ends) for ends in data)
 
     def gold_to_data(self, text: str) -> Any:
-        match = _GOLD.fullmatch(text.strip())
-        ends = zip(ENDS, match.groups() if match else (), strict=False)
-        return {end: int(number) for end, number in ends if number}
+        return {
+            end: int(number) for end, number in zip(ENDS, _read_gold(text), strict=True) if number
+        }
 
     def gold_from_data(self, data: Any) -> str:
         return "; ".join(f"{end}: {data[end]}" for end in ENDS if end in data)
@@ -298,3 +298,10 @@ class BestWorst(Scale):
     def write_gold(self, values: Sequence[Any | None]) -> str:
         (value,) = values
         return "" if value is None else self.gold_from_data(dict(zip(ENDS, value, strict=True)))
+
+
+def _read_gold(text: str) -> tuple[str, str]:
+    """Return the names in “best: alpha; worst: beta”; "" for an end that isn't named."""
+    match = _GOLD.fullmatch(text.strip())
+    best, worst = match.groups("") if match else ("", "")
+    return best.strip().removesuffix(";").rstrip(), worst.strip()

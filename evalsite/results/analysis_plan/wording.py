@@ -110,7 +110,7 @@ LIMITS = {
         "change more than those of this share of raters, of five or more.",
     ),
     "gold": (
-        "Checks answered right",
+        "Gold and attention items answered right",
         "Share of gold and attention items that a rater answers right. Flagged below this.",
     ),
     "attention": (

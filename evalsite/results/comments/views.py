@@ -285,7 +285,7 @@ class CommentChoice:
         first = {"time": (), "item": ("by_item",), "person": ("person",)}[self.order]
         return rows.union(noted, all=True).order_by(*first, "at", "answer", "rating")
 
-    def _filter_texts(self, texts: QuerySet[Rating]) -> QuerySet[Rating]:
+    def _filter_texts(self, texts: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
         read = self.form.read
         if words := read("q"):
             texts = texts.filter(words__icontains=words)

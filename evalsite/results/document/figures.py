@@ -223,7 +223,7 @@ CODES: dict[str, tuple[Unit | None, str]] = {
     "share_under_floor": ("share", "Share of pages left too fast to read"),
     "circular_share": ("share", "Share of triples in a circle"),
     "reported": ("count", "Items reported"),
-    "gold_share": ("share", "Share of checks answered right"),
+    "gold_share": ("share", "Share of gold and attention items answered right"),
     "mean_abs_change": ("points", "Mean change the second time"),
     "sd_log_change": ("statistic", "Standard deviation of log changes"),
     "drift_trial": ("points", "Change over the study"),

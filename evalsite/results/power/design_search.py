@@ -112,7 +112,7 @@ def start_plan(*, study: Study, choice: dict[str, Any], by: Any) -> Job:
 @job_kind(KIND)
 def run_plan(job: Job) -> dict[str, Any]:
     """How often each design finds the difference, and what the simulation took for granted."""
-    from evalsite.analysis.planning import ALPHA, Design  # noqa: PLC0415 (numpy stays out of web)
+    from evalsite.analysis.power import ALPHA, Design  # noqa: PLC0415 (numpy stays out of web)
 
     choice = job.params
     parts = _read_parts(choice)
@@ -152,7 +152,7 @@ def _list_wanted(choice: dict[str, Any]) -> list[tuple[int, int, int | None]]:
 
 
 def _read_parts(choice: dict[str, Any]) -> Any:
-    from evalsite.analysis.planning import Parts, parts_of_variances  # noqa: PLC0415
+    from evalsite.analysis.power import Parts, parts_of_variances  # noqa: PLC0415
 
     if model := choice["model"]:
         return parts_of_variances(model["variances"], model["residual"])
@@ -175,7 +175,7 @@ def count_times_wider(choice: dict[str, Any], source: Source) -> float:
 def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
     """Return what simulated studies of this design find, as plain data."""
     from evalsite.analysis.intervals import Resampling  # noqa: PLC0415
-    from evalsite.analysis.planning import Comparisons, Truth, plan  # noqa: PLC0415
+    from evalsite.analysis.power import Comparisons, Truth, plan  # noqa: PLC0415
 
     named = ("difference", "points", "tie_share", "systems")
     simulated = plan(
@@ -207,7 +207,7 @@ def _search_items(
     Power grows with the root of the inputs until people are the limit: each step goes to
     where it would be enough, were they not.
     """
-    from evalsite.analysis.planning import Design  # noqa: PLC0415
+    from evalsite.analysis.power import Design  # noqa: PLC0415
 
     most = count_most_items(people, choice["systems"])
     items, best, tried = _first_guess(choice, parts, people, k) or most, None, 0
@@ -247,7 +247,7 @@ def _further(items: int, power: float) -> int:
 
 def _first_guess(choice: dict[str, Any], parts: Any, people: int, k: int) -> int | None:
     """Return the inputs needed by the closed form; a usual number where there is none."""
-    from evalsite.analysis.planning import items_needed  # noqa: PLC0415
+    from evalsite.analysis.power import items_needed  # noqa: PLC0415
 
     if first := list_planners()[choice["scale"]].first_items:
         return first

@@ -111,11 +111,7 @@ def list_plan(study: Study, job: Job) -> list[list[Any]]:
             | known
         )
     head = list(rows[0]) if rows else ["items"]
-    return [head, *([_fill(row[key]) for key in head] for row in rows)]
-
-
-def _fill(value: Any) -> Any:
-    return "" if value is None else value
+    return [head, *(["" if row[key] is None else row[key] for key in head] for row in rows)]
 
 
 def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -> Work:

@@ -78,7 +78,8 @@ def find_first_look(study: Study) -> Look | None:
     them, or before the launch.
     """
     jobs = Job.objects.filter(study_id=study.pk, kind=KIND, finished_at__isnull=False)
-    shown = jobs.filter(finished_at__lt=Subquery(_read_frozen(study)))
+    frozen = AnalysisPlanVersion.objects.filter(study_id=study.pk, number=1).values("frozen_at")[:1]
+    shown = jobs.filter(finished_at__lt=Subquery(frozen))
     revealed = PlanEvent.objects.filter(study=OuterRef("pk"), kind=PlanEvent.Kind.REVEALED)
     asked = _find_asked(study).order_by("-created_at")
     # in one query: pages of results have few to spend
@@ -104,11 +105,6 @@ def find_first_look(study: Study) -> Look | None:
     # of a top-up, and of more answers per item or a further batch
     places = sum(change.detail.get("slots", 0) + change.detail.get("added", 0) for change in later)
     return replace(look, asked_later=places)
-
-
-def _read_frozen(study: Study) -> Any:
-    versions = AnalysisPlanVersion.objects.filter(study_id=study.pk, number=1)
-    return versions.values("frozen_at")[:1]
 
 
 def _find_asked(study: Study) -> Any:

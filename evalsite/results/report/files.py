@@ -72,7 +72,9 @@ def collect_facts(study: Study, report: Report, *, has_notes: bool = True) -> Fa
         has_practice=bool(asked.practice) and content["settings"]["is_practice_on"],
         has_sheet=asked.is_sheet(content["options"]),
         offers_sheet="sheet" in asked.layout.screens,
-        exclusions=_list_reasons(study, report),
+        exclusions=tuple(
+            (str(reason), int(number)) for reason, number in report.content["exclusions"]
+        ),
         excluded=report.content.get("excluded", {}),
         hourly=_find_hourly(study, content["settings"]),
         sharing=report.content.get("sharing", {}),
@@ -136,11 +138,6 @@ def _find_hourly(study: Study, settings: Mapping[str, Any]) -> Decimal | None:
         return None
     minutes = settings.get("minutes_per_set") or minutes_per_set(study)
     return Decimal(settings["pay_per_set"]) * 60 / minutes
-
-
-def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
-    counted = report.content["exclusions"]
-    return tuple((str(reason), int(number)) for reason, number in counted)
 
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:

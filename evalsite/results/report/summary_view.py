@@ -18,7 +18,7 @@ from evalsite.data.bundle.job import name_bundle
 from evalsite.decisions.frozen_plans import is_hidden
 from evalsite.people.names import name_people
 from evalsite.results.comments.written import list_furthest
-from evalsite.results.document.blocks import Block, Document, Heading, Sentence
+from evalsite.results.document.blocks import Document, Heading, Sentence
 from evalsite.results.document.charts import draw_decision, write_paper
 from evalsite.results.document.html import render_html
 from evalsite.results.document.latex import write_table
@@ -113,7 +113,8 @@ def describe_summary(study: Study, source: Source, newest: Newest) -> dict[str, 
     lede = describe_counts(source, newest.target, closed_at=study.closed_at)
     correction, reasons = describe_correction(source), describe_reasons(source)
     method = describe_method(source)
-    computed = _drop_headings([*make_methods(source), *make_plan(source), *describe_data(source)])
+    computed = [*make_methods(source), *make_plan(source), *describe_data(source)]
+    computed = [block for block in computed if not isinstance(block, Heading)]
     parts = [lede, *(block for card in cards for block in card.blocks), correction, *findings,
              paper, *limits, reasons, method, *computed]  # fmt: skip
     return {
@@ -151,10 +152,6 @@ def count_exclusions(source: Source) -> dict[str, Any]:
         "used": source.content["kept"]["data"]["annotations"],
         "whole": whole and whole["data"]["annotations"],
     }
-
-
-def _drop_headings(blocks: list[Block]) -> list[Block]:
-    return [block for block in blocks if not isinstance(block, Heading)]
 
 
 def _draw(card: Card) -> dict[str, Any]:

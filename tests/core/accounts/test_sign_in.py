@@ -12,10 +12,12 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.core.accounts.forms import ProfileForm
 from evalsite.core.accounts.researchers import make_researcher
 from evalsite.core.jobs.models import OutgoingMail
 from evalsite.core.jobs.outbox import send_waiting_mail
 from evalsite.lib.clock import now
+from evalsite.studies.team_forms import AccountForm
 from tests.support.accounts import NEW, PASSWORD, SIGN_IN, code_of, is_signed_in, sign_in, turn_on
 from tests.support.factories import make_study, make_user
 
@@ -110,6 +112,28 @@ def test_forgotten_password_is_chosen_anew_by_a_link_that_works_once(jane, mail_
     assert sign_in(client, NEW).status_code == 302
     assert not is_signed_in(elsewhere)
     assert "This link no longer works" in Client().get(link, follow=True).text
+
+
+def test_links_for_a_new_password_go_to_the_addresses_of_accounts_alone(jane, mail_on):
+    mallory = User.objects.create_user("jane@example.org", "mallory@example.org", is_staff=True)
+
+    Client().post("/account/password/forgotten/", {"email": "JANE@example.org"})
+    send_waiting_mail()
+
+    assert {message.to[0] for message in mail.outbox} == {jane.email, mallory.email}
+
+
+def test_a_user_name_is_no_address_of_another_account(jane):
+    make_user("zoe@example.org")
+    mallory = make_user("mallory", email="mallory@example.org")
+    own = {"username": "mallory", "email": "mallory@example.org"}
+
+    for changed in ({"username": "Jane@example.org"}, {"email": "zoe@example.org"}):
+        assert ProfileForm(own | changed, user=mallory).errors.keys() == changed.keys()
+        fields = {"first_name": "M", "password1": NEW, "password2": NEW}
+        new = own | {"username": "mal", "email": "mal@example.org"} | changed
+        assert AccountForm(fields | new).errors.keys() == changed.keys()
+    assert ProfileForm(own, user=mallory).is_valid()
 
 
 def test_link_for_a_new_password_works_for_an_hour(jane, mail_on):

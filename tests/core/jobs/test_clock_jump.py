@@ -6,12 +6,14 @@ import pytest
 import time_machine
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from evalsite.core.audit.models import AuditEntry
 from evalsite.core.jobs import schedule
-from evalsite.core.jobs.models import OutgoingMail, ScheduledTask
+from evalsite.core.jobs.clock_watch import find_jump
+from evalsite.core.jobs.models import OutgoingMail, ScheduledTask, SiteClock
 from evalsite.core.jobs.outbox import post_mail
 from evalsite.core.jobs.schedule import LEASE, TASKS, count_problems
 from evalsite.core.jobs.worker import JobWorker
@@ -34,6 +36,8 @@ class Server:
         self._clock = traveller
         self._passed = 0.0
         monkeypatch.setattr("evalsite.core.jobs.clock_watch.count_seconds", lambda: self._passed)
+        # the database is on this machine, and its clock is set with ours
+        monkeypatch.setattr("evalsite.core.jobs.clock_watch._is_near", lambda moment: True)
 
     def tick(self, after: timedelta = MINUTE) -> None:
         """So much time passes; then the worker looks at the schedule."""
@@ -187,3 +191,19 @@ def test_backup_is_made_while_the_clock_is_in_doubt_and_old_ones_stay(server, se
     server.tick(timedelta(days=1))
 
     assert (kept, len(list(folder.iterdir()))) == (2, 1)
+
+
+@pytest.mark.both_databases
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite is on this machine")
+def test_worker_whose_clock_is_not_that_of_the_database_server_leaves_tasks_to_others():
+    worker, seen = JobWorker(interval=0, batch=True), []
+    worker.run()
+    for ahead in (0, 6, 4):
+        with time_machine.travel(datetime.now(UTC) + ahead * MINUTE, tick=False):
+            worker.run()
+        seen.append(
+            (SiteClock.objects.get().ticked_at, *ScheduledTask.objects.values_list("due_at"))
+        )
+
+    assert seen[0] == seen[1] != seen[2]
+    assert find_jump() is None

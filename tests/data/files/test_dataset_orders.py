@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.data.files.dataset import list_voting
+from evalsite.data.files.dataset import list_deciding
 from evalsite.studies.models import Study
 from tests.results.test_orders import answer, make_live
 from tests.support.answering import RatingPage
@@ -33,7 +33,7 @@ def test_each_pair_that_a_ranking_orders_is_a_vote(tmp_path):
 
     made, votes = read_votes(study, tmp_path, "rank")
 
-    assert [criterion.key for criterion in list_voting(study)] == ["rank"]
+    assert [criterion.key for criterion in list_deciding(study).preferences] == ["rank"]
     # b and c share a place once
     assert votes == {("a", "b"): (2, 1, 0), ("a", "c"): (3, 0, 0), ("b", "c"): (2, 0, 1)}
     assert made.left_out["pairs"] == 0

@@ -8,6 +8,8 @@ from zipfile import ZipFile
 
 import pytest
 from django.core.management import CommandError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.core.audit.models import AuditEntry
@@ -17,7 +19,7 @@ from evalsite.data.bundle.job import DATASET
 from evalsite.data.bundle.restore import restore_bundle
 from evalsite.data.files.dataset import DatasetOptions
 from evalsite.data.management.commands.export_bundle import export_dataset
-from evalsite.decisions.models import PlanEvent
+from evalsite.decisions.models import AnalysisPlan, PlanEvent
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, sign_in
 from tests.support.bundles import pack, read_files
@@ -72,6 +74,17 @@ def test_who_is_no_member_gets_nothing() -> None:
         assert client.get(url(name, study)).status_code == 404
         assert client.post(url(name, study), CHOSEN).status_code == 404
     assert not Job.objects.exists()
+
+
+def test_page_reads_the_plan_once() -> None:
+    study = make_rated()
+    client = member(study, "owner")
+
+    with CaptureQueriesContext(connection) as queries:
+        client.get(url("export-dataset", study))
+
+    plan = f'SELECT "{AnalysisPlan._meta.db_table}"'
+    assert sum(query["sql"].startswith(plan) for query in queries) == 1
 
 
 def test_page_says_what_is_wrong_and_makes_nothing() -> None:

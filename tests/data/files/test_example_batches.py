@@ -40,6 +40,8 @@ LONGER = [
     *((key, "esa.csv", 32, 2) for key in ("da_sqm", "direct_assessment", "esa", "mqm", "sqm")),
     ("summeval", "summeval.jsonl", 36, 3),
     ("adequacy_fluency", "adequacy_fluency.csv", 16, 2),
+    ("accuracy_errors", "accuracy_errors.jsonl", 8, 2),
+    ("attribution", "attribution.jsonl", 8, 2),
 ]
 
 

@@ -93,6 +93,17 @@ def test_ids_of_samples_stay_numbers_or_texts(sample_id: int | str, tmp_path: Pa
     assert type(row["sample_id"]) is type(sample_id)
 
 
+def test_an_epoch_that_is_no_number_counts_as_the_first() -> None:
+    study = make_inspected()
+    for item in study.items.main():
+        item.extra["epoch"] = "last"
+        item.save(update_fields=["extra"])
+
+    rows = [json.loads(line) for line in write(study, "inspect_scores").splitlines()]
+
+    assert {row["epoch"] for row in rows} == {1}
+
+
 def test_scores_for_promptfoo_are_those_of_the_example() -> None:
     study = import_from_tool(GIVING_OUT / "promptfoo/results.json")
     rate_as_in_the_example(study, {"alpha": "alpha", "beta": "beta"})
@@ -129,7 +140,7 @@ def test_penalties_go_back_to_tools_whose_scores_have_no_upper_bound() -> None:
         write(study, "promptfoo_scores")
 
     assert [(row["name"], row["value"]) for row in rows] == [
-        ("human_errors", "5.0"), ("human_errors", "1.0"),
+        ("human_errors", "5"), ("human_errors", "1"),
     ]  # fmt: skip
     assert (edit["value"], edit["metadata"]["scale_max"]) == (3, None)
     assert refused.value.code == "no_scores"

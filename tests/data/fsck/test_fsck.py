@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from evalsite.core.jobs.models import Job
-from evalsite.data.fsck import CHECKS, SITE_CHECKS, examine, find_breaches
+from evalsite.data.fsck import CHECKS, SITE_CHECKS, find_breaches, run_checks
 from evalsite.handout.models import Rating, Slot
 from evalsite.lib.clock import now
 from evalsite.people.models import ItemSet
@@ -56,7 +56,7 @@ def test_broken_rows_are_named(world):
         with transaction.atomic():
             break_rows(world)
             fresh = Study.objects.select_related("version").get(pk=world.study.pk)
-            named[name] = bool(list(examine([checks[name]], fresh)))
+            named[name] = bool(list(run_checks([checks[name]], fresh)))
             transaction.set_rollback(True)
         allow_no_breaches()
 

@@ -1,6 +1,7 @@
 """Data frames as pandas writes them: JSON in each orient, and Parquet."""
 
 import io
+import json
 from pathlib import Path
 
 import pandas
@@ -146,3 +147,26 @@ def test_parquet_without_pyarrow_is_refused_with_what_to_do(tmp_path: Path, monk
         read_parquet(b"PAR1")
 
     assert fault.value.code == "file_kind"
+
+
+@pytest.mark.parametrize(("chosen", "cells"), [("data.items", ["1", "2"]), ("data.more", ["3"])])
+def test_an_object_of_two_lists_is_no_frame(chosen, cells):
+    document = {"data": {"items": [{"a": 1}, {"a": 2}], "more": [{"b": 3}]}}
+    source = io.BytesIO(json.dumps(document).encode())
+
+    table = open_table(source, options={"rows": chosen})
+
+    assert [cell for row in table.rows for cell in row.cells] == cells
+    with pytest.raises(Refused) as refused:
+        open_table(source)
+    assert refused.value.code == "decision_needed"
+
+
+def test_a_frame_of_conversations_is_still_a_frame():
+    turns = [{"role": "user", "content": "Hi"}]
+    frame = pandas.DataFrame({"messages": [turns, turns]})
+
+    table = open_table(io.BytesIO(frame.to_json().encode()))
+
+    assert table.header == ["messages"]
+    assert len([*table.rows]) == 2

@@ -110,6 +110,15 @@ def test_rows_that_dont_fit_are_named(changes, code):
     assert not Rating.objects.filter(study=study).exists()
 
 
+def test_fault_of_a_severity_lists_those_of_the_study_as_people_see_them():
+    study = make_spans_study(items=1, systems="D")
+    severities = study.config.marking[0].scale.describe_marks()["severities"]
+
+    (fault,) = check(study, write({"severity": "critical"})).faults
+
+    assert ", ".join([*(severity["label"] for severity in severities), "No-error"]) in str(fault)
+
+
 def test_texts_may_have_other_breaks_than_the_file():
     study = make_spans_study(items=1, systems="D")
     stored = "Der  Zug\r\nfährt. Der Zug steht."

@@ -12,9 +12,9 @@ def write(scores: Iterable[Scored], pass_from: float) -> Iterator[str]:
     made_at = write_time(now())
     for score in scores:
         scale = score.criterion.scale
-        bounds = f"from {scale.minimum:g} to {scale.maximum:g}"
-        if not has_bounds(score.criterion):
-            bounds = f"from {scale.minimum:g}, where lower is better"
+        bounds = f"from {scale.minimum:g}, where lower is better"
+        if has_bounds(score.criterion):
+            bounds = f"from {scale.minimum:g} to {scale.maximum:g}"
         values = ", ".join(f"{value:g}" for value in score.values)
         epoch = score.read_exactly("epoch")
         yield from write_lines(

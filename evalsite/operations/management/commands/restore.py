@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.operations.archive import describe_os_error, describe_rows
 from evalsite.operations.backup import list_backups
-from evalsite.operations.restore import Examination, check_backup, restore_backup
+from evalsite.operations.restore import CheckedBackup, check_backup, restore_backup
 
 _MOST_SHOWN = 50
 
@@ -34,27 +34,27 @@ class Command(BaseCommand):
     def handle(self, *, src: Path | None, check: bool, **options: Any) -> None:
         src = src or find_newest_backup()
         try:
-            examination = check_backup(src) if check else restore_backup(src)
+            checked = check_backup(src) if check else restore_backup(src)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except OSError as error:
             raise CommandError(f"The restore failed: {describe_os_error(error)}.") from error
-        wrong = examination.faults + examination.remarks
+        wrong = checked.faults + checked.remarks
         for line in wrong[:_MOST_SHOWN]:
             self.stdout.write(f"WRONG: {line}")
         if len(wrong) > _MOST_SHOWN:
             self.stdout.write(f"… and {len(wrong) - _MOST_SHOWN:,} more.")
         if not check:
-            self._report_restored(examination)
+            self._report_restored(checked)
             return
-        self._report_checked(examination)
+        self._report_checked(checked)
         if wrong:
             sys.exit(1)
 
-    def _report_checked(self, examination: Examination) -> None:
-        if examination.faults:
+    def _report_checked(self, checked: CheckedBackup) -> None:
+        if checked.faults:
             phrases = "This backup can't be restored."
-        elif examination.remarks:
+        elif checked.remarks:
             phrases = (
                 "This backup can be restored, but the site it comes from had the faults above."
             )
@@ -63,11 +63,11 @@ class Command(BaseCommand):
                 "This backup can be restored: every checksum and row count is right, and fsck "
                 "finds nothing."
             )
-        self.stdout.write(f"{phrases} {describe_backup(examination)}")
+        self.stdout.write(f"{phrases} {describe_backup(checked)}")
 
-    def _report_restored(self, examination: Examination) -> None:
-        self.stdout.write(f"Restored. {describe_backup(examination)}")
-        if examination.has_other_secret_key:
+    def _report_restored(self, checked: CheckedBackup) -> None:
+        self.stdout.write(f"Restored. {describe_backup(checked)}")
+        if checked.has_other_secret_key:
             self.stdout.write(
                 "This site has another secret key than the one that was backed up: pages that "
                 "are open in a browser, and sign-ins, no longer count. To keep them, set "
@@ -86,8 +86,8 @@ def find_newest_backup() -> Path:
     return backups[-1]
 
 
-def describe_backup(examination: Examination) -> str:
-    manifest = examination.manifest
+def describe_backup(checked: CheckedBackup) -> str:
+    manifest = checked.manifest
     return (
         f"Made at {manifest.made_at} by Evalsite {manifest.evalsite_version} on "
         f"{manifest.database}; {describe_rows(manifest.rows)}, "

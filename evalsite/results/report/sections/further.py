@@ -761,7 +761,7 @@ FLAGS = {
     "drift_trial": "Ratings rise or fall over the study",
     "drift_place": "Ratings rise or fall over a set",
     "identical_criteria": "Gives all questions about an output one value",
-    "gold": "Answers too few control items right",
+    "gold": "Answers too few gold and attention items right",
     "degraded": "Does not rate spoilt copies lower",
     "never_ties": "Never says that two outputs are equal",
     "always_ties": "Always says that two outputs are equal",

@@ -42,7 +42,7 @@ _COLUMNS = {
     "median_seconds": "Median seconds",
     "speed_ratio": "Pace compared with others",
     "share_under_floor": "Too fast to read",
-    "gold_share": "Checks answered right",
+    "gold_share": "Gold and attention items right",
     "spearman": "Order compared with others",
     "offset": "Above others by",
     "top_share": "Most used value",

@@ -504,7 +504,7 @@ FLAGS = Notes(
         "disagreement": "Orders outputs unlike the other raters.",
         "reserved_points": "Uses points often that are meant for difficult cases.",
         "identical_criteria": "Gives all criteria of an output one value.",
-        "gold": "Answers too few control items right.",
+        "gold": "Answers too few gold and attention items right.",
         "inconsistent": "Rates the same output differently the second time.",
         "always_ties": "Says “equal” in all {answers:,} answers; the others say so in "
         "{share_of_others:.0%} of theirs.",

@@ -3,7 +3,7 @@
 import pytest
 
 from evalsite.analysis.intervals import Resampling, detectable, power_of_t
-from evalsite.analysis.planning import (
+from evalsite.analysis.power import (
     PRESETS,
     Comparisons,
     Design,

@@ -1,4 +1,4 @@
-"""Planning: how often a design finds a true difference, by simulated studies.
+"""Power: how often a design finds a true difference, by simulated studies.
 
 A study is drawn from variance parts (a pilot's, or typical ones), shown on the scale of the
 protocol, and tested as results are: one system is ahead of all others, which are equal; raters and
