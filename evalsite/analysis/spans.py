@@ -84,7 +84,7 @@ def agree_on_places(
     F1 of a pair is 2 x both / (first + second). The mean is over pairs of which one marked
     something; where neither did, a pair counts as 1 in `character_f1_with_empty` only.
     `character_f1_pooled` divides sums. A passage is alike if both of its ends are. `place` of a
-    mark: "" for the output, else the input that it is in. Intervals: bootstrap over blocks and
+    mark: the output or the input that it is in, and the turn. Intervals: bootstrap over blocks and
     raters; a rater who is drawn twice isn't compared with themselves. Undefined: no_data,
     no_overlap, no_variation (nobody marked anything).
     """

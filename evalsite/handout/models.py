@@ -393,7 +393,8 @@ class Rating(models.Model):
     text = models.TextField(blank=True, default="", db_default="")
     # what else belongs to the answer; {"na": true}: the question was not applicable
     detail = models.JSONField(null=True)
-    # of a passage that was marked: code points of the output from `start` up to `end`
+    # of a passage that was marked: code points from `start` up to `end` of the output, of the input
+    # that its part names, or of the turn of one of these
     start = models.PositiveIntegerField(null=True)
     end = models.PositiveIntegerField(null=True)
     # of an imported rating: its record in the file, from 1; the order of the file is data
@@ -415,9 +416,18 @@ class Rating(models.Model):
                 name="one_rating_of_an_item_per_criterion_turn_and_part",
             ),
             models.UniqueConstraint(
-                fields=["annotation", "criterion", "output", "part", "start", "end", "study"],
+                fields=[
+                    "annotation",
+                    "criterion",
+                    "output",
+                    "turn",
+                    "part",
+                    "start",
+                    "end",
+                    "study",
+                ],
                 condition=Q(start__isnull=False),
-                name="one_mark_of_a_passage_per_criterion_and_part",
+                name="one_mark_of_a_passage_per_criterion_turn_and_part",
             ),
             # Infinity would be an error in PostgreSQL's round(), so it is sorted out first.
             models.CheckConstraint(

@@ -21,7 +21,7 @@ class AnswerRow(NamedTuple):
 
     `output` None: a tie, or about the item. `turn`: of a conversation, from 1; 0: all of it.
     A whole `value` is an int. `text`: what was written or typed, or the quote of a passage, which
-    reaches from the code point `start` up to `end`.
+    reaches from the code point `start` up to `end`, of a conversation in the text of its turn.
     """
 
     item: int
@@ -34,6 +34,11 @@ class AnswerRow(NamedTuple):
     detail: dict[str, Any] | None = None
     start: int | None = None
     end: int | None = None
+
+    @property
+    def asked_turn(self) -> int:
+        """Return the turn that its question is about: passages of all turns answer one question."""
+        return 0 if self.start is not None else self.turn
 
 
 def read_value(value: Any) -> float:

@@ -29,7 +29,13 @@ from evalsite.instruments.schema import (
     StudyQuestions,
 )
 from evalsite.instruments.texts import list_texts
-from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
+from evalsite.lib.conversations import (
+    MOST_PARTS,
+    count_parts,
+    read_numbers,
+    read_turns,
+    split_turns,
+)
 from evalsite.lib.seeds import MOST_ORDERED
 
 RESERVED_COLUMNS = frozenset({"item", "system", "output", "group", "cluster", "kind"})
@@ -53,7 +59,9 @@ _NEEDS_NOTICE = frozenset(
 )
 _STRUCTURED = frozenset({"conversation", "table"})
 # what is shown as it is stored, or as its source, where passages are marked
-_MARKABLE = frozenset({"text", "markdown", "code", "dialogue", "review", "meaning representation"})
+_MARKABLE = frozenset({
+    "text", "markdown", "code", "conversation", "dialogue", "review", "meaning representation",
+})  # fmt: skip
 _WIDTH = {"item": 0, "output": 1, "turn": 2}
 _DEEPEST = 3
 _TESTS = {
@@ -663,7 +671,11 @@ def _check_value(asked: Asked, value: Any, at: str, outputs: int) -> Iterator[Fa
     if not scale.is_answer(value, outputs):
         yield Fault("unknown_answer", at, "isn't an answer on this scale")
         return
-    texts = [str(text) for text in (*asked.example.outputs, *asked.example.inputs.values())]
+    texts = [
+        shown
+        for text in (*asked.example.outputs, *asked.example.inputs.values())
+        for shown in split_turns(json.dumps(text) if isinstance(text, list) else str(text)).values()
+    ]
     for quote in scale.list_quotes(value):
         if not any(quote in text for text in texts):
             words = f"has {quote!r}, which isn't in the texts of this item"

@@ -126,7 +126,7 @@ def list_questions(
     names = [name_output(instrument, place, count) for place in range(1, count + 1)]
     questions = []
     for criterion in instrument.criteria if criteria is None else criteria:
-        scale = criterion.scale.for_item(inputs).for_outputs(names)
+        scale = criterion.scale.for_item(inputs, instrument.conversations).for_outputs(names)
         if seed and scale.is_of_person:
             scale = scale.for_person(f"{seed}/{criterion.key}")
         targets = [(0, 0)]
@@ -173,7 +173,7 @@ def match_rows(
     """Return each question with its rows, its comment among them."""
     by_subject: dict[tuple[str, int], list[AnswerRow]] = {}
     for row in rows:
-        by_subject.setdefault((row.criterion, row.turn), []).append(row)
+        by_subject.setdefault((row.criterion, row.asked_turn), []).append(row)
     for question in questions:
         answered = by_subject.get((question.criterion.key, question.turn), ())
         is_of_item = question.output is None

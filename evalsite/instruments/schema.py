@@ -32,7 +32,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
-from evalsite.instruments.scales import AnyScale, Per, Scale, read_scale
+from evalsite.instruments.scales import OUTPUT, AnyScale, Per, Scale, read_scale
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
@@ -1035,6 +1035,26 @@ class Instrument(Part):
     def asks_turns(self) -> bool:
         """Tell whether turns of conversations are rated."""
         return any(criterion.per_turn for criterion in self.criteria)
+
+    @cached_property
+    def conversations(self) -> frozenset[str]:
+        """Name the inputs that are conversations, and “output” if the outputs are."""
+        kinds = {column.name: column.kind for column in self.item.inputs}
+        kinds[OUTPUT] = self.item.outputs.kind
+        return frozenset(name for name, kind in kinds.items() if kind == "conversation")
+
+    @property
+    def marks_turns(self) -> bool:
+        """Tell whether passages are marked in turns of conversations."""
+        return any(
+            self.conversations.intersection(criterion.scale.marked_columns)
+            for criterion in self.criteria
+        )
+
+    @property
+    def marks_texts(self) -> bool:
+        """Tell whether passages are marked, and only in texts that are read as one."""
+        return bool(self.marking) and not self.marks_turns
 
     @cached_property
     def standard_inputs(self) -> tuple[str, ...] | None:

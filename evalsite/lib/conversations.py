@@ -1,5 +1,6 @@
 """Conversations as data: a JSON list of turns, each with a role. Turns are numbered from 1."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,6 +9,8 @@ from evalsite.lib.limited import read_json
 
 # turns of a conversation that is shown, with the calls of tools in them
 MOST_PARTS = 2_000
+# the roles of what tools returned
+_TOOLS = ("tool", "function")
 _SEPARATOR = re.compile(r"[;,\s]+")
 
 
@@ -36,6 +39,44 @@ def count_parts(turns: Iterable[Mapping[str, Any]]) -> int:
 def list_calls(turn: Mapping[str, Any]) -> Sequence[Any]:
     calls = turn.get("tool_calls")
     return calls if isinstance(calls, list) else ()
+
+
+def is_result(turn: Mapping[str, Any]) -> bool:
+    return str(turn["role"]) in _TOOLS
+
+
+def read_content(turn: Mapping[str, Any]) -> str:
+    """Return the text of a turn; if it is in parts, they are lines of it."""
+    content = turn.get("content")
+    if isinstance(content, list):
+        parts = [part.get("text", "") if isinstance(part, dict) else part for part in content]
+        return "\n".join(write_value(part) for part in parts)
+    return write_value(content)
+
+
+def split_turns(text: str) -> dict[int, str]:
+    """Return the texts in which passages of a conversation can be marked, by turn.
+
+    Calls of tools and what these returned aren't among them. A conversation that a page shows as
+    it is written, as it is none or too long, is one text, of turn 0.
+    """
+    turns = read_turns(text)
+    if turns is None or count_parts(turns) > MOST_PARTS:
+        return {0: text}
+    contents = {
+        n: read_content(turn) for n, turn in enumerate(turns, start=1) if not is_result(turn)
+    }
+    return {number: words for number, words in contents.items() if words.strip()}
+
+
+def write_value(value: Any) -> str:
+    """Write a value of JSON: a text as it is, but for characters that no page can hold."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # as many characters as before: places in the text stay what they are
+    text = text.replace("\x00", "\ufffd")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def read_numbers(cell: Any) -> tuple[int, ...] | None:

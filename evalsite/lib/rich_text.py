@@ -6,14 +6,13 @@ kind is shown as the text that it is. The text itself is stored, exported and ma
 """
 
 import csv
-import json
 import re
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString
@@ -31,9 +30,12 @@ from pygments.util import ClassNotFound
 from evalsite.lib.conversations import (
     MOST_PARTS,
     count_parts,
+    is_result,
     list_calls,
+    read_content,
     read_list,
     read_turns,
+    write_value,
 )
 from evalsite.lib.limited import CELLS_SHOWN, TooMuch, check_cells_shown, read_shown_table
 from evalsite.lib.markdown import MOST_CELLS, clean_html, count_cells
@@ -315,7 +317,7 @@ def _read_records(text: str) -> list[list[str]] | None:
     for number, record in enumerate(records, start=2):
         names.update(dict.fromkeys(record))
         check_cells_shown(number, len(names))
-    return [[*names], *([_write(record.get(name)) for name in names] for record in records)]
+    return [[*names], *([write_value(record.get(name)) for name in names] for record in records)]
 
 
 def _read_cells(text: str) -> list[list[str]] | None:
@@ -335,6 +337,15 @@ def _read_cells(text: str) -> list[list[str]] | None:
 # --- conversations ----------------------------------------------------------------------
 
 
+class ShownTurn(NamedTuple):
+    """A turn as a page shows it. `html`: the calls of tools in it, or what one returned."""
+
+    side: str
+    speaker: str
+    text: str
+    html: str
+
+
 def _render_conversation(text: str, _language: str) -> str | None:
     turns = read_turns(text)
     if turns is None:
@@ -344,8 +355,10 @@ def _render_conversation(text: str, _language: str) -> str | None:
     code = _Code()
     lines = []
     for turn in turns:
-        side = "a" if str(turn["role"]) in ("user", "human") else "b"
-        lines.append(f'<li class="{side}">{_render_turn(turn, code)}</li>')
+        side, speaker, content, html = _show_turn(turn, code)
+        name = f'<b dir="auto">{escape(speaker)}</b> ' if speaker else ""
+        words = f'<span class="text" dir="auto">{escape(content)}</span>' if content else ""
+        lines.append(f'<li class="{side}">{name}{words}{html}</li>')
     return f'<ol class="dialogue">{"".join(lines)}</ol>'
 
 
@@ -353,33 +366,38 @@ def _is_long_conversation(text: str) -> bool:
     return text.count("{") > MOST_PARTS and count_parts(read_turns(text) or ()) > MOST_PARTS
 
 
-def _render_turn(turn: Mapping[str, Any], code: _Code) -> str:
-    role, content = str(turn["role"]), _read_content(turn.get("content"))
-    if role in ("tool", "function"):
+def _show_turn(turn: Mapping[str, Any], code: _Code) -> ShownTurn:
+    role, content = str(turn["role"]), read_content(turn)
+    side = "a" if role in ("user", "human") else "b"
+    if is_result(turn):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return _box(result, content[:_LONGEST_RESULT], code, content[_LONGEST_RESULT:])
+        box = _box(result, content[:_LONGEST_RESULT], code, content[_LONGEST_RESULT:])
+        return ShownTurn(side, "", "", box)
     calls = "".join(_render_call(call, code) for call in list_calls(turn))
-    words = f'<span class="text" dir="auto">{escape(content)}</span>' if content else ""
     known = {
         "user": _("User"), "human": _("User"), "assistant": _("Assistant"), "ai": _("Assistant"),
         "system": _("System"), "developer": _("System"),
     }  # fmt: skip
-    return f'<b dir="auto">{escape(known.get(role, role))}</b> {words}{calls}'
+    return ShownTurn(side, known.get(role, role), content, calls)
 
 
-def render_turns(text: str) -> list[SafeString]:
-    """Return the HTML of each turn of a conversation; nothing if the text is none."""
+def show_turns(text: str) -> list[ShownTurn]:
+    """Return the turns of a conversation; nothing if it is shown as it is written."""
     turns = read_turns(text) or []
+    if count_parts(turns) > MOST_PARTS:
+        return []
     code = _Code()
-    rendered = [_render_turn(turn, code) for turn in turns]
-    return [clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES) for html in rendered]
+    shown = [_show_turn(turn, code) for turn in turns]
+    return [
+        turn._replace(html=clean_html(turn.html, _TAGS, _ATTRIBUTES, _CLASSES)) for turn in shown
+    ]
 
 
 def _render_call(call: Any, code: _Code) -> str:
     made = call.get("function", call) if isinstance(call, dict) else {}
     made = made if isinstance(made, dict) else {}
     title = _("Call of %(tool)s") % {"tool": made.get("name") or _("a tool")}
-    return _box(title, _write(made.get("arguments")), code)
+    return _box(title, write_value(made.get("arguments")), code)
 
 
 def _box(title: str, text: str, code: _Code, rest: str = "") -> str:
@@ -388,22 +406,6 @@ def _box(title: str, text: str, code: _Code, rest: str = "") -> str:
         summary = f"<summary>{escape(_('Show all'))}</summary>"
         box += f'<details class="open">{summary}{code.render(rest, "")}</details>'
     return f'<div class="call"><p class="label">{escape(title)}</p>{box}</div>'
-
-
-def _read_content(content: Any) -> str:
-    """Return the text of a turn, also of one in parts."""
-    if isinstance(content, list):
-        parts = [part.get("text", "") if isinstance(part, dict) else part for part in content]
-        return "\n".join(_write(part) for part in parts)
-    return _write(content)
-
-
-def _write(value: Any) -> str:
-    """Write a value of JSON: a text as it is, without what no page can hold."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 _RENDERERS: dict[str, Callable[[str, str], str | None]] = {

@@ -30,7 +30,7 @@ from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.passages import Span
-from evalsite.lib.rich_text import render_rich, render_turns
+from evalsite.lib.rich_text import ShownTurn, render_rich, show_turns
 from evalsite.participation.highlights import (
     MOST,
     MarksField,
@@ -65,8 +65,17 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class DrawnTurn:
+    """A turn of a conversation, with its text in segments."""
+
+    number: int
+    shown: ShownTurn
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
 class InputView:
-    """One input: its column, and its text in segments."""
+    """One input: its column, and its text in segments, or those of its turns."""
 
     name: str
     label: str
@@ -75,6 +84,7 @@ class InputView:
     segments: tuple[Segment, ...]
     language: str = ""  # of code
     is_source: bool = False  # passages are marked in it
+    drawn_turns: tuple[DrawnTurn, ...] = ()  # of a conversation in which they are
 
     @cached_property
     def html(self) -> SafeString | None:
@@ -111,8 +121,9 @@ class InputView:
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns of a dialogue; none of any other kind of input."""
-        return parse_dialogue(self.value) if self.kind in _DIALOGUES else ()
+        """The turns of a dialogue; none of any other input, or where it is shown as its source."""
+        is_drawn = self.kind in _DIALOGUES and not self.is_source
+        return parse_dialogue(self.value) if is_drawn else ()
 
 
 @dataclass(frozen=True)
@@ -228,8 +239,9 @@ class OutputView:
     speaker: str = ""
     marks: MarksView | None = None
     html: SafeString | None = None  # of a kind that isn't plain text
-    # where a question marks passages: its text as it is stored
+    # where a question marks passages: its text as it is stored, or the turns of a conversation
     segments: tuple[Segment, ...] = ()
+    drawn_turns: tuple[DrawnTurn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -240,7 +252,7 @@ class TurnView:
     """
 
     number: int
-    html: SafeString
+    drawn: DrawnTurn
     questions: tuple[QuestionView, ...] = ()
     next_number: int = 0
 
@@ -270,7 +282,7 @@ class ItemView:
     ignore_note: str = ""
     page_note: str = ""
     # the turns of the only output, where questions are about them
-    turn_html: tuple[SafeString, ...] = ()
+    drawn_turns: tuple[DrawnTurn, ...] = ()
 
     @property
     def marks_passages(self) -> bool:
@@ -282,12 +294,14 @@ class ItemView:
         asked = sorted({question.turn for question in self.questions} - {0})
         return tuple(
             TurnView(
-                number=number,
-                html=html,
-                questions=tuple(question for question in self.questions if question.turn == number),
-                next_number=next((later for later in asked if later > number), 0),
+                number=drawn.number,
+                drawn=drawn,
+                questions=tuple(
+                    question for question in self.questions if question.turn == drawn.number
+                ),
+                next_number=next((later for later in asked if later > drawn.number), 0),
             )
-            for number, html in enumerate(self.turn_html, start=1)
+            for drawn in self.drawn_turns
         )
 
     @property
@@ -297,7 +311,7 @@ class ItemView:
     @property
     def has_panel(self) -> bool:
         """Whether something is read apart from the questions: conversations are among them."""
-        return bool(self.inputs) or not self.turn_html
+        return bool(self.inputs) or not self.drawn_turns
 
     @property
     def whole_questions(self) -> tuple[QuestionView, ...]:
@@ -334,7 +348,7 @@ class ItemView:
         """Whether the texts get the wider column; a wrong guess hides nothing."""
         characters = sum(len(shown.value) for shown in self.inputs)
         characters += sum(len(output.text) for output in self.outputs)
-        turns = sum(shown.turn_count for shown in self.inputs) + len(self.turn_html)
+        turns = sum(shown.turn_count for shown in self.inputs) + len(self.drawn_turns)
         return characters > _LONG_ITEM or turns > _LONG_ITEM_TURNS
 
     @cached_property
@@ -421,16 +435,18 @@ def view_item(
         if inputs.get(column.name) and column.kind not in KINDS_OF_OUTPUTS and column.shown
         if config.layout.inputs != "none"
     )
+    outputs = _view_outputs(config, texts, shown, asked)
+    has_turns = any(question.turn for question in asked)
     return ItemView(
         inputs=shown,
-        outputs=_view_outputs(config, texts, shown, asked),
+        outputs=outputs,
         questions=asked,
         extra=config.item_context(options, inputs),
         aids=tuple(aid.key for aid in config.aids) if is_aided else (),
         group=group,
         ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
         page_note=_rendered(config.page_note),
-        turn_html=tuple(render_turns(texts[0])) if any(question.turn for question in asked) else (),
+        drawn_turns=(outputs[0].drawn_turns or view_turns(texts[0], ())) if has_turns else (),
     )
 
 
@@ -523,7 +539,8 @@ def _view_outputs(
         speaker = turn.speaker or (next_speaker if is_turn else "")
         html = render_rich(text, config.item.outputs.kind, config.item.outputs.language)
         view = OutputView(number, label, turn.text, asked, speaker, html=html)
-        views.append(_draw_output(view, text))
+        is_conversation = config.item.outputs.kind == "conversation"
+        views.append(_draw_output(view, text, is_conversation=is_conversation))
     return tuple(views)
 
 
@@ -533,15 +550,32 @@ def _draw_input(view: InputView, questions: Sequence[QuestionView]) -> InputView
     if not marking:
         return view
     marks = _list_marks(marking, view.name)
-    segments = tuple(draw_marks(view.value, marks)) if marks else view.segments
-    return replace(view, segments=segments, is_source=True)
+    turns = view_turns(view.value, marks) if view.kind == "conversation" else ()
+    is_drawn = bool(marks) and not turns
+    segments = tuple(draw_marks(view.value, marks)) if is_drawn else view.segments
+    return replace(view, segments=segments, is_source=True, drawn_turns=turns)
 
 
-def _draw_output(view: OutputView, text: str) -> OutputView:
+def _draw_output(view: OutputView, text: str, *, is_conversation: bool) -> OutputView:
     marking = [question for question in view.questions if OUTPUT in question.scale.marked_columns]
     if not marking:
         return view
-    return replace(view, segments=tuple(draw_marks(text, _list_marks(marking, OUTPUT))))
+    marks = _list_marks(marking, OUTPUT)
+    turns = view_turns(text, marks) if is_conversation else ()
+    return replace(
+        view, segments=() if turns else tuple(draw_marks(text, marks)), drawn_turns=turns
+    )
+
+
+def view_turns(text: str, marks: Sequence[Any]) -> tuple[DrawnTurn, ...]:
+    """Return the turns of a conversation; none if it is shown as it is written."""
+    by_turn: defaultdict[int, list[Any]] = defaultdict(list)
+    for mark in marks:
+        by_turn[mark.mark.turn].append(mark)
+    return tuple(
+        DrawnTurn(number, turn, tuple(draw_marks(turn.text, by_turn[number])) if turn.text else ())
+        for number, turn in enumerate(show_turns(text), start=1)
+    )
 
 
 def _list_marks(questions: Sequence[QuestionView], column: str) -> list[Any]:

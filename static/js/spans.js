@@ -8,22 +8,51 @@ const MANY = 100;
 
 const change = (control) => control.dispatchEvent(new Event("input", { bubbles: true }));
 
-// One of the texts in which a question marks passages.
+// One of the texts in which a question marks passages; of a conversation, one of its turns.
 class Passages extends Markable {
   letter = "m";
 
-  constructor(question, place) {
-    const around = document.getElementById(place.dataset.text);
-    const text = around?.querySelector(".text, .mr");
-    super(text, { ...question.words, text: place.textContent }, question.button);
+  constructor(question, column, name, text) {
+    super(text, { ...question.words, text: name }, question.button);
     this.question = question;
-    this.column = place.value;
+    this.column = column;
+    this.turn = Number(text.dataset.turn ?? 0);
     this.addButton();
     this.listen();
   }
 
   say(...parts) {
     this.question.say(...parts);
+  }
+
+  // A selection over several turns is one in the first of them.
+  selected() {
+    const found = super.selected();
+    const { anchorNode: from, focusNode: to } = getSelection();
+    const isMet = ({ text }) => text.contains(from) || text.contains(to);
+    return found && this.question.texts.find(isMet) === this ? found : null;
+  }
+
+  enter() {
+    const before = this.question.texts.find(({ text }) => text === document.activeElement);
+    this.question.last = this;
+    super.enter();
+    this.origin = before?.origin ?? this.origin;
+  }
+
+  // Behind the last word of a turn comes the first one of the next.
+  move(by, isExtending) {
+    const isAtEnd = this.caret === (by < 0 ? 0 : this.places.length - 1);
+    const next = this.question.texts[this.question.texts.indexOf(this) + Math.sign(by)];
+    const isOn = isAtEnd && !isExtending && next?.column === this.column;
+    if (!isOn || Math.abs(by) > 1) {
+      super.move(by, isExtending);
+      return;
+    }
+    this.leave();
+    next.caret = by < 0 ? next.places.length - 1 : 0;
+    next.enter();
+    next.say(`${next.words.text}:`, next.words.word, next.quote(next.chosen));
   }
 
   mark(start, end) {
@@ -81,8 +110,9 @@ class Question {
     const isThere = (place) => document.getElementById(place.dataset.text);
     this.texts = places
       .filter(isThere)
-      .map((place) => new Passages(this, place))
+      .flatMap((place) => this.findTexts(place))
       .filter((one) => one.places.length);
+    this.last = this.texts[0];
     this.marks = JSON.parse(this.field.value || "[]").map((one) => this.read(one)).filter(Boolean);
     this.list.replaceChildren();
     this.list.append(...this.marks.map((mark) => this.makeRow(mark)));
@@ -92,6 +122,16 @@ class Question {
 
   find(name) {
     return this.box.querySelector(`[data-${name}]`);
+  }
+
+  findTexts({ dataset, value, textContent: name }) {
+    const around = document.getElementById(dataset.text);
+    const turns = [...around.querySelectorAll(".text[data-turn]")];
+    if (!turns.length) return [new Passages(this, value, name, around.querySelector(".text, .mr"))];
+    return turns.map((text) => {
+      const turn = this.words.turn.replace("%s", text.dataset.turn);
+      return new Passages(this, value, `${name}, ${turn}`, text);
+    });
   }
 
   say(...parts) {
@@ -141,7 +181,7 @@ class Question {
     const active = this.texts.filter((one) => one.mode);
     if (selected) selected.markSelection();
     else if (active.length) active.forEach((one) => one.leave(this.words.left));
-    else if (event.detail === 0) this.texts[0]?.enter();
+    else if (event.detail === 0) this.last?.enter();
     else {
       this.texts.forEach((one) => one.arm());
       this.say(this.words.tap);
@@ -151,7 +191,8 @@ class Question {
   // --- marks: what is posted of each, and its place in the text as this script counts
 
   read(entry) {
-    const text = this.texts.find((one) => one.column === (entry.in ?? "output"));
+    const { in: column = "output", turn = 0 } = entry;
+    const text = this.texts.find((one) => one.column === column && one.turn === turn);
     if (!text || entry.start === undefined) return null;
     const span = [text.placeOf(entry.start), text.placeOf(entry.end)];
     const { category = "", severity = "", note = "" } = entry;
@@ -163,6 +204,7 @@ class Question {
   write(mark) {
     const { text, span, category, severity, note } = mark;
     const entry = text.column === "output" ? {} : { in: text.column };
+    if (text.turn) entry.turn = text.turn;
     Object.assign(entry, {
       start: text.count(span[0]),
       end: text.count(span[1]),
@@ -201,12 +243,16 @@ class Question {
   }
 
   // Something is missing after the word that is chosen, after a selection, or at the end.
-  addMissing(text = this.texts.find((one) => one.chosen || one.selected()) ?? this.texts[0]) {
+  addMissing(text = this.texts.find((one) => one.chosen || one.selected()) ?? this.findEnd()) {
     if (!text) return;
     const place = text.chosen?.[1] ?? text.selected()?.end ?? text.string.length;
     getSelection().removeAllRanges();
     if (text.mode) text.putDown();
     this.add(text, [place, place], true);
+  }
+
+  findEnd() {
+    return this.texts.findLast((one) => one.column === this.texts[0].column);
   }
 
   remove(mark) {
@@ -266,6 +312,9 @@ class Question {
     const quote = row.querySelector("[data-quote]");
     quote.lang = mark.text.text.lang;
     quote.textContent = mark.isMissing ? this.words.omission : `“${mark.text.quote(mark.span)}”`;
+    const turn = row.querySelector("[data-turn]");
+    turn.hidden = !mark.text.turn;
+    turn.textContent = this.words.turn.replace("%s", mark.text.turn);
     if (mark.select) {
       if (this.marks.length > MANY) this.empty(mark);
       mark.select.value = mark.category;
@@ -391,7 +440,8 @@ function near(target) {
   const asked = all.filter(isAsked);
   const isNear = (one) =>
     one.question.box.contains(target) || one.text.parentElement.contains(target);
-  return asked.find(isNear) ?? asked.find((one) => one.question.box.dataset.complete !== "yes") ?? asked[0];
+  const found = asked.find(isNear) ?? asked.find((one) => one.question.box.dataset.complete !== "yes") ?? asked[0];
+  return found?.text.parentElement.contains(target) ? found : found?.question.last;
 }
 
 bind();

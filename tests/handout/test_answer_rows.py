@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 ONE_OF_AN_OUTPUT = "one_rating_of_an_output_per_criterion_turn_and_part"
 ONE_OF_AN_ITEM = "one_rating_of_an_item_per_criterion_turn_and_part"
 ANSWERED = "ratings_have_a_value_a_text_or_a_passage_or_are_not_applicable"
-ONE_MARK = "one_mark_of_a_passage_per_criterion_and_part"
+ONE_MARK = "one_mark_of_a_passage_per_criterion_turn_and_part"
 BOUNDED = "values_are_bounded_and_have_at_most_three_decimals"
 IN_ORDER = "marks_have_an_output_and_ends_in_order"
 

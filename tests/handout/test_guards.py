@@ -108,7 +108,7 @@ UNIQUE = {
     "one_annotation_per_key": second_answer_under_one_key,
     "one_rating_of_an_output_per_criterion_turn_and_part": second_rating_of_one_output,
     "one_rating_of_an_item_per_criterion_turn_and_part": second_tie,
-    "one_mark_of_a_passage_per_criterion_and_part": second_mark_of_a_passage,
+    "one_mark_of_a_passage_per_criterion_turn_and_part": second_mark_of_a_passage,
 }
 DRAFT = "one_draft_per_participant_and_item"
 MODELS = (Slot, Draft, Annotation, Rating)

@@ -190,7 +190,7 @@ def test_limit_rises_with_the_output_and_words_are_bounded():
     ],
 )
 def test_outputs_that_nobody_could_correct_are_faults_of_their_file(scale, text, is_fault):
-    column, message = scale.find_item_fault({}, text)
+    column, message = scale.for_output(text).find_item_fault()
 
     assert (column, bool(message)) == (("output", True) if is_fault else ("", False))
 

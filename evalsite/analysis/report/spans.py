@@ -9,7 +9,7 @@ from evalsite.analysis.ratings import Table
 from evalsite.analysis.spans import agree_on_places, count_errors, describe_errors
 
 # the columns of highlights.csv that only marks of a question have
-_OF_QUESTION = ("criterion", "input", "category", "severity", "weight")
+_OF_QUESTION = ("criterion", "input", "turn", "category", "severity", "weight")
 # marks of no question of their own
 PLAIN = ("", "highlights")
 
@@ -21,8 +21,9 @@ def take_marks(highlights: pd.DataFrame, key: str) -> pd.DataFrame:
     frame = frame[frame.criterion == key]
     numbers = {name: pd.to_numeric(frame[name]) for name in ("start", "end")}
     weight = pd.to_numeric(frame.weight, errors="coerce").fillna(1.0)
-    return frame.assign(**numbers, weight=weight).rename(
-        columns={"output_id": "output", "input": "place", "participant": "rater"}
+    place = frame.input + "/" + frame.turn
+    return frame.assign(**numbers, weight=weight, place=place).rename(
+        columns={"output_id": "output", "participant": "rater"}
     )
 
 

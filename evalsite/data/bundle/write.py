@@ -303,7 +303,7 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
                 write_data(study, name, contents, file)
-    if contents.has_data and study.config.marking:
+    if contents.has_data and study.config.marks_texts:
         with folder.create(MQM_FILE) as file:
             _write_mqm(study, contents, file)
         # it repeats the texts for each error: a long one would make the bundle look like a trap

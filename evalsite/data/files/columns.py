@@ -993,19 +993,28 @@ _PLACES_IN_TEXT = {
     "start": "in the output, or the input, exactly as it was uploaded",
     "end": "as start",
 }
+_PLACES_IN_TURN = _PLACES_IN_TEXT | {
+    "start": "in the content of the turn; of content in parts, these are lines of one text",
+}
+_MARKED_TURN = replace(
+    TURN,
+    meaning="The turn of the conversation in which the passage is marked, by its number.",
+    missing="the text is no conversation",
+)
 
 
 def _list_mark_columns(config: Instrument) -> tuple[Column, ...]:
     """List the columns of marks, with more where they answer a question."""
     if not any(criterion.scale.marked_columns for criterion in config.criteria):
         return HIGHLIGHTS
+    places = _PLACES_IN_TURN if config.marks_turns else _PLACES_IN_TEXT
     columns = [
-        replace(column, derived=_PLACES_IN_TEXT.get(column.name, column.derived),
+        replace(column, derived=places.get(column.name, column.derived),
                 allowed="start or more; start itself where something is missing after it"
                 if column.name == "end" else column.allowed)
         for column in HIGHLIGHTS
     ]  # fmt: skip
-    return (*columns, *_OF_QUESTION)
+    return (*columns, *_OF_QUESTION, *([_MARKED_TURN] if config.marks_turns else []))
 
 
 # --- items.csv: with the names of a batch file, so that it can be imported again ------------
@@ -1119,7 +1128,7 @@ def list_downloads(
     return {
         "ratings_simple": list_simple_columns(config),
         "comments": (*COMMENTS, *share, *quote), **files,
-        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if config.marking else {}),
+        "judge_labels": JUDGE_LABELS, **({"mqm": MQM} if config.marks_texts else {}),
     }  # fmt: skip
 
 

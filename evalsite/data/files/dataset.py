@@ -555,7 +555,12 @@ class _Tables:
         system, output = shown.outputs[mark.number]
         place = mark.answer.places.get(mark.number)
         named = [criterion, name_output(mark.answer.item, mark.number - 1), mark.input]
-        named += [f"{mark.start}-{mark.end}", mark.category, mark.severity]
+        named += [
+            f"turn {mark.turn}" if mark.turn else "",
+            f"{mark.start}-{mark.end}",
+            mark.category,
+            mark.severity,
+        ]
         return {
             "rating_id": "/".join([mark.answer.annotation, *filter(None, named)]),
             "system": system or None,
@@ -565,6 +570,7 @@ class _Tables:
             "scale": asked.scale.kind if asked else None,
             "text": mark.quote,
             "part": mark.category or None,
+            "turn": mark.turn or None,
             "start": mark.start,
             "end": mark.end,
             "severity": mark.severity or None,

@@ -635,6 +635,7 @@ class MarkRow(NamedTuple):
     severity: str = ""
     note: str = ""
     weight: float | None = None
+    turn: int = 0
 
 
 class AnswerReader:
@@ -880,7 +881,7 @@ class AnswerReader:
         marks = self._find_related(Rating.objects.marks(), answers).order_by("annotation_id")
         rows = marks.values_list(
             "annotation_id", "output__position", "output__system_id", "start", "end", "text",
-            "criterion", "part", "detail",
+            "criterion", "part", "detail", "turn",
         )  # fmt: skip
         for pk, group in groupby(rows.iterator(chunk_size=PAGE), key=itemgetter(0)):
             if answer := by_id.get(pk):
@@ -907,7 +908,7 @@ class AnswerReader:
                 yield answer, [*made]
 
     def _make_mark(self, answer: Answer, position: int, system: int | None, *mark: Any) -> MarkRow:
-        start, end, quote, criterion, part, detail = mark
+        start, end, quote, criterion, part, detail, turn = mark
         row = MarkRow(answer, position + 1, self._systems[system], start, end, quote)
         scale = self._scales.get(criterion)
         if scale is None or not scale.marked_columns:
@@ -916,12 +917,12 @@ class AnswerReader:
         known = scale.describe_mark(stored)
         if self.selection.is_masked:
             known["note"] = mask_words(known["note"])
-        return row._replace(criterion=criterion, **known)
+        return row._replace(criterion=criterion, turn=turn, **known)
 
     def _place_mark(self, mark: MarkRow) -> tuple[Any, ...]:
         """Return what marks are sorted by; databases differ in how they order texts."""
         rank = self._ranks.get(mark.criterion, len(self._ranks))
-        return mark.number, rank, mark.input, mark.start, mark.end, mark.category
+        return mark.number, rank, mark.input, mark.turn, mark.start, mark.end, mark.category
 
 
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from django.db.models import F, Q, QuerySet, Value
-from django.db.models.functions import Substr
+from django.db.models.functions import Length, Substr
 
 from evalsite.data.fsck.findings import (
     ANSWER,
@@ -18,8 +18,9 @@ from evalsite.data.fsck.findings import (
 )
 from evalsite.handout.models import ROW, Rating
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
-from evalsite.instruments.scales import COMMENT, Scale
-from evalsite.studies.models import Study
+from evalsite.instruments.scales import COMMENT, OUTPUT, Scale
+from evalsite.lib.conversations import split_turns
+from evalsite.studies.models import Output, Study
 
 _COLUMNS = ("pk", "annotation_id", "annotation__item__key")
 _ANSWER = tuple(f"annotation__{column}" for column in ANSWER)
@@ -40,11 +41,25 @@ def _names_highlights(find: Callable[[Any], QuerySet[Rating]]) -> Finder:
 def highlight_that_does_not_fit(study: Study) -> Iterable[str]:
     """Find quotes that aren't at their place in an output of the item, or in an input of it."""
     yield from _misfit_of_an_output(study)
-    marks = _highlights(study.pk).filter(part__contains="@").order_by("pk")
-    columns = (*_COLUMNS, "annotation__item__inputs", "part", "start", "end", "text")
-    for *names, inputs, part, start, end, text in marks.values_list(*columns).iterator():
-        if str(inputs.get(part.partition("@")[2], ""))[start:end] != text:
-            yield _name_highlight(*names)
+    conversations, criteria = study.config.conversations, [*_list_marking(study)]
+    is_split = Q(part__contains="@") | Q(turn__gt=0)
+    is_split |= Q(criterion__in=criteria if OUTPUT in conversations else ())
+    marks = _highlights(study.pk).filter(is_split).order_by("output_id", "pk")
+    columns = (*_COLUMNS, "annotation__item", "output_id", "part", "turn", "start", "end", "text")
+    for output_id, of_output in groupby(
+        marks.values_list(*columns).iterator(), key=lambda mark: mark[4]
+    ):
+        output = Output.objects.select_related("item").get(pk=output_id)
+        texts: dict[str, dict[int, str]] = {}
+        for *names, item_id, _output, part, turn, start, end, quote in of_output:
+            column = part.partition("@")[2] or OUTPUT
+            if column not in texts:
+                text = output.text if column == OUTPUT else str(output.item.inputs.get(column, ""))
+                texts[column] = split_turns(text) if column in conversations else {0: text}
+            text = texts[column].get(turn, "")
+            is_there = item_id == output.item_id and end <= len(text)
+            if not is_there or text[start:end] != quote:
+                yield _name_highlight(*names)
 
 
 @_names_highlights
@@ -52,8 +67,9 @@ def _misfit_of_an_output(study_id: Any) -> QuerySet[Any]:
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
     # of no length: Substr would be the rest of the text in some databases
     fitting = Q(text=passage, end__gt=F("start")) | Q(text="", end=F("start"))
-    fitting &= Q(output__item=F("annotation__item"))
-    return _highlights(study_id).exclude(fitting).exclude(part__contains="@")
+    fitting &= Q(output__item=F("annotation__item"), end__lte=Length("output__text"))
+    whole = _highlights(study_id).filter(turn=0)
+    return whole.exclude(fitting).exclude(part__contains="@")
 
 
 def highlight_given_twice(study: Study) -> Iterable[str]:
@@ -75,7 +91,7 @@ def _apart_given_twice(study_id: Any) -> QuerySet[Any, Any]:
 @_name_twice
 def _once_given_twice(study_id: Any) -> QuerySet[Any, Any]:
     once = _highlights(study_id).exclude(criterion=HIGHLIGHTS)
-    twice = find_twice(once, *_PLACE, "criterion", "end", "part")
+    twice = find_twice(once, *_PLACE, "criterion", "turn", "end", "part")
     return twice.values_list("annotation", "start", "n")
 
 
@@ -86,8 +102,8 @@ def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
 
 
 def highlight_of_a_category_that_nothing_offers(study: Study) -> Iterable[str]:
-    """Find highlights with a category, a severity or a turn that their question doesn't have."""
-    known = Q(criterion=HIGHLIGHTS, part="", detail__isnull=True, turn=0)
+    """Find highlights with a category or a severity that their question doesn't have."""
+    known = Q(criterion=HIGHLIGHTS, part="", detail__isnull=True)
     marking = _list_marking(study)
     for key, scale in marking.items():
         known |= Q(criterion=key) & scale.select_marks()

@@ -533,7 +533,8 @@ class ItemMaker:
                     reported.add(message)
         for scale in self._of_texts:
             for output in outputs:
-                column, message = scale.find_item_fault(output.shared, output.text)
+                bound = scale.for_item(output.shared, self.config.conversations)
+                column, message = bound.for_output(output.text).find_item_fault()
                 if message:
                     code = "output_too_long" if scale.rewrites else "spans_invalid"
                     self._fault(code, message, output, column)

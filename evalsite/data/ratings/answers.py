@@ -47,8 +47,8 @@ _TWO_PLACES = (
 
 # its criterion, and the number of its output from 0 (None: of all)
 Key = tuple[str, int | None]
-# the same, and the part of the answer: a statement, an option or a comment; of a mark its ends
-PartKey = tuple[str, int | None, str, tuple[int | None, int | None]]
+# the same, and the part of the answer: a statement, an option or a comment; of a mark its place
+PartKey = tuple[str, int | None, str, tuple[int, int | None, int | None]]
 
 
 class CheckedRating(NamedTuple):
@@ -287,7 +287,7 @@ class AnswerBuilder:
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
     ) -> Iterator[Fault]:
-        passage = (rating.row.start, rating.row.end)
+        passage = (rating.row.turn, rating.row.start, rating.row.end)
         key = row.criterion.key, number, rating.row.part, passage
         if first := answer.ratings.get(key):
             subject = row.criterion.key

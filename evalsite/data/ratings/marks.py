@@ -30,6 +30,12 @@ def turn_errors(table: Table, study: Study) -> Table:
     An output is found by its system and text, as files of WMT have no ids of this study; where
     several are alike, by document and segment.
     """
+    if study.config.marks_turns:
+        raise Refused(
+            "turns_marked",
+            "This study marks passages in turns of conversations, and such a file has texts. "
+            "Upload the marks as ratings, with the turn of each.",
+        )
     criterion, *more = study.config.marking
     described = criterion.scale.describe_marks()
     categories = _name_options(described["options"])
@@ -157,6 +163,7 @@ class MarkReader:
 
     def __init__(self, study: Study) -> None:
         scales = [criterion.scale for criterion in study.config.criteria]
+        self._conversations = study.config.conversations
         self.is_needed = any(scale.marked_columns or scale.rewrites for scale in scales)
         self._texts: dict[int, tuple[dict[str, Any], dict[int, str]]] = {}
 
@@ -178,7 +185,8 @@ class MarkReader:
                 "mqm.tsv has them."
             )
         inputs, outputs = self._texts[item.pk]
-        scale = row.criterion.scale.for_item(inputs).for_output(outputs[about.output or 0])
+        scale = row.criterion.scale.for_item(inputs, self._conversations)
+        scale = scale.for_output(outputs[about.output or 0])
         field = scale.make_field(row.criterion, "this output")
         self._check_categories(row, value)
         try:

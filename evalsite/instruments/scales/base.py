@@ -11,7 +11,7 @@ The site knows them by the class `Scale` alone. A scale says what its answer is 
 In data, an answer is a number, a text or a list of these, as each kind has it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, get_args
 
 from django import forms
@@ -272,8 +272,11 @@ class Scale(Part):
         """Return what the template shows of an entry, where it has several controls."""
         return entry
 
-    def for_item(self, inputs: Mapping[str, Any]) -> Self:
-        """Return the scale with what the inputs of an item bring to it."""
+    def for_item(self, inputs: Mapping[str, Any], conversations: Collection[str] = ()) -> Self:
+        """Return the scale with what the inputs of an item bring to it.
+
+        `conversations`: which of its columns are some, “output” among them.
+        """
         return self
 
     def for_outputs(self, names: Sequence[str]) -> Self:
@@ -294,8 +297,8 @@ class Scale(Part):
         """Tell whether people can write a note on a passage that they mark."""
         return False
 
-    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
-        """Return the column of an item at fault and what is wrong; both "" if nothing is."""
+    def find_item_fault(self) -> tuple[str, str]:
+        """Return the column at fault of its item and what is wrong; both "" if nothing is."""
         return "", ""
 
     @property

@@ -1,6 +1,6 @@
 """Statements, each of them true or not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from django import forms
@@ -141,7 +141,7 @@ class Checklist(Scale):
     def columns(self) -> frozenset[str]:
         return super().columns | {"part"}
 
-    def for_item(self, inputs: Mapping[str, Any]) -> Self:
+    def for_item(self, inputs: Mapping[str, Any], conversations: Collection[str] = ()) -> Self:
         if not self.from_column:
             return self
         cell = inputs.get(self.from_column, "")

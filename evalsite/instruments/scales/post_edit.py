@@ -183,14 +183,13 @@ class PostEdit(ScaleOfParts):
     def start_entry(self) -> str:
         return self._output
 
-    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
-        scale, output = self.for_output(text), as_shown(text)
-        if len(output) > scale.highest:
+    def find_item_fault(self) -> tuple[str, str]:
+        if len(self._output) > self.highest:
             return "output", (
-                f"This output has {len(output)} characters, and a corrected text may have "
-                f"{scale.highest}. Shorten it, or raise the limit of the question."
+                f"This output has {len(self._output)} characters, and a corrected text may have "
+                f"{self.highest}. Shorten it, or raise the limit of the question."
             )
-        if len(split_words(output)) > MOST_WORDS:
+        if len(split_words(self._output)) > MOST_WORDS:
             return "output", f"Outputs of more than {MOST_WORDS} words can’t be corrected."
         return "", ""
 

@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -28,6 +28,7 @@ from evalsite.instruments.scales.base import (
     find_twice,
 )
 from evalsite.instruments.scales.points import quote as quote_words
+from evalsite.lib.conversations import split_turns
 from evalsite.lib.limited import read_json
 from evalsite.lib.passages import (
     EvenText,
@@ -45,6 +46,8 @@ NONE = "none"
 OMISSION = "omission"
 MOST = 3_000
 LONGEST_NOTE = 1_000
+# between turns that are looked through at once: no passage has it
+_BETWEEN = "\x00"
 # rows to fill in without a script, and of those that don't fit their text
 _BLANK_ROWS, _MOST_ROWS = 3, 50
 
@@ -87,11 +90,15 @@ class Omission(Part):
     category: Key | None = Field(None, title="Category")
 
 
+# a text in which passages are marked: its column, and its turn in a conversation
+Place = tuple[str, int]
+
+
 class Mark(NamedTuple):
     """Code points of a stored text from `start` up to `end`.
 
-    `column`: of an input, or "output". If the start is the end, something is missing there.
-    `start` -1: the quote tells where it is.
+    `column`: of an input, or "output"; `turn`: of a conversation, from 1. If the start is the end,
+    something is missing there. `start` -1: the quote tells where it is, in any turn if that is 0.
     """
 
     column: str
@@ -101,13 +108,18 @@ class Mark(NamedTuple):
     category: str = ""
     severity: str = ""
     note: str = ""
+    turn: int = 0
+
+    @property
+    def place(self) -> Place:
+        return self.column, self.turn
 
 
 class Marked(NamedTuple):
     """An answer: the marks in the order of the texts, none if nothing is wrong; and the texts."""
 
     marks: tuple[Mark, ...]
-    texts: Mapping[str, str] = {}
+    texts: Mapping[Place, str] = {}
 
 
 class MarkView(NamedTuple):
@@ -246,7 +258,9 @@ class Spans(Scale):
         json_schema_extra={"words": {"sum": "the weights, added up", "none": "none"}},
     )
 
-    _texts: dict[str, "_Text"] | None = PrivateAttr(None)  # of an item and an output
+    _texts: dict[Place, "_Text"] = PrivateAttr({})  # of an item and an output
+    _conversations: Collection[str] = PrivateAttr(())  # columns
+    _joined: dict[str, "_Text"] = PrivateAttr({})  # all turns of one
     _suggested: Any = PrivateAttr(None)
 
     def find_faults(self, at: str) -> Iterator[Fault]:
@@ -289,9 +303,10 @@ class Spans(Scale):
         severities = [severity.key for severity in self.severities]
         categories = [category.key for category in self.categories]
         return (
-            not mark.keys() - {"quote", "severity", "category", "nth", "in"}
+            not mark.keys() - {"quote", "severity", "category", "nth", "in", "turn"}
             and ("severity" not in mark or mark["severity"] in severities)
             and ("category" not in mark or mark["category"] in categories)
+            and type(mark.get("turn", 0)) is int
         )
 
     # --- its parts
@@ -405,39 +420,53 @@ class Spans(Scale):
 
     # --- one item, one output
 
-    def for_item(self, inputs: Mapping[str, Any]) -> Self:
+    def for_item(self, inputs: Mapping[str, Any], conversations: Collection[str] = ()) -> Self:
         scale = self.model_copy()
-        names = [name for name in self.marked_columns if name in inputs]
-        scale._texts = {name: _Text(str(inputs[name])) for name in names}
+        scale._conversations = conversations
+        scale._texts, scale._joined = {}, {}
+        for name in self.marked_columns:
+            if name in inputs:
+                scale._texts |= scale._read_texts(name, str(inputs[name]))
         scale._suggested = inputs.get(self.prefill) if self.prefill else None
         return scale
 
     def for_output(self, text: str) -> Self:
         scale = self.model_copy()
-        scale._texts = {**(self._texts or {}), OUTPUT: _Text(text)}
+        scale._texts, scale._joined = self._texts | self._read_texts(OUTPUT, text), {}
         return scale
+
+    def _read_texts(self, column: str, text: str) -> dict[Place, "_Text"]:
+        turns = split_turns(text) if column in self._conversations else {0: text}
+        return {(column, turn): _Text(words) for turn, words in turns.items()}
+
+    def _list_texts(self, column: str, turn: int = 0) -> list[tuple[int, "_Text"]]:
+        """List the texts of a column by their turns, or of one of its turns."""
+        return [
+            (number, text)
+            for (name, number), text in self._texts.items()
+            if name == column and turn in (0, number)
+        ]
 
     @property
     def start_entry(self) -> str:
         entries = parse_suggested(self._suggested)
         return write_json(entries) if entries else ""
 
-    def find_item_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+    def find_item_fault(self) -> tuple[str, str]:
         column = self.prefill or ""
-        entries = parse_suggested(inputs.get(column))
+        entries = parse_suggested(self._suggested)
         if entries is None:
             return column, (
                 "This isn’t a list of passages. Write JSON such as "
                 '[{"quote": "the passage", "severity": "minor"}].'
             )
-        scale = self.for_item(inputs).for_output(text)
         kinds = {
             "category": [part.key for part in self.categories],
             "severity": [part.key for part in self.severities],
         }
         for entry in entries:
             try:
-                scale.locate(entry)
+                self.locate(entry)
             except ValidationError as error:
                 return column, " ".join(error.messages) + "."
             for name, keys in kinds.items():
@@ -532,7 +561,9 @@ class Spans(Scale):
         """Return the answer that these entries are; ValidationError if they don't fit."""
         marks = sort_marks([self.check_mark(self.locate(entry)) for entry in entries])
         whole = [mark for mark in marks if self._is_whole(mark.category)]
-        if whole and len(marks) > 1:
+        # in a conversation, it stands alone in its turn
+        if any(not mark.turn or mark.place == other.place
+               for mark in whole for other in marks if other is not mark):  # fmt: skip
             category = self.find_category(whole[0].category)
             raise ValidationError(
                 _(
@@ -555,8 +586,8 @@ class Spans(Scale):
         return Marked(tuple(marks), self.stored_texts)
 
     @property
-    def stored_texts(self) -> dict[str, str]:
-        return {name: text.stored for name, text in (self._texts or {}).items()}
+    def stored_texts(self) -> dict[Place, str]:
+        return {place: text.stored for place, text in self._texts.items()}
 
     def locate(self, entry: Mapping[str, Any]) -> Mark:
         """Return the mark that is meant, if it is in its text; ValidationError if it isn't."""
@@ -569,23 +600,71 @@ class Spans(Scale):
         column = str(entry.get("in") or columns[0])
         if not is_placed and len(columns) == 1:
             column = columns[0]
-        if self._is_whole(category):
-            column = OUTPUT
-        text = (self._texts or {}).get(column)
-        if text is None:
-            raise ValidationError(_("A passage isn’t in a text of this page. Mark it again"),
-                                  code="unknown_text")  # fmt: skip
-        if self._is_whole(category):
+        turn = entry.get("turn", 0)
+        turn = turn if type(turn) is int else -1
+        is_whole = self._is_whole(category)
+        if is_whole:
+            column, turn = OUTPUT, turn if column == OUTPUT else 0
+        texts = self._list_texts(column, turn)
+        if not texts or (is_placed and (column, turn) not in self._texts):
+            raise ValidationError(
+                _("A passage isn’t in a text of this page. Mark it again"),
+                code="unknown_turn" if turn or texts else "unknown_text",
+            )
+        if (column, turn) not in self._texts or not (is_placed or is_whole):
+            turn, span = self._find_quote(column, texts, entry, is_missing=is_missing)
+        text = self._texts[column, turn]
+        if is_whole:
             span = Span(0, len(text.shown))
         elif is_placed:
             span = text.check_span(entry, is_missing=is_missing)
-        else:
-            span = text.find_span(entry, is_missing=is_missing)
         start, end = text.places[span.start], text.places[span.end]
         return Mark(
             column, start, end, text.stored[start:end], category,
-            str(entry.get("severity") or ""), str(entry.get("note") or "").strip(),
+            str(entry.get("severity") or ""), str(entry.get("note") or "").strip(), turn,
         )  # fmt: skip
+
+    def _find_quote(
+        self,
+        column: str,
+        texts: Sequence[tuple[int, "_Text"]],
+        entry: Mapping[str, Any],
+        *,
+        is_missing: bool,
+    ) -> tuple[int, Span]:
+        """Return turn and place of the words that an entry quotes; of something missing, their end.
+
+        Those of several turns are counted through all of them.
+        """
+        words = " ".join(str(entry.get("quote") or "").split())
+        if not words and is_missing:
+            turn, last = texts[-1]
+            return turn, Span(len(last.shown), len(last.shown))
+        if not words:
+            raise ValidationError(_("Write the passage that you mean"), code="empty")
+        if len(texts) > 1 and column not in self._joined:
+            # looked through at once: there may be thousands of turns, and of entries
+            self._joined[column] = _Text(_BETWEEN.join(text.shown for _turn, text in texts))
+        spans = (self._joined[column] if len(texts) > 1 else texts[0][1]).list_spans(words)
+        about = {"quote": quote_words(words), "count": len(spans)}
+        if not spans:
+            raise ValidationError(
+                _("%(quote)s isn’t in the text. Copy the passage exactly as it is") % about,
+                code="not_in_text",
+            )
+        nth = str(entry.get("nth") or "").strip() or ("1" if len(spans) == 1 else "")
+        if not (nth.isascii() and nth.isdigit() and 1 <= int(nth[:6]) <= len(spans)):
+            raise ValidationError(
+                _("%(quote)s is in the text %(count)s times. Write which of them you mean") % about
+                if len(spans) > 1
+                else _("%(quote)s is in the text only once. Leave the number empty") % about,
+                code="which",
+            )
+        (start, end), number = spans[int(nth) - 1], 0
+        while start > (length := len(texts[number][1].shown)):
+            start, end = start - length - len(_BETWEEN), end - length - len(_BETWEEN)
+            number += 1
+        return texts[number][0], Span(end if is_missing else start, end)
 
     def check_mark(self, mark: Mark) -> Mark:
         """Return the mark, with its severity if it can have only one; ValidationError if wrong."""
@@ -655,6 +734,7 @@ class Spans(Scale):
         category = mark.category or (OMISSION if mark.start == mark.end else "")
         says = {"severity": mark.severity, "note": mark.note}
         return about._replace(
+            turn=mark.turn,
             part=category if mark.column == OUTPUT else f"{category}@{mark.column}",
             text=mark.quote,
             detail={name: words for name, words in says.items() if words} or None,
@@ -670,7 +750,7 @@ class Spans(Scale):
         (category, column), says = self.read_part(row.part), row.detail or {}
         return Mark(
             column, row.start or 0, row.end or 0, row.text, category,
-            str(says.get("severity", "")), str(says.get("note", "")),
+            str(says.get("severity", "")), str(says.get("note", "")), row.turn,
         )  # fmt: skip
 
     def write_entry(self, value: Any, order: Sequence[int]) -> str:
@@ -681,7 +761,9 @@ class Spans(Scale):
         entries: list[Any] = []
         for mark in sort_marks(marks):
             entry: dict[str, Any] = {} if mark.column == OUTPUT else {"in": mark.column}
-            text = (self._texts or {}).get(mark.column)
+            if mark.turn:
+                entry["turn"] = mark.turn
+            text = self._texts.get(mark.place)
             if mark.start < 0 or text is None:
                 entry["quote"] = mark.quote
             else:
@@ -717,7 +799,7 @@ class Spans(Scale):
             severities = [part.key for part in self.list_severities(category)]
             is_severe = Q(detail__severity__in=severities) if severities else Q()
             allowed |= Q(part__in=parts) & is_severe
-        return allowed & Q(turn=0)
+        return allowed
 
     def are_consistent(self, rows: Sequence[AnswerRow]) -> bool:
         marks = [row for row in rows if row.start is not None]
@@ -795,7 +877,7 @@ class Spans(Scale):
         right = Mark(OUTPUT, -1, -1, entry["quote"], entry.get("category", ""),
                      entry.get("severity", ""))  # fmt: skip
         scale = self.model_copy()
-        scale._texts = {name: _Text(text) for name, text in value.texts.items()}
+        scale._texts, scale._joined = {key: _Text(text) for key, text in value.texts.items()}, {}
         touched: list[Mark] = []
         try:
             place = scale.locate(entry)
@@ -806,7 +888,7 @@ class Spans(Scale):
             touched = [
                 mark
                 for mark in value.marks
-                if mark.column == place.column and span.meets(Span(mark.start, mark.end))
+                if mark.place == place.place and span.meets(Span(mark.start, mark.end))
             ]
         words = {"quote": quote_words(right.quote), "right": self._name_kind(right)}
         if touched:
@@ -844,7 +926,8 @@ class Spans(Scale):
             severity = entry.get("severity") or next(iter(severities), "")
             note = "-" if self.note == "required" else ""
             column = entry.get("in") or self.list_columns(category)[0]
-            marks.append(Mark(column, -1, -1, entry["quote"], key, severity, note))
+            turn = entry.get("turn", 0)
+            marks.append(Mark(column, -1, -1, entry["quote"], key, severity, note, turn))
         return Marked(tuple(marks))
 
     def write_gold(self, values: Sequence[Any | None]) -> str:
@@ -863,8 +946,10 @@ class Spans(Scale):
     # --- words
 
     def _name_mark(self, mark: Mark) -> str:
-        kind = self._name_kind(mark)
-        words = f"{self._quote(mark)}: {kind}" if kind else self._quote(mark)
+        kind, words = self._name_kind(mark), self._quote(mark)
+        if mark.turn:
+            words = _("%(quote)s in turn %(turn)s") % {"quote": words, "turn": mark.turn}
+        words = f"{words}: {kind}" if kind else words
         return f"{words} ({mark.note})" if mark.note else words
 
     def label_of_row(self, value: float, part: str) -> str:
@@ -931,28 +1016,31 @@ class Spans(Scale):
 
     def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
         worth = felt[max(number - 1, 0)]
-        text = (self._texts or {}).get(OUTPUT)
-        words = text.shown.split() if text else []
+        words = [
+            (turn, text, word)
+            for turn, text in self._list_texts(OUTPUT)
+            for word in _find_words(text.shown)
+        ]
         count = min(max(round(1.5 - worth), 0 if self.none else 1), 4, self.highest, len(words))
         categories = [
             part for part in self.categories if OUTPUT in self.list_columns(part) and not part.whole
         ]
-        if not count or not text or (self.categories and not categories):
+        if not count or (self.categories and not categories):
             return write_json([NONE]) if self.none else ""
         seed = round(abs(worth) * 1_000)
         places = sorted({(seed + step * 7) % len(words) for step in range(count)})
-        ends = _find_words(text.shown)
         marks = []
         for step, place in enumerate(places):
             category = categories[(seed + step) % len(categories)] if categories else None
             severities = self.list_severities(category)
             severity = severities[(seed + step) % len(severities)].key if severities else ""
-            start, end = (text.places[at] for at in ends[place])
+            turn, text, word = words[place]
+            start, end = (text.places[at] for at in word)
             marks.append(
                 Mark(
                     OUTPUT, start, end, text.stored[start:end],
                     category.key if category else "", severity,
-                    "-" if self.note == "required" else "",
+                    "-" if self.note == "required" else "", turn,
                 )
             )  # fmt: skip
         return write_json(self._write_marks(marks))
@@ -1013,31 +1101,6 @@ class _Text:
         self._spans[words] = spans
         return spans
 
-    def find_span(self, entry: Mapping[str, Any], *, is_missing: bool) -> Span:
-        """Return the place of the words that an entry quotes; of something missing, their end."""
-        words = " ".join(str(entry.get("quote") or "").split())
-        if not words and is_missing:
-            return Span(len(self.shown), len(self.shown))
-        if not words:
-            raise ValidationError(_("Write the passage that you mean"), code="empty")
-        spans = self.list_spans(words)
-        about = {"quote": quote_words(words), "count": len(spans)}
-        if not spans:
-            raise ValidationError(
-                _("%(quote)s isn’t in the text. Copy the passage exactly as it is") % about,
-                code="not_in_text",
-            )
-        nth = str(entry.get("nth") or "").strip() or ("1" if len(spans) == 1 else "")
-        if not (nth.isascii() and nth.isdigit() and 1 <= int(nth[:6]) <= len(spans)):
-            raise ValidationError(
-                _("%(quote)s is in the text %(count)s times. Write which of them you mean") % about
-                if len(spans) > 1
-                else _("%(quote)s is in the text only once. Leave the number empty") % about,
-                code="which",
-            )
-        found_at = spans[int(nth) - 1]
-        return Span(found_at.end, found_at.end) if is_missing else found_at
-
 
 # --- entries --------------------------------------------------------------------------------
 
@@ -1082,8 +1145,8 @@ def sort_marks(marks: Sequence[Mark]) -> list[Mark]:
     return sorted(marks, key=_name_place)
 
 
-def _name_place(mark: Mark) -> tuple[bool, str, int, int, str]:
-    return mark.column != OUTPUT, mark.column, mark.start, mark.end, mark.category
+def _name_place(mark: Mark) -> tuple[bool, str, int, int, int, str]:
+    return mark.column != OUTPUT, mark.column, mark.turn, mark.start, mark.end, mark.category
 
 
 def _count_rows(data: Mapping[str, Any], name: str) -> range:
@@ -1107,8 +1170,9 @@ def _write_data(value: Marked) -> list[dict[str, Any]]:
     return [
         {
             **({} if mark.column == OUTPUT else {"in": mark.column}),
+            **({"turn": mark.turn} if mark.turn else {}),
             "quote": mark.quote,
-            **_number_quote(mark, value.texts.get(mark.column, "")),
+            **_number_quote(mark, value.texts.get(mark.place, "")),
             **({"category": mark.category} if mark.category else {}),
             **({"severity": mark.severity} if mark.severity else {}),
         }

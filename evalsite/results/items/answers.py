@@ -177,7 +177,7 @@ def _group(rows: Iterable[AnswerRow]) -> Iterator[list[AnswerRow]]:
     """Yield the rows of each output and turn together."""
 
     def name_group(row: AnswerRow) -> tuple[int, int]:
-        return row.output or 0, row.turn
+        return row.output or 0, row.asked_turn
 
     for _, group in groupby(sorted(rows, key=name_group), key=name_group):
         yield list(group)
@@ -213,13 +213,13 @@ def _mark_furthest(criterion: Criterion | None, answers: list[dict[str, Any]]) -
 
 def _name_unit(criterion: Criterion, answer: dict[str, Any], rows: Sequence[AnswerRow]) -> Any:
     output = None if criterion.scale.compares else rows[0].output
-    return answer["annotation"].item_id, output, rows[0].turn
+    return answer["annotation"].item_id, output, rows[0].asked_turn
 
 
 def _name_asked(criterion: Criterion, rows: Sequence[AnswerRow], answer: dict[str, Any]) -> str:
     """Return the output that an answer is about, where a page shows several, and its turn."""
     names = answer["names"].on_page
-    output, turn = rows[0].output, rows[0].turn
+    output, turn = rows[0].output, rows[0].asked_turn
     is_named = len(names) > 1 and output is not None and not criterion.scale.compares
     name = names.get(output, "") if is_named else ""
     return " ".join(filter(None, (name, f"turn {turn}" if turn else "")))

@@ -306,21 +306,22 @@ def _find_w(ranks: Sequence[Sequence[float]]) -> float:
 
 # --- marks --------------------------------------------------------------------------------------
 
-Passages = set[tuple[str, int, int]]
+# input (empty: the output), turn, start and end
+Passages = set[tuple[str, int, int, int]]
 
 
 def _measure_marks(rows: QuerySet[Any, Any], by_item: dict[int, Spread], scale: Scale) -> _Measured:
     """Measure 1 minus the mean F1 of characters over pairs of which one marked an error."""
     names = ("annotation__item", "output", "annotation", "system", "part", "value", "detail",
-             "start", "end")  # fmt: skip
+             "turn", "start", "end")  # fmt: skip
     seen: dict[tuple[int, int], dict[int, Passages]] = {}
     for cells in rows.values_list(*names).iterator(10_000):
-        item, output, annotation, system, part, value, detail, start, end = cells
+        item, output, annotation, system, part, value, detail, turn, start, end = cells
         passages = seen.setdefault((item, output), {}).setdefault(annotation, set())
         if start is not None:
             known = scale.describe_mark(AnswerRow(item, None, "", part=part, detail=detail))
             if known["weight"] != 0:
-                passages.add((known["input"], start, end))
+                passages.add((known["input"], turn, start, end))
         elif not part:
             _add(by_item.get(item), system, 1, value)
     for (item, _output), people in seen.items():
@@ -335,7 +336,7 @@ def _measure_marks(rows: QuerySet[Any, Any], by_item: dict[int, Spread], scale: 
 
 def _find_f1(first: Passages, second: Passages) -> float:
     left, right = (
-        {(place, at) for place, start, end in passages for at in range(start, end)}
+        {(place, turn, at) for place, turn, start, end in passages for at in range(start, end)}
         for passages in (first, second)
     )
     if not left and not right:

@@ -152,10 +152,10 @@ def _group(
         key=lambda row: (
             places.get(row.criterion, len(places)),
             outputs.get(row.output or 0, -1),
-            row.turn,
+            row.asked_turn,
         ),
     ):
-        groups[row.criterion, row.output, row.turn].append(row)
+        groups[row.criterion, row.output, row.asked_turn].append(row)
     return groups
 
 

@@ -170,8 +170,9 @@ def _group(
     places = {key: place for place, key in enumerate(criteria)}
 
     def find_place(row: AnswerRow) -> tuple[int, str, int, int]:
-        return (places.get(row.criterion, len(places)), row.criterion, row.turn, row.output or 0)
+        place = places.get(row.criterion, len(places))
+        return place, row.criterion, row.asked_turn, row.output or 0
 
     for _, asked in groupby(sorted(rows, key=find_place), key=find_place):
         answered = list(asked)
-        yield (answered[0].criterion, answered[0].turn, answered[0].output), answered
+        yield (answered[0].criterion, answered[0].asked_turn, answered[0].output), answered
