@@ -23,7 +23,7 @@ from evalsite.command_line.processes import (
     wait_until_ready,
 )
 from evalsite.command_line.site import HOST, PORT, find_data_folder, keep_port, make_site
-from evalsite.lib.folders import default_data_folder
+from evalsite.lib.folders import IS_CHECKOUT, default_data_folder
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -72,7 +72,8 @@ def _say_account(output: Output, folder: Path, address: str) -> None:
         output.say(f"  password  {password}   (shown only now)\n")
     else:
         site = "" if folder == default_data_folder() else f"EVALSITE_DATA_DIR='{folder}' "
-        output.say(f"  password  as before ({site}evalsite manage password sets a new one)\n")
+        command = ".venv/bin/python -m evalsite" if IS_CHECKOUT else "evalsite"
+        output.say(f"  password  as before ({site}{command} manage password sets a new one)\n")
 
 
 def _serve(output: Output, address: str, options: Namespace) -> None:
