@@ -460,13 +460,13 @@ def _check_limits(
     is_bound = study.groups == Study.Groups.TOGETHER and study.max_items is not None
     work = work or (measure_work(study, counts) if is_bound else None)
     if work is None or can_be_finished(work):
-        return Check(label="The design can be finished")
+        return Check(label="The work can be finished")
     problem = (
         f"Nobody may be given more than {count_of(work.max_items or 0, work.unit)}, but a group "
         f"has {work.largest:,} and stays together. Set a higher limit, or none."
     )
     offers = tuple(find_offers(work, _NO_END))
-    return Check(label="The design can be finished", problem=problem, offers=offers)
+    return Check(label="The work can be finished", problem=problem, offers=offers)
 
 
 def check_people(study: Study, work: Workload | None = None, expected: int | None = None) -> Check:
@@ -482,8 +482,7 @@ def check_people(study: Study, work: Workload | None = None, expected: int | Non
     needed, why = people_needed(study, work)
     if not expected or expected >= needed:
         return Check(
-            label=f"The design can be finished: it takes {count_of(needed, 'person', 'people')} "
-            "or more"
+            label=f"The work can be finished by {count_of(needed, 'person', 'people')} or more"
         )
     you = f"You invite {count_of(expected, 'person', 'people')}"
     if expected >= fewest_people(work):
@@ -493,7 +492,7 @@ def check_people(study: Study, work: Workload | None = None, expected: int | Non
     else:
         remark = f"{you}, but {why}. Invite at least {count_of(needed, 'person', 'people')}."
     return Check(
-        label="The design can be finished by the people you invite",
+        label="The work can be finished by the people you invite",
         remark=remark,
         offers=tuple(find_offers(work, expected, has_bonus=study.has_bonus)),
     )

@@ -52,7 +52,7 @@ def test_site_that_works_is_well_with_a_late_worker_too(port, read):
     assert code == DONE
     assert read() | {"evalsite": ""} == {
         "evalsite": "", "command": "health", "exit": 0,
-        "database": "ok", "migrations": "ok", "worker": "late",
+        "database": "ok", "migrations": "ok", "worker": "late", "clock": "ok",
     }  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def test_scores_of_several_criteria_are_named(staff_client):
     [(system, said)] = answers(staff_client, me)[item.key].lines
 
     assert system == output.system.name
-    assert said.startswith("SEMANTIC RELEVANCE: 1 (Not at all), FLUENCY: 1 (Not at all)")
+    assert said.startswith("SEMANTIC RELEVANCE 1 (Not at all), FLUENCY 1 (Not at all)")
     assert said.endswith("ACCEPT / REJECT: ACCEPT")
 
 

@@ -50,6 +50,7 @@ from evalsite.fieldwork.previews import Preview, render_item
 from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import write_rows
+from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.limited import VALUES_IN_FILE
 from evalsite.studies.models import Batch, Membership, Study, System
 from evalsite.studies.setting_changes import change_settings
@@ -365,7 +366,7 @@ def _show_items(
         "records": [
             (
                 record,
-                [record.inputs[place] for place in shown],
+                [_write_turns(record.inputs[place]) for place in shown],
                 [record.outputs.get(system.pk) for system in columns],
             )
             for record in records
@@ -387,6 +388,14 @@ def _show_items(
         **({} if batches else _describe_new(study)),
     }
     return TemplateResponse(request, "data/items.html", context)
+
+
+def _write_turns(text: str) -> str:
+    """Return a conversation in JSON as people would write it, and any other text as it is."""
+    turns = parse_dialogue(text) if text[:1] == "[" else ()
+    if not turns or not all(turn.speaker for turn in turns):
+        return text
+    return "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
 
 
 def _describe_limits() -> list[str]:

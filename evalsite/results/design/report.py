@@ -349,8 +349,8 @@ _GROUPS = {
         "person to the next."
     ),
     Study.Groups.ONCE: (
-        "A person meets each group once, with one of its systems: a Latin square of groups "
-        "and systems."
+        "A person meets each group once, with one of its {parts}: a Latin square of groups "
+        "and {parts}."
     ),
 }
 
@@ -361,7 +361,8 @@ def promise_design(study: Study) -> list[str]:
     promises = [
         f"Every item gets {count_of(study.k, 'place')}, each for a different person. No one gets "
         "it a second time before everything has been handed out once.",
-        _GROUPS[Study.Groups(study.groups)],
+        # an item of several outputs isn't of one system
+        _GROUPS[Study.Groups(study.groups)].format(parts="items" if sizes else "systems"),
     ]
     if sizes:
         where = "on each side" if sizes == [2] else "in each place on the page"

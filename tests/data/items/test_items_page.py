@@ -1,5 +1,6 @@
 """The page of a study's items: what it counts, finds, renames, and how much it asks for."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -115,6 +116,19 @@ def test_items_are_found_by_id_input_and_output(
 
     assert [record.name for record, *_ in page.context["records"]] == names
     assert all(text for *_, texts in page.context["records"] for text in texts)
+
+
+def test_conversation_in_json_is_listed_as_its_turns(staff_client: Client) -> None:
+    study = make_study(protocol="fluency", items=0)
+    turns = [{"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Yes."}]
+    rows = make_rows("dialogue", "alpha beta", range(1, 2))
+    add(staff_client, study, [row | {"dialogue": json.dumps(turns)} for row in rows])
+
+    page = read(staff_client, study)
+
+    assert [texts for _, texts, _ in page.context["records"]] == [
+        ["user: Is it open?\nassistant: Yes."]
+    ]
 
 
 def test_items_are_listed_ten_at_a_time(staff_client: Client) -> None:

@@ -349,6 +349,8 @@ def test_before_the_launch_the_design_says_what_will_be():
     assert not report.has_places
     assert report.tables == report.measures == []
     assert any("on each side equally often" in words for words in promise_design(study))
+    # a person who meets a pair meets two systems
+    assert not any("one of its systems" in words for words in promise_design(study))
 
 
 def test_the_design_counts_items_and_the_inputs_that_they_are_of():

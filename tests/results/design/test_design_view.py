@@ -125,7 +125,7 @@ def test_a_draft_shows_what_will_be_planned_and_how_many_people_it_takes(
 
     assert page.context["is_draft"]
     assert any("3 places" in promise for promise in page.context["promises"])
-    assert "it takes 3 people or more" in page.text
+    assert "can be finished by 3 people or more" in page.text
 
 
 def test_a_design_that_cannot_be_finished_is_said_with_the_way_to_what_would_do(

@@ -239,7 +239,7 @@ def test_hidden_systems_stay_hidden(staff_client):
     ("why", "words"),
     [
         ("merged", "So far each output has one answer"),
-        ("own_errors", "an error of its own"),
+        ("own_errors", "its own error term"),
         ("no_model", "The mixed model doesn’t fit these ratings"),
     ],
 )
