@@ -158,7 +158,9 @@ def _read_lines(text: str) -> list[Turn]:
             turns.append((named.speaker, [named.text]))
         else:
             turns[-1][1].append(line)
-    if len(turns) == 1:
+    # alone, words in small letters begin a request: “Translate to French: good evening”
+    alone = turns[1][0].split()[1:] if len(turns) == 2 else []
+    if len(turns) == 1 or any(word[0].islower() for word in alone):
         return [Turn("", text)]
     joined = [Turn(speaker, "\n".join(lines).strip()) for speaker, lines in turns]
     return [turn for turn in joined if turn.speaker or turn.text]

@@ -366,3 +366,20 @@ def test_no_turn_of_the_real_comparisons_is_lost_or_added():
         assert [turn.speaker for turn in turns] == ["user", "system"] * (len(turns) // 2) + ["user"]
         assert [turn.side for turn in turns] == ["a", "b"] * (len(turns) // 2) + ["a"]
     assert sum(map(len, read.values())) == 12_292  # lines of the file's cells
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker"),
+    [
+        ("Translate to French: good evening", ""),
+        ("Write a poem:\nThe sea.", ""),
+        ("Person 1: Hello?", "Person 1"),
+        ("user: is it open ?", "user"),
+        ("Travel agent: Hello.\nGuest: Hi.", "Travel agent"),
+    ],
+)
+def test_request_with_a_colon_alone_names_no_speaker(text: str, speaker: str) -> None:
+    first = parse_dialogue(text)[0]
+
+    assert first.speaker == speaker
+    assert speaker or first.text == text

@@ -427,16 +427,11 @@ def is_written(scale: Scale | None, part: str) -> bool:
 
 def find_written(ratings: RatingQuerySet, config: Instrument) -> RatingQuerySet:
     """Return the ratings with words of people, which are in `words`: of a passage, the note."""
-    of_question = Q(part=COMMENT) | Q(criterion__in=list_written(config))
-    texts = (
-        ratings.filter(of_question, start=None)
-        if not _asks_notes(config)
-        else ratings.filter(
-            Q(of_question, start=None) | Q(start__isnull=False, detail__has_key="note")
-        )
-    )
+    has_words = Q(Q(part=COMMENT) | Q(criterion__in=list_written(config)), start=None)
+    if _asks_notes(config):
+        has_words |= Q(start__isnull=False, detail__has_key="note")
     note = When(start__isnull=False, then=KT("detail__note"))
-    return texts.annotate(words=Case(note, default="text")).exclude(words="")
+    return ratings.filter(has_words).annotate(words=Case(note, default="text")).exclude(words="")
 
 
 def _asks_notes(config: Instrument) -> bool:
