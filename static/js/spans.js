@@ -34,10 +34,16 @@ class Passages extends Markable {
   }
 
   enter() {
-    const before = this.question.texts.find(({ text }) => text === document.activeElement);
     this.question.last = this;
     super.enter();
-    this.origin = before?.origin ?? this.origin;
+  }
+
+  // Into another text: Esc leads back to where the first one was entered from.
+  goTo(next) {
+    const { origin } = this;
+    this.leave();
+    next.enter();
+    next.origin = origin;
   }
 
   // Behind the last word of a turn comes the first one of the next.
@@ -49,9 +55,8 @@ class Passages extends Markable {
       super.move(by, isExtending);
       return;
     }
-    this.leave();
     next.caret = by < 0 ? next.places.length - 1 : 0;
-    next.enter();
+    this.goTo(next);
     next.say(`${next.words.text}:`, next.words.word, next.quote(next.chosen));
   }
 
@@ -88,8 +93,7 @@ class Passages extends Markable {
       this.question.addMissing(this);
     } else if (isPlain && key === "m" && this.question.nextTo(this)) {
       event.preventDefault();
-      this.leave();
-      this.question.nextTo(this).enter();
+      this.goTo(this.question.nextTo(this));
     } else super.press(event);
   }
 }

@@ -108,7 +108,7 @@ def test_design_of_a_study_with_checks_among_its_questions_adds_up():
 
     assert estimate_work(study, 45).sets == 5
     assert "A set shows up to 11 pages: 9 and 2 checks." in describe_sets(study, 45)
-    assert [one.problem for one in check_launch(study) if "design" in one.label] == [""]
+    assert [one.problem for one in check_launch(study) if "finished" in one.label] == [""]
 
 
 def test_study_launched_before_keeps_its_checks_on_top():

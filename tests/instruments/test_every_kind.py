@@ -1,5 +1,6 @@
 """Every installed kind of question as the builder starts it: its parts fit together."""
 
+import io
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from evalsite.instruments.scales.points import NumberScale
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
 from tests.support.batches import import_rows, make_rows
+from tests.support.checking import check_labels
 from tests.support.factories import launch
 from tests.support.instruments import make_built_study
 from tests.support.kinds import make_instrument
@@ -79,6 +81,20 @@ def test_gold_with_a_range_takes_every_answer_in_it(kind):
         }
 
         assert all(judged.values()), judged
+
+
+@pytest.mark.parametrize("study", NUMBERS, indirect=True)
+def test_judges_can_answer_it_with_its_numbers(study):
+    scale = study.config.criterion_by_key["quality"].scale
+    item = study.items.main().first()
+    output = item.outputs.get()
+    row = f"{item.key},{output.system.name},quality,a judge,{scale.maximum}"
+
+    checked = check_labels(
+        io.BytesIO(f"item,system,criterion,judge,value\n{row}\n".encode()), study=study
+    )
+
+    assert [str(fault) for fault in checked.faults] == []
 
 
 @pytest.mark.parametrize("study", WITH_NA, indirect=True)

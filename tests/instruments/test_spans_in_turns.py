@@ -97,7 +97,7 @@ def test_a_mark_is_a_row_of_its_turn_and_the_score_is_of_all_turns():
     ],
 )
 def test_a_mark_outside_of_the_text_of_its_turn_is_refused(entry, code):
-    assert refuse({"category": "style", **MINOR, **entry}) == code
+    assert refuse({"category": "awkward", **MINOR, **entry}) == code
 
 
 def test_a_text_has_no_turns():

@@ -46,9 +46,8 @@ def ask(client: Client) -> tuple[int, dict[str, str]]:
 
 
 @contextmanager
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
-    """So many seconds have passed since the block before."""
-    moment = time.monotonic() + seconds
+def counted(monkeypatch: pytest.MonkeyPatch, moment: float) -> Iterator[None]:
+    """The clock that counts seconds stands at this moment."""
     with monkeypatch.context() as patch:
         patch.setattr(time, "monotonic", lambda: moment)
         yield
@@ -84,9 +83,10 @@ def test_ready_asks_two_queries_and_keeps_the_answer_for_five_seconds(monkeypatc
     note_beat()
     client, counts = Client(), []
     client.get(LIVE)
+    began = time.monotonic()
 
     for seconds in (0, 4.9, 5):
-        with later(monkeypatch, seconds), CaptureQueriesContext(connection) as queries:
+        with counted(monkeypatch, began + seconds), CaptureQueriesContext(connection) as queries:
             assert ask(client) == (200, WELL)
         counts.append(len(queries))
 
@@ -138,10 +138,10 @@ def test_ready_fails_while_the_database_is_away_and_recovers(served_before, quie
     note_beat()
     before = ask(quiet)
 
-    with away(), later(monkeypatch, 10):
+    with away(), counted(monkeypatch, time.monotonic() + 10):
         during = ask(quiet)
         live = quiet.get(LIVE).status_code
-    with later(monkeypatch, 20):
+    with counted(monkeypatch, time.monotonic() + 20):
         after = ask(quiet)
 
     assert (before, during, after) == ((200, WELL), (503, UNAVAILABLE), (200, WELL))

@@ -37,7 +37,11 @@ def run_tests(
 
     In a process of its own, with this settings module of the folder.
     """
-    files = [next((ROOT / "tests").glob(f"*/test_{subject}.py")) for subject in subjects]
+    files: list[Path] = []
+    for subject in subjects:
+        named = sorted((ROOT / "tests").rglob(f"test_{subject}.py"))
+        assert named, f"There is no test_{subject}.py in tests/."
+        files += named
     inherited = {
         name: value
         for name, value in os.environ.items()

@@ -69,7 +69,7 @@ def make_turns_study(*outputs: str, content: dict[str, Any] | None = None, **fie
     return launch(study)
 
 
-def mark(turn: int, quote: str, category: str = "style", **parts: Any) -> dict[str, Any]:
+def mark(turn: int, quote: str, category: str = "awkward", **parts: Any) -> dict[str, Any]:
     """A mark as a page posts it; `text` is that of the turn, if it isn't one of the output."""
     said = BEFORE if parts.get("in") == "source" else SAID
     text = parts.pop("text", None) or str(said[turn - 1]["content"])

@@ -453,7 +453,8 @@ _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference
 # what the names of columns hardly ever have: several line breaks, the end of a sentence (“Nr.” and
 # “Human ref.” are none), or many words
 _IS_TEXT = re.compile(
-    r"\n.*\n|(?<!\b[Nn][ro])(?<!\b[a-z]{3})[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S", re.DOTALL
+    r"\n.*\n|(?<!\b[Nn][ro])(?<!\b[a-z]{3})[.!?]\s*\Z|.{60}|(?:\S+\s+){2}\S*[.!?]\s*\Z|(?:\S+\s+){5}\S",
+    re.DOTALL,
 )
 
 

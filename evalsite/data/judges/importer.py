@@ -47,8 +47,6 @@ _NAMES = {
 }
 _TIE = "tie"
 _BOTH = ("both_good", "both_bad")
-# kinds of questions whose answer is one number, one option or one preference
-_JUDGED = frozenset({"likert", "slider", "number", "magnitude", "decision", "choice", "preference"})
 LONGEST_NAME = 100
 LONGEST_KEY = 200
 LONGEST_REASON = 10_000
@@ -180,9 +178,13 @@ class JudgeImporter(WholeFileImporter):
 
 
 def _list_judged(target: Target) -> list[Criterion]:
-    """Return the questions whose answers a judge can give."""
+    """Return the questions whose answer is one number, one option or one preference."""
     return [
-        criterion for criterion in target.instrument.criteria if criterion.scale.kind in _JUDGED
+        criterion
+        for criterion in target.instrument.criteria
+        if not criterion.scale.has_parts
+        and not criterion.scale.rewrites
+        and criterion.scale.family != "text"
     ]
 
 

@@ -21,8 +21,8 @@ from evalsite.results.people.answer_words import (
 )
 from evalsite.studies.models import Item, Output, Study
 
-# answers that are numbers, whose labels the report explains
-_NUMBERS = ("likert", "magnitude", "number", "slider")
+# families of answers that are numbers, whose labels the report explains
+_NUMBERS = ("points", "magnitude")
 
 
 @dataclass
@@ -157,7 +157,7 @@ def _add_answer(
 
 def _describe(criterion: Criterion | None, rows: list[AnswerRow], names: dict[int, str]) -> str:
     """Return an answer in words; of a scale of numbers, the number alone."""
-    is_number = criterion is not None and criterion.scale.kind in _NUMBERS
+    is_number = criterion is not None and criterion.scale.family in _NUMBERS
     if is_number and len(rows) == 1 and rows[0].value is not None:
         return f"{rows[0].value:g}"
     return describe_rows(criterion, rows, Names(names, names))

@@ -47,7 +47,7 @@ def test_marks_of_turns_come_back_from_a_bundle_as_they_were():
     with transaction.atomic():
         study = make_turns_study(OUTPUT)
         tab = open_tab(study)
-        marks = [mark(5, "Thursday", "grammar"), mark(2, "lift", **{"in": "source"})]
+        marks = [mark(5, "Thursday", "grammar"), mark(2, "lift", "omission", **{"in": "source"})]
         fields = {"state": tab.fields["state"], "go": "next", "errors": json.dumps(marks)}
         assert tab.client.post(tab.address_of(1), fields).status_code == 302
         compute_report(study)

@@ -39,8 +39,8 @@ MESSAGES = Path(__file__).resolve().parents[3] / "fixtures" / "import_messages.t
 NOT_SHOWN = {
     "too_many_outputs", "decision_needed", "input_unclear", "no_file", "turns_not_supported",
     "option_unused",
-    # of marked passages: test_bare_errors and test_marks_import have them
-    "categories_many", "mark_twice", "questions_several",
+    # of marked passages: test_bare_errors, test_marks_import and test_marked_turns have them
+    "categories_many", "mark_twice", "questions_several", "turns_marked",
 }  # fmt: skip
 # the calls whose first argument is the code of a fault
 _CALLS = {"Fault", "Refused", "Problem", "_blame", "_blame_answer"}

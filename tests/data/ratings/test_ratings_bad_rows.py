@@ -164,7 +164,7 @@ def test_a_decision_may_be_said_in_its_words(replies: Study, cell: str, value: i
 
     (answer, _) = check(replies, rows).answers
 
-    assert answer.ratings["decision", 0, "", (None, None)].row.value == value
+    assert answer.ratings["decision", 0, "", (0, None, None)].row.value == value
 
 
 @pytest.mark.parametrize("cell", ["yes", "2", "", "true"])
@@ -213,7 +213,7 @@ def test_a_tie_is_a_tie_however_it_is_written(pairs: Study, cell: str) -> None:
 
     answer = check(pairs, rows).answers[0]
 
-    assert answer.ratings["completion", None, "", (None, None)].row.output is None
+    assert answer.ratings["completion", None, "", (0, None, None)].row.output is None
 
 
 def test_items_of_a_batch_that_is_not_open_are_refused_once_launched(study: Study) -> None:
