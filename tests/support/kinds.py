@@ -11,7 +11,7 @@ from evalsite.builder.starts import start_draft, start_question
 from evalsite.instruments.scales import KINDS, installed_scales
 from tests.support.plugins import COMPREHENSION
 
-DATA = Path(__file__).resolve().parents[1] / "protocol" / "data"
+DATA = Path(__file__).resolve().parents[1] / "instruments" / "data"
 _SETTINGS = """
 from tests.settings import *
 

@@ -74,7 +74,7 @@ def test_set_that_lost_what_it_never_had_is_named(world):
     ("fields", "check"),
     [
         ({"criterion": "magnitude"}, "highlight_of_a_criterion_that_is_not_asked"),
-        ({"turn": 1}, "highlight_of_a_category_that_nothing_offers"),
+        ({"turn": 1}, "highlight_that_does_not_fit"),
     ],
 )
 def test_mark_of_a_question_or_of_a_turn_is_named(world, fields, check):
