@@ -38,7 +38,7 @@ MOVED = (
     "fixtures/instruments/",
 )
 LEFT_OUT = re.compile(
-    r"/tests\.py$|^docs/decisions/|^docs/images/(choose|rating)|^fixtures/instruments/faulty/"
+    r"/tests\.py$|^docs/decisions/|^docs/images/(choose|rating|results)|^fixtures/instruments/faulty/"
 )
 
 
