@@ -69,12 +69,13 @@ class Beside:
         with np.errstate(invalid="ignore", divide="ignore"):
             observed = (kept * apart * size / pairs).sum() / whole
             alpha = 1 - observed / self._expect(shared)
-            alone = float((weight * self._distance(self.judge[self.output], self.value)).sum())
+            judged = self.judge[self.output]
+            apart_from_judge = (
+                (judged != self.value) * 1.0 if self.is_nominal else (judged - self.value) ** 2
+            )
+            alone = float((weight * apart_from_judge).sum())
             beside = 1 - alone / weight.sum() / self._expect_beside(weight, of_output * size)
         return np.array([alpha, beside, alpha - beside])
-
-    def _distance(self, a: Floats, b: Floats) -> Floats:
-        return np.asarray((a != b) * 1.0 if self.is_nominal else (a - b) ** 2)
 
     def _find_apart(self, of_rater: Floats, size: Floats, squares: Floats) -> Floats:
         """Return of each output the sum of distances over its pairs of ratings, both ways."""

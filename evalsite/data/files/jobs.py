@@ -90,7 +90,7 @@ def find_file(job: Job) -> Path | None:
 
 
 def is_taken_back(job: Job) -> bool:
-    """Return whether somebody has had their answers deleted since this job began to read them, or,
+    """Return whether a participant has had their answers deleted since this job began to read them, or,
     of a file for the public, doesn't share them any more.
     """
     taken = Q(action="participant withdrew", detail__kept=False)
