@@ -90,8 +90,9 @@ def find_file(job: Job) -> Path | None:
 
 
 def is_taken_back(job: Job) -> bool:
-    """Return whether a participant has had their answers deleted since this job began to read them, or,
-    of a file for the public, doesn't share them any more.
+    """Return whether a participant took answers back since this job began to read them.
+
+    Of a file for the public, also whether one doesn't share them any more.
     """
     taken = Q(action="participant withdrew", detail__kept=False)
     if job.params.get("is_public"):
