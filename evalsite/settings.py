@@ -370,7 +370,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "health": {"()": "evalsite.core.log_safety.LeaveOutHealth"},
+        "routine": {"()": "evalsite.core.log_safety.LeaveOutRoutine"},
         "outages": {"()": "evalsite.core.outage.OneLineAMinute"},
         "hide_tokens": {"()": "evalsite.core.log_safety.HideTokens"},
     },
@@ -378,7 +378,7 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["health", "outages", "hide_tokens"],
+            "filters": ["routine", "outages", "hide_tokens"],
             "formatter": "line",
         }
     },
