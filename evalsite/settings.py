@@ -154,7 +154,7 @@ CACHES = {
         "LOCATION": "evalsite_cache",
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
-    # parts of pages that are the same for everybody, kept in each process (for the tag `cache`)
+    # parts of pages that are the same for everyone, kept in each process (for the tag `cache`)
     "template_fragments": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "template-fragments",

@@ -64,7 +64,7 @@ def main() -> int:
     # whatever it makes may hold answers: for nobody but its own user to read
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    # None if whoever starts this has closed them
+    # None if the process that starts this has closed them
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (to the end)
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
@@ -75,7 +75,7 @@ def main() -> int:
     try:
         return run_command(sys.argv[1:])
     except BrokenPipeError:
-        # whoever read what a command says while it runs has gone
+        # what read the output of a running command has gone
         _drop_output()
         return STOPPED
 

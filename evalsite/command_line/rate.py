@@ -38,7 +38,7 @@ from evalsite.lib.limited import read_json
 PORT = 8038
 MOST_PEOPLE = 100
 MOST_ITEMS = 500  # of a set
-# whoever answered last still reads the last page
+# the person who answered last still reads the last page
 SECONDS_AT_THE_END = 10
 _SECONDS_BETWEEN_LOOKS = 1
 _FOLDER, _STATE = ".evalsite", "rate.json"
@@ -218,7 +218,7 @@ def _describe_complete(out: Path, files: Mapping[str, str]) -> Result:
 
 def _go_on(options: Namespace, folder: Path, asked: Mapping[str, Any], *, is_new: bool) -> Result:
     if is_new:
-        # left by a command that was stopped before anybody was invited
+        # left by a command that was stopped before anyone was invited
         for path in folder.glob("evalsite.sqlite3*"):
             path.unlink()
     forget_settings()
@@ -283,7 +283,7 @@ def make_study(options: Namespace) -> Result:
         has_notice=True,
         recognise_days=0,
         is_practice_on=options.practice,
-        # whoever runs this has chosen the people, and everybody rates everything
+        # the people were chosen by name, and everyone rates everything
         is_eligibility_on=False,
         groups=Study.Groups.TOGETHER,
     )
