@@ -1,7 +1,7 @@
 """What a platform declares: how people arrive from it, and how their work is handed back.
 
 A platform is an entry of `PLATFORMS` in `table.py`, which nothing else names. Its templates are in
-`templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it requires.
+`templates/platforms/<key>/`: `steps.html` says what to paste where, `rules.html` what it requires.
 """
 
 import re
