@@ -241,6 +241,10 @@ def _keep(sign: str) -> str:
     return " " if kind in ("Cc", "Zl", "Zp") else "" if kind in ("Cf", "Cs", "Co", "Cn") else sign
 
 
+def has_isolates(text: str) -> bool:
+    return _FIRST in text
+
+
 def drop_isolates(text: str) -> str:
     return text.replace(_FIRST, "").replace(_LAST, "")
 
