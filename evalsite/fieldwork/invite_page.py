@@ -282,7 +282,7 @@ def _write_message(
         "people": people,
         "to": "all" if len(chosen) != 1 else chosen[0]["person"].pk,
         "is_asked": bool(to),
-        "sender": str(getattr(request.user, "get_full_name", str)() or request.user),
+        "sender": study.organisation or str(request.user),
     }
 
 
