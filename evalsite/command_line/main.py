@@ -44,6 +44,7 @@ COMMANDS = {
     "worker": ("worker", "run the jobs of a site"),
     "manage": ("manage", "run a management command of the site; `evalsite manage help` lists them"),
 }
+_WITH_FURTHER_OPTIONS = ("rate",)  # which are those of `import`
 _NOT_ON_WINDOWS = ("serve", "rate", "web", "worker")  # their web server doesn't run there
 # they run until they are stopped, or have an output of their own
 _WITHOUT_JSON = ("serve", "web", "worker", "manage")
@@ -144,7 +145,9 @@ def _run(name: str, words: list[str], output: Output) -> Result:
     module.add_arguments(parser)
     if name not in _WITHOUT_JSON:
         parser.add_argument("--json", action="store_true", help="write one JSON document")
-    options = parser.parse_args(words)
+    options, options.further = parser.parse_known_args(words)
+    if options.further and name not in _WITH_FURTHER_OPTIONS:
+        parser.error(f"unrecognized arguments: {' '.join(options.further)}")
     options.output = output
     result = module.run(options)
     return result

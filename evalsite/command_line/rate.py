@@ -63,6 +63,10 @@ Your answers are kept in a folder on the computer of {sender}, and may be publis
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.epilog = (
+        "How to read the file is said as for `evalsite import`: --map COLUMN=FIELD, "
+        "--encoding NAME and its other options."
+    )
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="the outputs: CSV, JSON lines, or another form "
         "that the site imports")  # fmt: skip
@@ -77,8 +81,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--margin", type=_read_margin, metavar="TEXT", help="a test fixed before the first "
         'answer, such as "B not worse than A by 0.2"; of decisions and preferences a share, such '
         "as 0.05; of magnitudes a ratio, such as 1.1")  # fmt: skip
-    add("--map", action="append", default=[], metavar="COLUMN=FIELD", help="what a column "
-        "contains, if its name doesn't show it; once for each column")  # fmt: skip
     add("--contact", default="", metavar="WHO", help="whom people ask: a name, an e-mail address "
         f"or both; default: {_SENDER}")  # fmt: skip
     add("--practice", action="store_true", help="begin with the instrument's practice items")
@@ -155,7 +157,7 @@ def _describe_asked(options: Namespace) -> dict[str, Any]:
         "--people": options.people,
         "--primary": options.primary,
         "--margin": options.margin,
-        "--map": options.map,
+        "how the file is read": options.further,
         "--contact": options.contact,
         "--practice": options.practice,
     }
@@ -289,8 +291,7 @@ def make_study(options: Namespace) -> Result:
     )
     if options.practice and not study.config.practice:
         raise Refused("This instrument has no practice items. Leave --practice out.")
-    pairs = [word for pair in options.map for word in ("--map", pair)]
-    imported = import_items([str(study.pk), str(options.file.absolute()), *pairs])
+    imported = import_items([str(study.pk), str(options.file.absolute()), *options.further])
     if imported.code != DONE:
         return imported
     if imported.text:
