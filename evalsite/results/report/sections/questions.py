@@ -442,7 +442,7 @@ def name_finding(pair: Pair) -> str:
         is_better = pair.criterion.better != "none"
         words = f"{isolate(find_higher(pair)[0])} {'ahead' if is_better else 'higher'}"
     elif pair.difference.value is None:
-        words = explain_reason(pair.difference.why)
+        words = explain_reason(pair.reason)
     elif pair.code == "by_one_rater":
         words = "not tested"
     else:
