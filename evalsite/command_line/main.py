@@ -145,10 +145,10 @@ def _run(name: str, words: list[str], output: Output) -> Result:
     module.add_arguments(parser)
     if name not in _WITHOUT_JSON:
         parser.add_argument("--json", action="store_true", help="write one JSON document")
-    options, options.further = parser.parse_known_args(words)
-    if options.further and name not in _WITH_FURTHER_OPTIONS:
-        parser.error(f"unrecognized arguments: {' '.join(options.further)}")
-    options.output = output
+    options, further = parser.parse_known_args(words)
+    if further and name not in _WITH_FURTHER_OPTIONS:
+        parser.error(f"unrecognized arguments: {' '.join(further)}")
+    options.output, options.further = output, further
     result = module.run(options)
     return result
 
