@@ -1,5 +1,6 @@
 """The LaTeX of a report, run through TeX where it is installed."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,9 +9,17 @@ import pytest
 
 from evalsite.results.document.blocks import Chart, Document, Heading, key_of
 from evalsite.results.document.charts import draw_pdf
-from evalsite.results.document.latex import list_latex_files, render_latex
+from evalsite.results.document.latex import (
+    add_other_script,
+    escape,
+    list_latex_files,
+    render_latex,
+    write_fragment,
+    write_whole_file,
+)
 from evalsite.results.report.files import write_paper
 from evalsite.results.report.sections import make_document
+from evalsite.results.report.sections.findings import make_paper
 from tests.results.report.test_document import SOURCES
 from tests.support.reported import HOSTILE
 from tests.support.reports import make_content, make_source
@@ -96,6 +105,31 @@ def test_names_in_every_script_are_printed_by_lualatex(tmp_path: Path) -> None:
 
     # a letter that no font has
     assert "Missing character" not in log
+
+
+@pytest.mark.skipif(bool(find_missing("lualatex")), reason=find_missing("lualatex"))
+def test_letters_of_arabic_names_are_joined_by_lualatex(tmp_path: Path) -> None:
+    width = r"\settowidth{\dimen0}{%s}\typeout{WIDTH \the\dimen0}"
+    body = add_other_script(f"{width % escape('سسسس')}\n{width % escape('س')}")
+    (tmp_path / "whole.tex").write_text(write_whole_file(body), encoding="utf-8")
+
+    log = run_tex(tmp_path, "lualatex", *OPTIONS, "whole")
+
+    word, letter = map(float, re.findall(r"WIDTH ([\d.]+)pt", log))
+    # letters that stand alone have a final stroke, which makes them wider
+    assert word < 0.9 * 4 * letter
+
+
+@pytest.mark.skipif(bool(find_missing("pdflatex")), reason=find_missing("pdflatex"))
+def test_the_table_that_is_copied_compiles_with_the_packages_that_it_names(tmp_path: Path) -> None:
+    paper = make_paper(make_source(make_content(SCRIPTS)))
+    text = write_fragment([paper])
+    packages = re.search(r"^% Needs (\\usepackage\{.*\})\.$", text, re.MULTILINE)
+    assert packages
+    document = f"\\documentclass{{article}}\n{packages[1]}\n\\begin{{document}}\n{text}\n"
+    (tmp_path / "paper.tex").write_text(f"{document}\\end{{document}}\n", encoding="utf-8")
+
+    run_tex(tmp_path, "pdflatex", *OPTIONS, "paper")
 
 
 @pytest.mark.skipif(bool(find_missing("pdflatex")), reason=find_missing("pdflatex"))

@@ -3,6 +3,8 @@
 import pytest
 from django.urls import reverse
 
+from evalsite.results.document.blocks import Cell, Column, Document, Table, isolate
+from evalsite.results.document.html import render_page
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import find_faults_in_turn
 from tests.support.factories import make_study, make_user
@@ -39,6 +41,36 @@ def test_summary_and_criterion_are_accessible_and_a_closed_section_opens_by_keyb
             open_fold_by_keyboard(page)
 
     assert faults == []
+
+
+def test_a_name_from_right_to_left_keeps_the_order_of_a_difference_and_the_side_of_its_row(page):
+    arabic = isolate("سلام-7B")
+    table = Table(
+        "pairs", "Differences", [Column("Pair", is_number=False), Column("Difference")],
+        [[f"{arabic} − tuned", "−1.2"], [Cell(arabic, below="rated"), "3.0"]],
+    )  # fmt: skip
+
+    page.set_content(render_page(Document("Study", [table])))
+    pair, name = page.get_by_role("rowheader").all()
+
+    assert find_place(pair, "سلام") < find_place(pair, "−") < find_place(pair, "tuned")
+    assert name.locator("small").evaluate("line => getComputedStyle(line).direction") == "ltr"
+
+
+def find_place(cell, words):
+    """Return how far these words are from the left edge of the page."""
+    return cell.evaluate(
+        """(cell, words) => {
+            const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+            let text
+            while ((text = texts.nextNode()) && !text.data.includes(words));
+            const range = document.createRange()
+            range.setStart(text, text.data.indexOf(words))
+            range.setEnd(text, text.data.indexOf(words) + words.length)
+            return Math.round(range.getBoundingClientRect().left)
+        }""",
+        words,
+    )
 
 
 def open_fold_by_keyboard(page):

@@ -62,6 +62,11 @@ def list_planned(criterion: Criterion) -> list[Mapping[str, Any]]:
     ]
 
 
+def count_tests(criterion: Criterion) -> int:
+    """Return how many comparisons the correction of those that are planned covers."""
+    return max((pair["effect"]["details"].get("family") or 1) for pair in list_planned(criterion))
+
+
 def reach_now(criterion: Criterion) -> Reach | None:
     """Return what the existing ratings detect; None if errors aren't known."""
     details = [pair["effect"]["details"] for pair in list_planned(criterion)]
@@ -117,7 +122,7 @@ def _reach(criterion: Criterion, errors: Iterable[tuple[float, float]]) -> Reach
 
     Each is corrected by Bonferroni's method; Holm's finds slightly more.
     """
-    tests = max((pair["effect"]["details"].get("family") or 1) for pair in list_planned(criterion))
+    tests = count_tests(criterion)
     sizes = [
         (
             _detect(criterion, se, df, tests),

@@ -1,4 +1,4 @@
-"""A document is a list of blocks; whoever writes it knows blocks, and nothing of statistics.
+"""A document is a list of blocks: its writers know blocks, and nothing of statistics.
 
 Every number in a document is a figure, or stands in a text together with the figures that it was
 written from, so that they can be computed again and compared.
@@ -239,6 +239,10 @@ def isolate(name: str) -> str:
 def _keep(sign: str) -> str:
     kind = unicodedata.category(sign)
     return " " if kind in ("Cc", "Zl", "Zp") else "" if kind in ("Cf", "Cs", "Co", "Cn") else sign
+
+
+def has_isolates(text: str) -> bool:
+    return _FIRST in text
 
 
 def drop_isolates(text: str) -> str:

@@ -23,7 +23,9 @@ from evalsite.results.document.blocks import (
     Entry,
     Table,
     drop_isolates,
+    has_isolates,
     isolate,
+    write_entry,
 )
 from evalsite.results.document.figures import (
     hold_together,
@@ -239,14 +241,25 @@ def name_row(figure: Figure) -> str:
     return isolate(figure.group[-1][1]) if figure.group else ""
 
 
+def write_row_head(content: str) -> SafeString:
+    """Write the head of a row, which no name turns around.
+
+    Names that are isolated already keep the order of a difference of two systems; as a whole, it
+    would run from right to left if its first name does.
+    """
+    if has_isolates(content):
+        return format_html('<th scope="row">{}</th>', content)
+    return format_html('<th scope="row"><bdi>{}</bdi></th>', content)
+
+
 def _draw_intervals(chart: Chart) -> SafeString:
     axis = find_axis(chart.figures, chart.reference)
     rows = format_html_join(
         "\n",
-        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig">{}</td><td class="n">{}{}</td></tr>',
+        '<tr>{}<td class="fig">{}</td><td class="n">{}{}</td></tr>',
         (
             (
-                name_row(figure),
+                write_row_head(name_row(figure)),
                 draw_mark(figure, axis, chart.reference),
                 write_value(figure),
                 format_html("<small>{}</small>", interval)
@@ -307,8 +320,8 @@ def _draw_stacked(chart: Chart) -> SafeString:
         return format_html('<p class="small quiet">{}</p>{}{}', chart.caption, bars[0], key)
     rows = format_html_join(
         "\n",
-        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig">{}</td></tr>',
-        ((name, bar) for (name, _), bar in zip(stacks, bars, strict=True)),
+        '<tr>{}<td class="fig">{}</td></tr>',
+        ((write_row_head(name), bar) for (name, _), bar in zip(stacks, bars, strict=True)),
     )
     return format_html(
         '<table class="figure"><caption>{}</caption><tbody>\n{}\n</tbody></table>{}',
@@ -571,8 +584,8 @@ def _write_rows(
 ) -> SafeString:
     return format_html_join(
         "\n",
-        '<tr><th scope="row"><bdi>{}</bdi></th>{}</tr>',
-        ((row[0], _write_cells(table, row, axes)) for row in rows),
+        "<tr>{}{}</tr>",
+        ((write_row_head(write_entry(row[0])), _write_cells(table, row, axes)) for row in rows),
     )
 
 
@@ -639,11 +652,10 @@ def draw_decision(chart: DecisionChart) -> SafeString:
     axis = _find_axis(chart)
     rows = format_html_join(
         "\n",
-        '<tr><th scope="row"><bdi>{}</bdi></th><td class="fig">{}</td>'
-        '<td class="n">{}{}</td><td class="n">{}</td></tr>',
+        '<tr>{}<td class="fig">{}</td><td class="n">{}{}</td><td class="n">{}</td></tr>',
         (
             (
-                label,
+                write_row_head(label),
                 _draw_difference(chart, figure, label, axis),
                 _write_signed(figure),
                 format_html("<small>{}</small>", interval)

@@ -388,13 +388,14 @@ def write_figure(figure: Figure) -> str:
 # why a figure has no value, or no interval
 REASONS = {
     "no_data": "no data",
+    "no_shared_input": "they share no input",
     "no_variation": "all values are equal",
     "no_overlap": "no item has two ratings",
     "nobody_rated_both": "nobody rated both",
     "no_difference": "no differences",
     "raters_unknown": "the raters are not single persons",
     "unequal_raters": "items have unequal numbers of ratings",
-    "incomplete": "not everybody rated everything",
+    "incomplete": "not everyone rated everything",
     "too_few": "too few values",
     "separated": "a system always wins or always loses",
     "disconnected": "systems that nothing links",
@@ -640,12 +641,12 @@ NO_INTERVAL = {
     "describes_ratings": "it describes these ratings",
     "many_values": "too many distinct values",
     "count": "a count, not an estimate",
-    "needs_two_inputs": "needs two inputs or more",
+    "needs_two_inputs": "two inputs or more are needed",
     "equal_differences": "every difference is equal",
     "no_differences": "every difference is 0",
     "test_of_net_wins": "the test of the pair is of its net wins",
     "unknown_error": "its error is unknown",
-    "needs_two_raters_and_blocks": "needs two raters and two blocks or more",
+    "needs_two_raters_and_blocks": "two raters and two blocks or more are needed",
     "no_residual": "no residual variation",
     "no_freedom": "fewer than 1 degree of freedom",
     "no_lower_bound": "no lower bound",
@@ -664,9 +665,9 @@ NO_INTERVAL = {
     "bare_in_papers": "for comparison with papers that print the value alone",
     "no_draw_differs_much": "no draw differs, or nearly none",
     "no_tie_seen": "no tie was seen",
-    "needs_two_raters": "needs two raters or more",
-    "needs_two_clusters": "needs two clusters of inputs or more",
-    "needs_two_inputs_and_raters": "needs two inputs and two raters or more",
+    "needs_two_raters": "two raters or more are needed",
+    "needs_two_clusters": "two clusters of inputs or more are needed",
+    "needs_two_inputs_and_raters": "two inputs and two raters or more are needed",
 }
 
 

@@ -39,6 +39,7 @@ from evalsite.results.document.charts import (
     list_shades,
     name_row,
     write_paper,
+    write_row_head,
 )
 from evalsite.results.document.figures import hold_together, write_interval, write_value
 
@@ -338,7 +339,7 @@ def _write_rows(table: Table, rows: Sequence[Sequence[Entry]], marks: _Marks) ->
 
 
 def _write_row(table: Table, row: Sequence[Entry], marks: _Marks) -> SafeString:
-    cells = [format_html('<th scope="row"><bdi>{}</bdi></th>', _write_entry(row[0]))]
+    cells = [write_row_head(_write_entry(row[0]))]
     if marks.axis is not None:
         both = " both" if table.marks == "both" else ""
         cells.append(format_html('<td class="fig{}">{}</td>', both, marks.draw(row)))

@@ -79,7 +79,7 @@ _LATIN = frozenset("ßæÆœŒøØłŁđĐðÐþÞŋŊı«»¡¿§¶©®°·÷¢
 _OTHER_SCRIPT = r"""\ifdefined\otherscript\else
 \DeclareRobustCommand{\otherscript}[2]{%
   \ifdefined\XeTeXversion#1\else\ifdefined\luatexversion#1\else#2\fi\fi}
-\DeclareRobustCommand{\righttoleft}[1]{{%
+\DeclareRobustCommand{\righttoleft}[1]{\leavevmode{%
   \ifdefined\luatexversion\textdir TRT#1\fi
   \ifdefined\XeTeXversion\TeXXeTstate=1\beginR#1\endR\fi}}
 \fi"""
@@ -141,6 +141,12 @@ def add_other_script(text: str) -> str:
     return f"{_OTHER_SCRIPT}\n{text}" if r"\otherscript{" in text else text
 
 
+def write_fragment(tables: Iterable[Table]) -> str:
+    """Return tables for a paper, with what they need of its preamble."""
+    needs = write_comment([r"Needs \usepackage{booktabs,graphicx}."])
+    return f"{needs}\n" + add_other_script("\n\n".join(map(write_table, tables)))
+
+
 def set_p(text: str) -> str:
     """Return LaTeX with every p value as one formula: "p = .012", "p $<$ .001"."""
     return _P.sub(lambda match: f"$p {match[1]} {match[2]}$", text)
@@ -172,10 +178,11 @@ _PREAMBLE = r"""\documentclass{article}
   \usepackage{fontspec}
 \fi
 \ifLuaTeX
-  % names in scripts that the main font lacks are set in the first of these fonts that has them
+  % names in scripts that the main font lacks are set in the first of these fonts that has them;
+  % letters are joined in Arabic only
   \directlua{scriptfonts = {}}
   \newcommand{\addscriptfont}[1]{\IfFontExistsTF{#1}%
-    {\directlua{table.insert(scriptfonts, "#1:mode=harf")}}{}}
+    {\directlua{table.insert(scriptfonts, "#1:mode=harf;script=arab")}}{}}
   \addscriptfont{Noto Serif}
   \addscriptfont{Noto Naskh Arabic}
   \addscriptfont{DejaVu Sans}

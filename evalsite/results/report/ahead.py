@@ -189,6 +189,7 @@ class _Projection:
         """Return what is detected now and with each option, or why options aren't known."""
         from evalsite.analysis.report.further import (  # noqa: PLC0415 (numpy stays out of web)
             can_project,
+            count_tests,
             is_merged,
             reach_now,
         )
@@ -196,7 +197,7 @@ class _Projection:
         criterion, now = self.criterion, reach_now(self.criterion)
         projected: dict[str, Any] = {
             "now": now and asdict(now), "smallest": self.smallest, "options": [], "why": "",
-            "tests": _count_tests(criterion), "used": len(self.rows.drop_duplicates(_ANSWER)),
+            "tests": count_tests(criterion), "used": len(self.rows.drop_duplicates(_ANSWER)),
         }  # fmt: skip
         if now is None or not self.work.order:
             return projected
@@ -302,9 +303,3 @@ class _Projection:
             middle = (low + high) // 2
             low, high = (low, middle) if meets(middle) else (middle, high)
         return high
-
-
-def _count_tests(criterion: Mapping[str, Any]) -> int:
-    """Return how many comparisons the correction covers."""
-    families = [pair["effect"]["details"].get("family") or 1 for pair in criterion["pairs"]]
-    return max(families)

@@ -22,7 +22,7 @@ from evalsite.results.document.blocks import (
 )
 from evalsite.results.document.figures import hold_together
 from evalsite.results.document.html import render_html
-from evalsite.results.document.latex import write_table
+from evalsite.results.document.latex import write_fragment
 from evalsite.results.document.text import write_table_csv
 from evalsite.results.report.computation import newest_report
 from evalsite.results.report.downloads import name_report_file, send_file
@@ -166,7 +166,7 @@ def send_question_table(
     is_everyone = request.GET.get("people") == "everyone"
     tables = list_tables(make_source(study, report, is_everyone=is_everyone), key)
     if kind == "tex" and name == "tables" and tables:
-        content = "\n\n".join(map(write_table, tables)) + "\n"
+        content = f"{write_fragment(tables)}\n"
         return send_file(content, name_report_file(study, report, f"{key}.tex"))
     table = next((table for table in tables if table.name == name), None)
     if table is None or kind != "csv":

@@ -383,6 +383,18 @@ class Pair:
         }  # fmt: skip
 
     @property
+    def reason(self) -> str:
+        """Return why there is no difference; if both were rated, they share no input."""
+        means = [
+            self.criterion.mean(system).value
+            for system in self.criterion.systems
+            if system["system"] in (self.first, self.second)
+        ]
+        if self.difference.why == "no_data" and None not in means:
+            return "no_shared_input"
+        return self.difference.why
+
+    @property
     def code(self) -> str:
         return str(self.stored["finding"]["code"])
 

@@ -21,7 +21,7 @@ from evalsite.results.comments.written import list_furthest
 from evalsite.results.document.blocks import Document, Heading, Sentence
 from evalsite.results.document.charts import draw_decision, write_paper
 from evalsite.results.document.html import render_html
-from evalsite.results.document.latex import write_table
+from evalsite.results.document.latex import write_fragment
 from evalsite.results.document.text import write_markdown_table, write_table_csv
 from evalsite.results.hidden_page import show_hidden
 from evalsite.results.navigation import find_question_url
@@ -130,7 +130,7 @@ def describe_summary(study: Study, source: Source, newest: Newest) -> dict[str, 
         "findings": render_html(Document("", findings)),
         "paper": paper and write_paper(paper),
         "copies": [] if paper is None else [
-            {"key": "tex", "name": "LaTeX", "text": write_table(paper)},
+            {"key": "tex", "name": "LaTeX", "text": write_fragment([paper])},
             {"key": "md", "name": "Markdown", "text": write_markdown_table(paper)},
             {"key": "csv", "name": "CSV", "text": write_table_csv(paper)},
         ],

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.analysis.report.further import count_tests
 from evalsite.core.jobs.models import Job
 from evalsite.core.jobs.services import run_job
 from evalsite.decisions.models import AnalysisPlan
@@ -121,6 +122,15 @@ def test_a_study_that_is_over_says_what_a_larger_one_would_detect(staff_client):
     assert "Add 25 sets" not in rows
     # of the 24 answers, and as many again
     assert rows["Twice the inputs"]["cost"] == "£18.00"
+
+
+def test_only_the_comparisons_that_hypotheses_name_count_in_the_correction_of_what_is_detected():
+    def make(family: int, **known: bool) -> dict[str, Any]:
+        return {"effect": {"details": {"family": family} | known}}
+
+    criterion = {"pairs": [make(3, is_exploratory=True), make(1), make(3, is_exploratory=True)]}
+
+    assert count_tests(criterion) == 1
 
 
 @pytest.mark.torture

@@ -133,6 +133,16 @@ def test_what_one_person_rated_is_not_tested() -> None:
     assert "One person rated" in text
 
 
+def test_systems_that_were_rated_on_other_inputs_are_not_said_to_have_no_data() -> None:
+    none = make_figure("difference", None, reason="no_data")
+    pairs = [make_pair(*names, "not_enough", effect=none) for names in ("ab", "ac", "bc")]
+
+    code, text = find(*pairs)
+
+    assert code == "finding_untested"
+    assert text == "Systems can’t be compared: they share no input."
+
+
 def test_a_secondary_question_says_so() -> None:
     sentence = write_finding(Criterion(make_points(role="secondary")), link="fluency")
 

@@ -229,3 +229,17 @@ def test_tables_have_no_drawing_without_a_figure_to_draw() -> None:
     table = Table("x", "X", [], [], marks="intervals")
 
     assert "<svg" not in render_html(Document("", [table]))
+
+
+def test_means_without_intervals_are_not_said_to_have_them() -> None:
+    points = make_points(make_pair("a", "b", "by_one_rater"))
+    for system in points["systems"]:
+        system["headline"] = make_figure("mean", 3.0, details={"interval": "needs_two_raters"})
+
+    (table,) = (
+        block for block in show(of(points)).blocks
+        if isinstance(block, Table) and block.name == "fluency-systems"
+    )  # fmt: skip
+
+    assert "with 95% CI" not in table.caption
+    assert "No intervals: two raters or more are needed." in table.caption

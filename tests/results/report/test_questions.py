@@ -7,6 +7,7 @@ import pytest
 
 from evalsite.results.document.blocks import Chart, Document, Sentence, Table
 from evalsite.results.report.sections.questions import (
+    explain_correction,
     list_shown_pairs,
     make_question,
     tabulate_pairs,
@@ -104,6 +105,32 @@ def test_a_mean_without_an_interval_says_why(systems: tuple[int, ...], words: st
         criterion["systems"][place]["headline"] |= open_ends
 
     assert tabulate_systems(Criterion(criterion)).caption.endswith(words)
+
+
+def test_p_of_pairs_that_no_hypothesis_names_is_corrected_for_all_and_of_one_pair_not_at_all() -> (
+    None
+):
+    def make(first: str, second: str, family: int, **known: bool) -> dict[str, Any]:
+        pair = make_pair(first, second, "higher")
+        details = pair["effect"]["details"] | {"family": family} | known
+        return pair | {"effect": pair["effect"] | {"details": details}}
+
+    def explain(*pairs: dict[str, Any]) -> str:
+        (criterion,) = make_source(make_content(criteria=[make_points(*pairs)])).criteria
+        return explain_correction(criterion)
+
+    planned = make("a", "b", 1)
+    exploratory = [make("a", "c", 3, is_exploratory=True), make("b", "c", 3, is_exploratory=True)]
+
+    assert explain(planned) == "There is one comparison, so its p isn’t corrected."
+    assert explain(planned, *exploratory) == (
+        "One comparison is planned, so its p isn’t corrected. "
+        "p of exploratory ones is corrected for all 3 (Holm)."
+    )
+    assert explain(make("a", "b", 2), make("a", "c", 2), exploratory[1]) == (
+        "p is corrected for the 2 planned comparisons (Holm). "
+        "p of exploratory ones is corrected for all 3 (Holm)."
+    )
 
 
 def test_an_interval_that_excludes_0_is_told_where_correction_leaves_nothing() -> None:

@@ -420,8 +420,9 @@ def describe_finding(criterion: Criterion) -> tuple[str, str]:
 def _describe_untested(criterion: Criterion) -> str:
     if "by_one_rater" in {pair.code for pair in criterion.pairs}:
         return "One person rated: differences are described, not tested."
-    figures = [pair.difference for pair in criterion.pairs]
-    reasons = {figure.why or str(figure.details.get("interval", "")) for figure in figures}
+    reasons = {
+        pair.reason or str(pair.difference.details.get("interval", "")) for pair in criterion.pairs
+    }
     code = next(iter(reasons)) if len(reasons) == 1 else ""
     why = explain_none(code) or explain_reason(code) or "too few values"
     return f"Systems can’t be compared: {why}."
@@ -432,7 +433,7 @@ def describe_pair(pair: Pair) -> str:
     criterion, figure = pair.criterion, pair.difference
     if figure.value is None:
         names = f"{isolate(pair.first)} and {isolate(pair.second)}"
-        return f"{names} can’t be compared: {explain_reason(figure.why)}"
+        return f"{names} can’t be compared: {explain_reason(pair.reason)}"
     if not pair.is_clear:
         names = f"{isolate(pair.first)} and {isolate(pair.second)}"
         return f"{names}: no clear difference, {_size_pair(pair)} ({say_tested(pair)})"

@@ -293,15 +293,23 @@ def _describe_correction(source: Source) -> Sentence:
         return Sentence("correction_across", text, cites=_HOLM)
     primary = next((criterion for criterion in tested if criterion.role == "primary"), None)
     if primary is not None and len(tested) > 1:
-        number = count_of(primary.family_size, "comparison")
+        size = primary.family_size
+        first = f"p values are corrected for {size:,} comparisons"
+        if size == 1:
+            is_named = any(pair.is_exploratory for pair in primary.pairs)
+            one = "one comparison is planned" if is_named else "there is one comparison"
+            first = f"{one}, so its p value isn’t corrected"
         return Sentence(
             "correction_primary",
-            f"On the primary question, p values are corrected for {number} (Holm); on secondary "
-            "questions, for the pairs within each question, and not across questions.",
+            f"On the primary question, {first}; on secondary questions, p values are corrected for "
+            "the pairs within each question, and not across questions (Holm).",
             cites=_HOLM,
         )
-    number = count_of(max(criterion.family_size for criterion in tested), "comparison")
-    return Sentence("correction", f"p values are corrected for {number} (Holm).", cites=_HOLM)
+    size = max(criterion.family_size for criterion in tested)
+    if size == 1:
+        return Sentence("correction", "There is one comparison, so p values aren’t corrected.")
+    text = f"p values are corrected for {size:,} comparisons (Holm)."
+    return Sentence("correction", text, cites=_HOLM)
 
 
 def _describe_judges(criteria: Sequence[Criterion]) -> Iterator[Sentence]:

@@ -223,8 +223,14 @@ def lay_out_systems(criterion: Criterion) -> Table:
 
 
 def _caption_systems(criterion: Criterion, has_distance: bool, has_tiers: bool) -> str:
-    means = tabulate_systems(criterion).caption.partition(": systems. ")[2]
-    parts = [f"{means.removesuffix('.')} with 95% CI."]
+    means, _, without = (
+        tabulate_systems(criterion).caption.partition(": systems. ")[2].partition(". ")
+    )
+    parts = [means.removesuffix(".")]
+    if any(criterion.mean(system).low is not None for system in criterion.systems):
+        parts[0] += " with 95% CI"
+    parts[0] += "."
+    parts += [without] if without else []
     if has_distance:
         parts.append(
             "The line in the chart is the average of the systems; around each dot, the 95% "

@@ -442,7 +442,7 @@ def name_finding(pair: Pair) -> str:
         is_better = pair.criterion.better != "none"
         words = f"{isolate(find_higher(pair)[0])} {'ahead' if is_better else 'higher'}"
     elif pair.difference.value is None:
-        words = explain_reason(pair.difference.why)
+        words = explain_reason(pair.reason)
     elif pair.code == "by_one_rater":
         words = "not tested"
     else:
@@ -457,7 +457,18 @@ def explain_correction(criterion: Criterion) -> str:
     across = " of all questions" if criterion.is_across else ""
     baseline = criterion.stored.get("baseline")
     beside = f", those with {isolate(str(baseline))}" if baseline else ""
-    return f"p is corrected for {count_of(number, 'comparison')}{across}{beside} (Holm)."
+    exploratory = [
+        pair.details.get("family") or 0 for pair in criterion.pairs if pair.is_exploratory
+    ]
+    if number == 1:
+        one = "One comparison is planned" if exploratory else "There is one comparison"
+        text = f"{one}, so its p isn’t corrected."
+    else:
+        what = f"the {number} planned comparisons" if exploratory else f"{number} comparisons"
+        text = f"p is corrected for {what}{across}{beside} (Holm)."
+    if exploratory:
+        text += f" p of exploratory ones is corrected for all {max(exploratory)} (Holm)."
+    return text
 
 
 # --- agreement ----------------------------------------------------------------------------------

@@ -272,8 +272,10 @@ def describe_correction(source: Source) -> Sentence | None:
     if any(criterion.is_across for criterion in tested):
         text = f"p is corrected across {_name_all(len(tested))}."
     else:
-        number = count_of(max(criterion.family_size for criterion in tested), "comparison")
-        text = f"p is corrected for {number}."
+        size = max(criterion.family_size for criterion in tested)
+        text = f"p is corrected for {size:,} comparisons."
+        if size == 1:
+            text = "There is one comparison, so p isn’t corrected."
     return Sentence("correction", start + text, place="page")
 
 
