@@ -49,10 +49,10 @@ def list_reach(
 ) -> list[dict[str, Any]]:
     """List the flags: each with its rule, whom it can reach, what it needs, and how many have it.
 
-    Answers to come count while people can still answer.
+    Answers to come count while people can still answer; `items`: how many a person can meet.
     """
     people = list(work.people.values())
-    most = 0 if study.has_ended else _count_most(study, items)
+    most = _count_most(study, items)
     rows = []
     for code, (label, rule) in zip(_CODES, list_rules(work.limits), strict=True):
         needs = [_find_need(code, person, work) for person in people]
@@ -84,6 +84,14 @@ def _count_most(study: Study, items: int) -> int:
     if study.max_sets is not None:
         most.append(study.max_sets * mains_per_set(study))
     return min(most)
+
+
+def count_to_meet(study: Study) -> int:
+    """Return how many items a person can meet: none once the study or the work is over."""
+    edge = count_edge(study)
+    if study.has_ended or edge.done >= edge.target:
+        return 0
+    return edge.records if study.groups == Study.Groups.ONCE else edge.items
 
 
 def _find_need(code: str, person: Measures, work: Work) -> float:
@@ -118,15 +126,19 @@ def _write_needs(code: str, needs: Sequence[int], work: Work) -> str:
 def _describe_copies(copied: Mapping[str, Any]) -> dict[str, Any]:
     raters, pairs = copied.get("raters", 0), copied.get("pairs", ())
     number = raters * (raters - 1) // 2
-    can_fire = f"none of {count_of(number, 'pair')}"
-    if copied.get("can_be_seen"):
+    can_fire, least = f"none of {count_of(number, 'pair')}", f"{_SHARED}"
+    most_shared = copied.get("most_shared") or 0
+    if not copied.get("can_be_seen"):
+        # so many answers may all be equal by chance
+        least = f"more than {most_shared:,}" if most_shared >= _SHARED else least
+    else:
         compared = copied.get("pairs_compared", number)
         can_fire = f"{compared:,} of {count_of(number, 'pair')}"
     return {
         "label": "Copied answers",
         "rule": "two people give the same answers more often than their use of the scale explains",
         "can_fire": can_fire if copied else "not computed yet",
-        "needs": f"needs {_SHARED} shared outputs",
+        "needs": f"needs {least} shared outputs",
         "flagged": len(pairs),
     }
 
@@ -147,7 +159,7 @@ def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
     report = newest.report
     is_blind = is_hidden(study)
     copied = report.content["kept"]["copied"] if report else {}
-    flagged = set(work.flags)
+    flagged, to_meet = set(work.flags), count_to_meet(study)
     context: dict[str, Any] = {
         "newest": newest,
         "report": report,
@@ -157,7 +169,8 @@ def show_raters(request: HttpRequest, study: Study) -> HttpResponseBase:
         "flagged": len(flagged),
         "flagged_excluded": len(flagged & work.excluded),
         "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
-        "reach": list_reach(study, work, copied, items=count_edge(study).items),
+        "reach": list_reach(study, work, copied, items=to_meet),
+        "has_more": bool(to_meet),
         "load": _describe_load(work),
         "copies": list_copies(report),
         "unseen": describe_unseen(report),

@@ -1,9 +1,12 @@
 """Results in a browser: accessible in all looks, no wider than a phone, opened by keyboard."""
 
+from dataclasses import replace
+
 import pytest
 from django.urls import reverse
 
 from evalsite.results.document.blocks import Cell, Column, Document, Table, isolate
+from evalsite.results.document.figures import make_figure
 from evalsite.results.document.html import render_page
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import find_faults_in_turn
@@ -55,6 +58,36 @@ def test_a_name_from_right_to_left_keeps_the_order_of_a_difference_and_the_side_
 
     assert find_place(pair, "سلام") < find_place(pair, "−") < find_place(pair, "tuned")
     assert name.locator("small").evaluate("line => getComputedStyle(line).direction") == "ltr"
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_report_in_one_file_has_room_for_names_and_says_what_each_number_is(page, width):
+    name = "R&D_v2 (50% #1), tuned"
+    mean = replace(make_figure("mean", 4.1, {"system": name}, unit="points"), low=3.9, high=4.3)
+    shares = [make_figure("chosen", 0.5, {"answer": answer}) for answer in ("1", "5")]
+    columns = [Column("System", is_number=False), *map(Column, ("n", "Mean", "SD", "% of 1 to 5"))]
+    systems = [name, "36", mean, "0.7", Cell("50 / 50", tuple(shares), look="parts")]
+    numbers = [
+        Column("Comparison", is_number=False),
+        *(Column(f"Test {n} of the pair") for n in range(6)),
+    ]
+    tables = [
+        Table("x-systems", "Systems", columns, [systems], marks="intervals"),
+        Table("x-pairs", "Pairs", numbers, [[f"{name} − baseline-of-2024", *[".001"] * 6]]),
+    ]
+    page.set_viewport_size({"width": width, "height": 740})
+
+    page.set_content(render_page(Document("Study", tables)), wait_until="load")
+
+    for row_head in page.get_by_role("rowheader").all():
+        box = row_head.bounding_box()
+        assert box["width"] >= 8 * 16
+        # of the first number beside or below it, something can be seen
+        assert row_head.locator("~ .n").first.bounding_box()["x"] < width - 40
+    assert page.get_by_text("Chart", exact=True).bounding_box()["width"] <= 1
+    for number in page.locator(".figure td.n").all():
+        label = number.evaluate("cell => getComputedStyle(cell, '::before').content")
+        assert label == (f'"{number.get_attribute("data-th")}"' if width == 360 else "none")
 
 
 def find_place(cell, words):

@@ -24,7 +24,13 @@ from evalsite.lib.seeds import count_orders
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Output, Study, System
 from evalsite.studies.set_size import LEAST_DISTANCE
-from evalsite.studies.summary_lines import count_of, format_moment, list_of, name_of_instrument
+from evalsite.studies.summary_lines import (
+    count_of,
+    format_moment,
+    list_of,
+    name_of_instrument,
+    name_unit,
+)
 from evalsite.studies.versions import name_first
 
 # --- how even: as planned, and as answered
@@ -297,7 +303,7 @@ def _places_in_groups(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, in
 
 def describe_design(study: Study, groups: int | None = None) -> list[tuple[str, str]]:
     """Return the settings that rule the hand-out of work, each as a name and words."""
-    edge = count_edge(study)
+    edge, unit = count_edge(study), name_unit(study)
     inputs = groups
     if inputs is None:
         inputs = Item.objects.main().filter(study=study).values("group").distinct().count()
@@ -307,10 +313,10 @@ def describe_design(study: Study, groups: int | None = None) -> list[tuple[str, 
         ("State", ", ".join(filter(None, (study.get_state_display(), launched)))),
         (
             "Items",
-            f"{count_of(edge.items, 'item')} of {count_of(inputs, 'input')}, "
+            f"{count_of(edge.items, unit)} of {count_of(inputs, 'input')}, "
             f"{count_of(edge.systems, 'system')}",
         ),
-        ("Answers per item", f"{study.k}, each by a different person"),
+        (f"Answers per {unit}", f"{study.k}, each by a different person"),
         ("Set size", count_of(study.set_size, "item")),
         ("A person gives", _describe_caps(study)),
         ("Items of a group", study.get_groups_display()),
@@ -359,8 +365,8 @@ def promise_design(study: Study) -> list[str]:
     """Return what the launch will plan, in sentences: there is nothing to count before it."""
     sizes = [size for size in find_sizes(study) if size > 1]
     promises = [
-        f"Every item gets {count_of(study.k, 'place')}, each for a different person. No one gets "
-        "it a second time before everything has been handed out once.",
+        f"Every {name_unit(study)} gets {count_of(study.k, 'place')}, each for a different person. "
+        "No one gets it a second time before everything has been handed out once.",
         # an item of several outputs isn't of one system
         _GROUPS[Study.Groups(study.groups)].format(parts="items" if sizes else "systems"),
     ]
@@ -716,8 +722,8 @@ def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
         )
     )
     report.measures += [
-        Measure(name="two systems, for one person", planned=None, achieved=met.in_a_person),
-        Measure(name="two systems, in one set", planned=None, achieved=met.in_a_set),
+        Measure(name="systems met by one person", planned=None, achieved=met.in_a_person),
+        Measure(name="systems in one set", planned=None, achieved=met.in_a_set),
     ]
 
 
@@ -740,20 +746,22 @@ def head_design(report: Report, *, is_complete: bool) -> str:
     if report.strays:
         differ = count_of(report.strays, "place differs", "places differ")
         return f"{differ} from the plan"
-    return "Balanced as planned" if is_complete or not report.answers else "Balanced so far"
+    if not report.answers:
+        return "No answers yet"
+    return "Balanced as planned" if is_complete else "Balanced so far"
 
 
-def list_balance(report: Report) -> list[dict[str, str]]:
-    """List what was to be equal: what was planned, and what is reached."""
+def list_balance(report: Report, unit: str) -> list[dict[str, str]]:
+    """List what was to be equal: what was planned, and what is reached; `unit`: of an answer."""
     rows = []
     items, systems = _find(report.tables, BY_ITEM), _find(report.tables, BY_SYSTEM)
     if items is not None:
         (row,) = items.rows
         rows.append(
             {
-                "what": "Answers per item",
-                "planned": _write_range(items.columns, row.planned or ()),
-                "reached": _write_range(items.columns, row.achieved),
+                "what": f"Answers per {unit}",
+                "planned": _write_range(items.columns, row.planned or (), unit),
+                "reached": _write_range(items.columns, row.achieved, unit),
             }
         )
     if systems is not None:
@@ -784,12 +792,12 @@ def _find(tables: Iterable[Table], caption: str) -> Table | None:
     return next((table for table in tables if table.caption == caption), None)
 
 
-def _write_range(numbers: list[str], items: Iterable[int]) -> str:
-    """Write how many answers items have: "3 on all 61 items", "0 to 3"."""
+def _write_range(numbers: list[str], items: Iterable[int], unit: str) -> str:
+    """Write how many answers items have: "3 on all 61 outputs", "0 to 3"."""
     known = [(number, count) for number, count in zip(numbers, items, strict=False) if count]
     if len(known) == 1:
         number, count = known[0]
-        return f"{number} on {count_of(count, 'item') if count == 1 else f'all {count:,} items'}"
+        return f"{number} on {count_of(count, unit) if count == 1 else f'all {count:,} {unit}s'}"
     return f"{known[0][0]} to {known[-1][0]}" if known else ""
 
 

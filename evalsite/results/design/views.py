@@ -40,6 +40,7 @@ from evalsite.results.report.sections.findings import FEW_ANSWERS
 from evalsite.results.report.sections.further import list_together
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, study_page, study_url
+from evalsite.studies.summary_lines import name_unit
 
 # with more places than this, they are counted with the results: a page would take seconds
 MOST_COUNTED = 10_000
@@ -102,7 +103,7 @@ def _describe_balance(study: Study, report: Report) -> dict[str, Any]:
         "title": head_design(report, is_complete=is_complete),
         "replay": report.replay if report.strays else "",
         "answers": report.answers,
-        "balance": list_balance(report),
+        "balance": list_balance(report, name_unit(study)),
         "tables": list_other_tables(report),
         "left_out": report.left_out,
     }

@@ -159,8 +159,8 @@ def test_participants_are_counted_by_their_answers_and_by_the_systems_they_met()
         "b": (None, [1, 2, 2]),
         "c": (None, [0, 0, 1]),
     }
-    assert measures(report)["two systems, for one person"] == (None, 1)
-    assert measures(report)["two systems, in one set"] == (None, 1)
+    assert measures(report)["systems met by one person"] == (None, 1)
+    assert measures(report)["systems in one set"] == (None, 1)
 
 
 def test_what_does_not_count_is_not_counted():
@@ -180,7 +180,7 @@ def test_an_open_set_says_nothing_yet_about_its_balance():
     found = measures(report_design(study))
 
     assert found["the two sides, for one system in one set"] == (None, None)
-    assert found["two systems, in one set"] == (None, None)
+    assert found["systems in one set"] == (None, None)
     assert found["the two sides, for one system"] == (0, 1)
 
 
@@ -359,7 +359,7 @@ def test_the_design_counts_items_and_the_inputs_that_they_are_of():
 
     facts = dict(report_design(study).facts)
 
-    assert facts["Items"] == "3 items of 2 inputs, 3 systems"
+    assert facts["Items"] == "3 pairs of 2 inputs, 3 systems"
 
 
 def test_the_design_names_caps_checks_repeats_and_the_seed():

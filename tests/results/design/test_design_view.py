@@ -51,7 +51,7 @@ def test_the_page_shows_planned_beside_reached(staff_client: Client) -> None:
 
     rows = page.context["balance"]
     # one pair was answered twice, the other once
-    assert find_row(rows, "Answers per item") == ("2 on all 2 items", "1 to 2")
+    assert find_row(rows, "Answers per pair") == ("2 on all 2 pairs", "1 to 2")
     assert find_row(rows, "The two sides, for one system") == ("equal", "equal to within 1")
     assert '<th scope="rowgroup" rowspan="2" class="es-words">b</th>' in page.text
     assert page.context["answers"] == 3
@@ -72,6 +72,7 @@ def make_report(*achieved: int, strays: int = 0, answers: int = 9) -> Report:
 def test_the_headline_names_the_system_that_is_behind() -> None:
     assert head_design(make_report(183, 169), is_complete=True) == "s1 is 14 answers behind"
     assert head_design(make_report(183, 181), is_complete=True) == "Balanced as planned"
+    assert head_design(make_report(0, 0, answers=0), is_complete=False) == "No answers yet"
     assert head_design(make_report(30, 29), is_complete=False) == "Balanced so far"
     assert "3 places" in head_design(make_report(183, 183, strays=3), is_complete=True)
 
@@ -80,7 +81,9 @@ def test_answers_of_each_system_are_listed_or_as_a_range_of_many() -> None:
     for counts, words in (
         ((183, 183), "183 each"), ((183, 169), "183, 169"), (range(10, 17), "10 to 16"),
     ):  # fmt: skip
-        assert find_row(list_balance(make_report(*counts)), "Answers per system")[1] == words
+        assert (
+            find_row(list_balance(make_report(*counts), "output"), "Answers per system")[1] == words
+        )
 
 
 def test_missing_answers_are_counted_by_system() -> None:

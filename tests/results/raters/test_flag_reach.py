@@ -7,7 +7,8 @@ import pytest
 
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.decisions.person_measures import Measures
-from evalsite.results.raters_page import list_reach
+from evalsite.results.raters_page import count_to_meet, list_reach
+from evalsite.studies.models import Study
 
 LIMITS = make_thresholds({})
 TOO_FAST, SAME, DISAGREES, CHECKS, COPIED = range(5)
@@ -20,7 +21,11 @@ def make_work(*people: Measures, flags: dict[int, list[Any]] | None = None) -> A
 
 
 def make_study(**known: Any) -> Any:
-    fields = {"has_ended": True, "max_items": None, "max_sets": None, "checks_per_person": 0}
+    edge = SimpleNamespace(done=0, target=120, items=40, records=10)
+    fields = {
+        "has_ended": True, "max_items": None, "max_sets": None, "checks_per_person": 0,
+        "groups": Study.Groups.FREE, "edge": edge,
+    }  # fmt: skip
     return SimpleNamespace(**fields | known)
 
 
@@ -29,7 +34,7 @@ def person(answers: int, **known: Any) -> Measures:
 
 
 def reach(study: Any, *people: Measures, copied: dict[str, Any] | None = None) -> list[Any]:
-    return list_reach(study, make_work(*people), copied or {}, items=40)
+    return list_reach(study, make_work(*people), copied or {}, items=count_to_meet(study))
 
 
 def test_a_flag_reaches_who_gave_as_many_answers_as_it_needs() -> None:
@@ -48,6 +53,9 @@ def test_answers_to_come_count_until_the_study_ends_and_up_to_what_a_person_may_
         ({"has_ended": False}, 2),
         ({"has_ended": True}, 0),
         ({"has_ended": False, "max_items": 5}, 0),
+        # ten inputs, of which each person meets one output
+        ({"has_ended": False, "groups": Study.Groups.ONCE}, 0),
+        ({"has_ended": False, "edge": SimpleNamespace(done=120, target=120, items=40)}, 0),
     ):
         assert reach(make_study(**known), *people)[DISAGREES]["can_fire"] == f"{number} of 2 people"
 
@@ -88,6 +96,8 @@ def test_copies_say_how_many_pairs_could_show_them() -> None:
     row = reach(make_study(), person(9), copied=copied)[COPIED]
 
     assert (row["can_fire"], row["flagged"]) == ("41 of 300 pairs", 1)
-    assert reach(make_study(), person(9), copied=copied | {"can_be_seen": False})[COPIED][
-        "can_fire"
-    ] == "none of 300 pairs"  # fmt: skip
+    unseen = reach(
+        make_study(), person(9), copied=copied | {"can_be_seen": False, "most_shared": 8}
+    )[COPIED]
+    assert unseen["can_fire"] == "none of 300 pairs"
+    assert unseen["needs"] == "needs more than 8 shared outputs"

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from evalsite.results.document.blocks import Cell, Document
+from evalsite.results.document.blocks import Cell, Document, Table
 from evalsite.results.report.sections.methods import make_plan, make_study
 from tests.support.reports import make_content, make_facts, make_source
 
@@ -28,6 +28,27 @@ def test_pay_per_hour_is_beside_the_people_who_got_it(hourly, origins, paid) -> 
     figures = [one for one in people.figures if one.name == "pay_per_hour"]
     assert [one.value for one in figures] == paid
     assert people.text.endswith("; £12.50 an hour") == bool(paid)
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        # one output on a page, so there is one position
+        ({"a": {"1": 36}, "b": {"1": 36}}, ""),
+        ({"a": {"1": 6, "2": 6}, "b": {"1": 6, "2": 6}}, "equally often in each position"),
+        ({"a": {"1": 6, "2": 7}, "b": {"1": 7, "2": 6}}, "in each position, to within 1"),
+    ],
+)
+def test_positions_are_said_to_be_equal_where_there_are_several(places, words) -> None:
+    content = make_content()
+    content["data"] |= {"places": places, "systems": ["a", "b"]}
+
+    (table,) = (block for block in make_study(make_source(content)) if isinstance(block, Table))
+    design = next(row[1] for row in table.rows if row[0] == "Design")
+
+    assert isinstance(design, Cell)
+    assert design.text.endswith(words)
+    assert ("position" in design.text) == bool(words)
 
 
 def test_each_reason_has_its_people_and_days() -> None:

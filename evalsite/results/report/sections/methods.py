@@ -118,9 +118,12 @@ def _describe_design(source: Source) -> Cell:
         parts.append(f"sets of {count_of(size, 'item')}")
     figures = []
     counts = [count for places in data["places"].values() for count in places.values()]
-    if counts and len(data["systems"]) > 1:
+    # a page with one output has one position
+    has_positions = any(len(places) > 1 for places in data["places"].values())
+    if has_positions and len(data["systems"]) > 1:
         spread = max(counts) - min(counts)
-        parts.append(f"each system equally often in each position, to within {spread:,}")
+        within = f", to within {spread:,}" if spread else ""
+        parts.append(f"each system equally often in each position{within}")
         figures.append(make_figure("position_spread", spread))
     text = "; ".join(parts)
     return Cell(text[:1].upper() + text[1:], tuple(figures))
