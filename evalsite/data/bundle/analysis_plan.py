@@ -198,5 +198,5 @@ def list_missing(study: Study, plan: Plain) -> Iterator[str]:
     if AnalysisPlan.objects.filter(study=study, repeats=None).exists():
         yield (
             f"The study repeats {plan['repeats']}, which isn't here or isn't open to its owner. "
-            "Import that too, and choose it under Results, Repeat of another study."
+            "Import that too, and choose it under Results, Design."
         )
