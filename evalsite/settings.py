@@ -154,7 +154,7 @@ CACHES = {
         "LOCATION": "evalsite_cache",
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
-    # parts of pages that are the same for everybody, kept in each process (for the tag `cache`)
+    # parts of pages that are the same for everyone, kept in each process (for the tag `cache`)
     "template_fragments": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "template-fragments",
@@ -370,7 +370,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "health": {"()": "evalsite.core.log_safety.LeaveOutHealth"},
+        "routine": {"()": "evalsite.core.log_safety.LeaveOutRoutine"},
         "outages": {"()": "evalsite.core.outage.OneLineAMinute"},
         "hide_tokens": {"()": "evalsite.core.log_safety.HideTokens"},
     },
@@ -378,7 +378,7 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["health", "outages", "hide_tokens"],
+            "filters": ["routine", "outages", "hide_tokens"],
             "formatter": "line",
         }
     },

@@ -153,7 +153,7 @@ function changeAttributes(mine, before, after) {
 function changeChildren(mine, before, after) {
   const [held, old, fresh] = [mine, before, after].map((one) => [...one.childNodes]);
   if (held.length !== old.length) {
-    // somebody else, such as a translator, has changed the page: it is made anew here
+    // a translator or the like has changed the page: it is built again here
     mine.replaceChildren(...fresh.map((one) => document.importNode(one, true)));
     return;
   }

@@ -30,7 +30,7 @@ from evalsite.studies.services import add_practice_items, list_defaults
 from evalsite.studies.version_cache import read_built
 
 _AT_ONCE = 500
-# outputs of items that are written anew while a page waits
+# outputs of items that are written again while a page waits
 MOST_CHANGED = 20_000
 _LONGEST_KEY = 128
 _CHECKS = (Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
@@ -212,7 +212,7 @@ def _rename_inputs(study: Study, config: Instrument, inputs: Mapping[str, str]) 
 
 
 def _regroup(study: Study, config: Instrument, inputs: Mapping[str, str]) -> None:
-    """Make the items anew that show the same outputs in another number at a time."""
+    """Make the items again where another number of the same outputs is shown at a time."""
     main = Item.objects.filter(study=study).main()
     _check_size(study)
     records = list(list_records(study, list_main(study)))

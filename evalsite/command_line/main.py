@@ -44,6 +44,7 @@ COMMANDS = {
     "worker": ("worker", "run the jobs of a site"),
     "manage": ("manage", "run a management command of the site; `evalsite manage help` lists them"),
 }
+_WITH_FURTHER_OPTIONS = ("rate",)  # which are those of `import`
 _NOT_ON_WINDOWS = ("serve", "rate", "web", "worker")  # their web server doesn't run there
 # they run until they are stopped, or have an output of their own
 _WITHOUT_JSON = ("serve", "web", "worker", "manage")
@@ -64,7 +65,7 @@ def main() -> int:
     # whatever it makes may hold answers: for nobody but its own user to read
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    # None if whoever starts this has closed them
+    # None if the process that starts this has closed them
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (to the end)
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
@@ -75,7 +76,7 @@ def main() -> int:
     try:
         return run_command(sys.argv[1:])
     except BrokenPipeError:
-        # whoever read what a command says while it runs has gone
+        # what read the output of a running command has gone
         _drop_output()
         return STOPPED
 
@@ -144,8 +145,10 @@ def _run(name: str, words: list[str], output: Output) -> Result:
     module.add_arguments(parser)
     if name not in _WITHOUT_JSON:
         parser.add_argument("--json", action="store_true", help="write one JSON document")
-    options = parser.parse_args(words)
-    options.output = output
+    options, further = parser.parse_known_args(words)
+    if further and name not in _WITH_FURTHER_OPTIONS:
+        parser.error(f"unrecognized arguments: {' '.join(further)}")
+    options.output, options.further = output, further
     result = module.run(options)
     return result
 

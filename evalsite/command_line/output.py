@@ -65,7 +65,7 @@ class Output:
         stream.flush()
 
 
-# what a terminal obeys instead of showing it, from a bundle or a file of anybody's
+# what a terminal obeys instead of showing it, from a bundle or a file of anyone's
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
 }

@@ -94,8 +94,8 @@ def _describe_people(study: Any) -> Iterator[str]:
     yield f"- Median seconds an answer, by person: {', '.join(seconds) or 'not known'}."
     yield f"- Checks: {f'{checks - failed} of {checks} passed' if checks else 'none were asked'}."
     yield (
-        "- It can't show who opened a link, that different people did, or that nobody had a "
-        "model answer. The plan's line proves its date only where somebody else keeps it."
+        "- It can't show who opened a link, that they were different people, or that no one let "
+        "a model answer. The plan's line proves its date only where someone else keeps it."
     )
     yield ""
 

@@ -38,7 +38,7 @@ from evalsite.lib.limited import read_json
 PORT = 8038
 MOST_PEOPLE = 100
 MOST_ITEMS = 500  # of a set
-# whoever answered last still reads the last page
+# the person who answered last still reads the last page
 SECONDS_AT_THE_END = 10
 _SECONDS_BETWEEN_LOOKS = 1
 _FOLDER, _STATE = ".evalsite", "rate.json"
@@ -63,6 +63,10 @@ Your answers are kept in a folder on the computer of {sender}, and may be publis
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.epilog = (
+        "How to read the file is said as for `evalsite import`: --map COLUMN=FIELD, "
+        "--encoding NAME and its other options."
+    )
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="the outputs: CSV, JSON lines, or another form "
         "that the site imports")  # fmt: skip
@@ -77,8 +81,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--margin", type=_read_margin, metavar="TEXT", help="a test fixed before the first "
         'answer, such as "B not worse than A by 0.2"; of decisions and preferences a share, such '
         "as 0.05; of magnitudes a ratio, such as 1.1")  # fmt: skip
-    add("--map", action="append", default=[], metavar="COLUMN=FIELD", help="what a column "
-        "contains, if its name doesn't show it; once for each column")  # fmt: skip
     add("--contact", default="", metavar="WHO", help="whom people ask: a name, an e-mail address "
         f"or both; default: {_SENDER}")  # fmt: skip
     add("--practice", action="store_true", help="begin with the instrument's practice items")
@@ -155,7 +157,7 @@ def _describe_asked(options: Namespace) -> dict[str, Any]:
         "--people": options.people,
         "--primary": options.primary,
         "--margin": options.margin,
-        "--map": options.map,
+        "how the file is read": options.further,
         "--contact": options.contact,
         "--practice": options.practice,
     }
@@ -218,7 +220,7 @@ def _describe_complete(out: Path, files: Mapping[str, str]) -> Result:
 
 def _go_on(options: Namespace, folder: Path, asked: Mapping[str, Any], *, is_new: bool) -> Result:
     if is_new:
-        # left by a command that was stopped before anybody was invited
+        # left by a command that was stopped before anyone was invited
         for path in folder.glob("evalsite.sqlite3*"):
             path.unlink()
     forget_settings()
@@ -283,14 +285,13 @@ def make_study(options: Namespace) -> Result:
         has_notice=True,
         recognise_days=0,
         is_practice_on=options.practice,
-        # whoever runs this has chosen the people, and everybody rates everything
+        # the people were chosen by name, and everyone rates everything
         is_eligibility_on=False,
         groups=Study.Groups.TOGETHER,
     )
     if options.practice and not study.config.practice:
         raise Refused("This instrument has no practice items. Leave --practice out.")
-    pairs = [word for pair in options.map for word in ("--map", pair)]
-    imported = import_items([str(study.pk), str(options.file.absolute()), *pairs])
+    imported = import_items([str(study.pk), str(options.file.absolute()), *options.further])
     if imported.code != DONE:
         return imported
     if imported.text:

@@ -39,7 +39,7 @@ def find_data_folder(chosen: Path | None = None) -> Path:
 
 
 def say_data_folder() -> None:
-    """Tell where the data is, unless whoever starts this has chosen the folder."""
+    """Tell where the data is, unless a folder was chosen."""
     if not os.environ.get("EVALSITE_DATA_DIR"):
         sys.stderr.write(f"Data folder: {find_data_folder()}\n")
 

@@ -20,12 +20,13 @@ JOIN_QUERY = re.compile(r"(/join\b[^\s?]{0,80}\?)\S*[^\s\"'>]")
 LIVE, READY = "/health/live/", "/health/ready/"
 
 
-class LeaveOutHealth(logging.Filter):
-    """Keep requests of monitoring out of the log, those that are answered with 503 too."""
+class LeaveOutRoutine(logging.Filter):
+    """Keep requests of monitoring out of the log, and forms that came back with their problems."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
-        return getattr(request, "path_info", "") not in (LIVE, READY)
+        is_health = getattr(request, "path_info", "") in (LIVE, READY)
+        return not is_health and getattr(record, "status_code", None) != 422
 
 
 class HideTokens(logging.Filter):

@@ -253,7 +253,7 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     basis = find_basis(upload)
     checked = read_upload(upload, tell=tell)
     if proposed := {d.key: d.proposed for d in checked.decisions if d.proposed and not d.is_made}:
-        # whoever looks at the page can choose otherwise
+        # the page lets the reader choose otherwise
         decisions = {**proposed, **upload.mapping.decisions}
         upload.mapping = upload.mapping.change(decisions=decisions)
         Upload.objects.filter(pk=upload.pk).update(mapping=upload.mapping)
@@ -430,7 +430,7 @@ def begin_import(upload: Upload, *, by: Any) -> Any | None:
 
 
 def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
-    """Import the file as it was checked, or checked anew for a changed study; delete its bytes."""
+    """Import the file as it was checked, or as checked again for a changed study; delete it."""
     importer, confirmed, study = importer_of(upload), read_report(upload), upload.study
     if study is None:
         raise ValidationError("This file has no study yet. Create a study of it.")

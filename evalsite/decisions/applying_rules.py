@@ -106,7 +106,7 @@ def decline_rules(*, study: Study, by: Any, reason: str) -> None:
 
 
 def insist_on_rest(study: Study) -> None:
-    """Raise ValidationError while people are at work: whoever finishes may meet a rule, too."""
+    """Raise ValidationError while people are at work: those who finish may meet a rule, too."""
     if places := count_at_work(study):
         raise ValidationError(
             f"People at work still hold {places} places. Wait until they have finished, or take "

@@ -268,7 +268,7 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
 
 
 def is_paid(study: Study) -> bool:
-    """Return whether anybody was promised pay in this study."""
+    """Return whether anyone was promised pay in this study."""
     return study.pay_per_set is not None
 
 

@@ -1,4 +1,4 @@
-"""Figures of everybody in a study, measured by the job worker soon after new answers."""
+"""Figures of everyone in a study, measured by the job worker soon after new answers."""
 
 from dataclasses import asdict, fields
 from datetime import timedelta
@@ -18,7 +18,7 @@ _PAUSE = 30
 
 
 def store_figures(study: Study) -> PeopleFigures:
-    """Measure everybody but pilots, and store the figures for pages to read."""
+    """Measure everyone but pilots, and store the figures for pages to read."""
     moment, began = now(), perf_counter()
     people = {
         str(pk): asdict(measures) | {"items": len(measures.items)}
@@ -36,7 +36,7 @@ def store_figures(study: Study) -> PeopleFigures:
 
 
 def find_figures(study: Study) -> PeopleFigures | None:
-    """Return the stored figures of this study, if anybody has been measured."""
+    """Return the stored figures of this study, if anyone has been measured."""
     return PeopleFigures.objects.filter(study=study).first()
 
 

@@ -60,7 +60,7 @@ class Measures:
 def measure_people(
     study: Study, *, pilots: bool = False, with_texts: bool = False
 ) -> dict[int, Measures]:
-    """Measure everybody who answered anything; of pilots, or of all others.
+    """Measure everyone who answered anything; of pilots, or of all others.
 
     `with_texts`: also whether pages took too little time to read them, for which all texts are
     read.
@@ -194,7 +194,7 @@ def _measure_values(
         for criterion, used in counts.items():
             pool[criterion].update(used)
     for person, counts in points.items():
-        # whoever gives one point to everything does so on each criterion
+        # a person who gives one point to everything does so on each criterion
         people[person].top_share = min(
             max(used.values()) / used.total() for used in counts.values()
         )

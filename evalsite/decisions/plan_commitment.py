@@ -1,6 +1,6 @@
 """One line that commits a study to its plan, and to everything else that is fixed before answers.
 
-Whoever has the line from before the first answer can check a bundle against it: the hash is made
+Anyone who has the line from before the first answer can check a bundle against it: the hash is made
 of what every bundle holds, so it is computed again there.
 """
 

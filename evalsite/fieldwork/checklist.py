@@ -320,7 +320,7 @@ def _check_qualification(study: Study) -> Check:
 
 
 def _check_instructions_check(study: Study) -> list[Check]:
-    """One question on the instructions is too easily guessed to end anybody's study."""
+    """One question on the instructions is too easily guessed to end anyone's study."""
     asked = len(study.config.comprehension)
     if not study.is_check_on or asked >= FEWEST_IN_CHECK:
         return []
@@ -456,7 +456,7 @@ def _check_closing_date(study: Study) -> Check:
 def _check_limits(
     study: Study, counts: Counts | None = None, work: Workload | None = None
 ) -> Check:
-    """Any number of people would do, unless a limit keeps everybody from the largest group."""
+    """Any number of people would do, unless a limit keeps everyone from the largest group."""
     is_bound = study.groups == Study.Groups.TOGETHER and study.max_items is not None
     work = work or (measure_work(study, counts) if is_bound else None)
     if work is None or can_be_finished(work):

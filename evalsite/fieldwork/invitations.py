@@ -397,7 +397,7 @@ def list_items_left(expert: Expert) -> list[int]:
 
 
 def reassign(*, expert: Expert, to: Expert | None, by: Any) -> int:
-    """Give what this person has left to another, or to whoever takes part; return how many."""
+    """Give what this person has left to another, or to anyone who takes part; return how many."""
     insist_on_editor(expert.study, by)
     holder, taker = expert.link.participant, to.link.participant if to else None
     if holder is None or (to is not None and (taker is None or taker.withdrawn_at is not None)):

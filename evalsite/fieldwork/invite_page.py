@@ -282,7 +282,7 @@ def _write_message(
         "people": people,
         "to": "all" if len(chosen) != 1 else chosen[0]["person"].pk,
         "is_asked": bool(to),
-        "sender": str(getattr(request.user, "get_full_name", str)() or request.user),
+        "sender": study.organisation or str(request.user),
     }
 
 
@@ -323,7 +323,7 @@ def _find_people(study: Study) -> Any:
 
 
 def insist_on_links(request: HttpRequest, study: Study) -> None:
-    """Raise PermissionDenied unless this person may see links, by which anybody acts as another."""
+    """Raise PermissionDenied unless this person may see links, by which anyone acts as another."""
     if not may_see_identities(request, study):
         raise PermissionDenied
 

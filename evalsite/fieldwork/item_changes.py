@@ -1,7 +1,7 @@
 """After the launch: items that are withdrawn or put back, and outputs whose text is corrected.
 
-Nothing that people gave is deleted, and nobody loses pay: whoever holds the item goes on with the
-rest of their set, and an answer that was on its way is kept as withdrawn.
+Nothing that people gave is deleted, and nobody loses pay: a person who holds the item goes on with
+the rest of their set, and an answer that was on its way is kept as withdrawn.
 """
 
 import re
@@ -239,7 +239,7 @@ def _correct(output: Output, text: str, reason: str, by: Any, seen: str | None) 
 
 
 def is_answered(item: Item) -> bool:
-    """Return whether anybody but pilots has answered the item as it is."""
+    """Return whether anyone but pilots has answered the item as it is."""
     answers = item.annotations.exclude(status__in=(_STATUS.PILOT, _STATUS.WITHDRAWN))
     return answers.exclude(outcome__in=LEFT_TO_OTHERS).exists()
 

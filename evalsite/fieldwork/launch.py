@@ -99,7 +99,7 @@ def launch_study(
 ) -> Job:
     """Freeze the texts as version 1, and start the job that makes the slots and opens the study.
 
-    Whoever launches while a launch is under way gets its job. `seen`: the digests of what is
+    A second launch while one is under way gets its job. `seen`: the digests of what is
     frozen, as the owner saw it. `may_lack`: fields that the checklist asks for and this study can
     do without.
     """
@@ -238,7 +238,7 @@ def close_study(*, study: Study, by: Any) -> None:
 
 @transaction.atomic
 def close_by_itself(*, study: Study, why: str) -> None:
-    """Close a study without anybody's click; the log names why instead of a person."""
+    """Close a study without anyone's click; the log names why instead of a person."""
     _close(study, why)
 
 
@@ -311,12 +311,12 @@ def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None
 
 
 def insist_on_owner(study: Study, by: Any) -> None:
-    """PermissionDenied for anybody but an owner of the study and a superuser."""
+    """PermissionDenied for anyone but an owner of the study and a superuser."""
     _insist_on_role(study, by, Membership.Role.OWNER)
 
 
 def insist_on_editor(study: Study, by: Any) -> None:
-    """PermissionDenied for anybody but an editor or owner of the study and a superuser."""
+    """PermissionDenied for anyone but an editor or owner of the study and a superuser."""
     _insist_on_role(study, by, Membership.Role.EDITOR, Membership.Role.OWNER)
 
 

@@ -323,7 +323,7 @@ def _check_places(study: Study, places: int, items: int) -> Point:
     if places < sets:
         words += f"; you need {answers:,}. That takes {count_of(sets, 'person', 'people')}."
     elif places > sets:
-        words += f", but the study has work for {sets:,}. Whoever comes later finds no place."
+        words += f", but the study has work for {sets:,}. People who come later find no place."
     else:
         words = f"{places:,} × {count_of(size, unit)} are the {answers:,} answers you need."
     return Point(title="People", words=words, state="ok" if places == sets else "look")

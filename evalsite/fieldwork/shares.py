@@ -185,7 +185,7 @@ def check_shares(
     without = [person.name for person, items in zip(people, shares, strict=True) if not items]
     problems = []
     if without:
-        # whoever launches may not be allowed to see names
+        # the person who launches may not be allowed to see names
         names = list_of(without) if has_names else count_of(len(without), "person", "people")
         words = f"There is nothing to rate for {names}. Choose other items under Invite."
         problems.append(ValidationError(words, code="no_items"))

@@ -1,7 +1,7 @@
 """Items that belong to certain people: giving them out, dealing them in sets, moving them on.
 
-An assigned place has no lease. The k answers of an item count whoever gives them: its free places
-are assigned first, and if there is none left, the item gets one more.
+An assigned place has no lease. The k answers of an item count no matter who gives them: its free
+places are assigned first, and if there is none left, the item gets one more.
 """
 
 from collections import Counter, defaultdict, deque

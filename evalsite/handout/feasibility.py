@@ -72,7 +72,7 @@ def fewest_people(work: Workload) -> int:
 def people_needed(work: Workload) -> int:
     """Return how many people finish the design in any order of arrivals and sets.
 
-    Suppose they are stuck: places are free, and nobody may take one. Everybody either has done all
+    Suppose they are stuck: places are free, and nobody may take one. Everyone either has done all
     that the cap allows, at least `sure` items, or has met all that is still free. The second are
     fewer than the answers that the smallest free thing wants, or it would not be free. So the
     answers given are at least `sure` for each of the others, and one more person is too many.

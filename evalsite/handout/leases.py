@@ -36,7 +36,7 @@ RESERVATION = timedelta(minutes=15)
 # each answer of a set keeps its places for so much longer, up to the study's lease; where an item
 # takes long, for so many times its announced minutes
 _MINUTES_PER_ANSWER, _TIMES_AN_ITEM = 15, 3
-# after a reservation without an answer others come first, unless there is enough for everybody
+# after a reservation without an answer others come first, unless there is enough for everyone
 OTHERS_FIRST = timedelta(minutes=5)
 # a lease younger than this is not written again with every answer
 _RENEW_AFTER_SECONDS = 60

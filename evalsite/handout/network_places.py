@@ -1,7 +1,7 @@
 """How many places the people of one network may hold at a time.
 
-Whoever joins again and again from one address would otherwise hold every place of a study, without
-answering anything. People who were invited personally aren't limited and don't count.
+A person who joins again and again from one address would otherwise hold every place of a study,
+without answering anything. People who were invited personally aren't limited and don't count.
 """
 
 from collections.abc import Sequence

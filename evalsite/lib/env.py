@@ -218,7 +218,7 @@ def read_mail(name: str) -> MailServer:
 
 
 LEAST_KEY_LENGTH, LEAST_KEY_CHARACTERS = 50, 5
-# this site's key for debugging, and what Django writes into a new project: everybody knows them
+# this site's key for debugging, and what Django writes into a new project: everyone knows them
 FOR_DEBUGGING = "only-for-debugging-"
 _KNOWN_KEYS = (FOR_DEBUGGING, "django-insecure-")
 

@@ -121,7 +121,7 @@ def delete_identities(study: Study) -> int:
 def _list_due(study: Study) -> QuerySet[Participant]:
     """List the people who were promised that their identity is deleted by now.
 
-    Whoever answered several consent texts was promised what each of them says.
+    A person who answered several consent texts was promised what each of them says.
     """
     expiries = find_expiries(study)
     due = {version for version, ends_at in expiries.items() if ends_at <= now()}

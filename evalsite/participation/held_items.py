@@ -1,6 +1,6 @@
 """Items held for the researcher after two reports, and their release.
 
-A report counts once its author has standing: anybody with the link could report everything.
+A report counts once its author has standing: anyone with the link could report everything.
 """
 
 from collections import defaultdict

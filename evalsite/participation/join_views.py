@@ -126,7 +126,7 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     is_known = link.participant_id is not None and (study.is_open or is_used)
     may_start = is_known or (study.is_open and _has_free_place(recruitment))
     is_starting = request.method == "POST" and may_start
-    # whoever has started agrees, if need be, on a page of their own
+    # people who have started agree, if need be, on a page of their own
     is_agreeing = has_notice(study) and not is_used
     form = ConsentForm(request.POST if request.method == "POST" else None, study=study)
     error = form.fault if is_starting and is_agreeing else ""

@@ -313,7 +313,7 @@ def _free_slot_for(participant: Participant, submission: Submission) -> Slot | N
 
 
 def _finish(slots: Any, participant: Participant) -> bool:
-    # the first answer of a set decides anew for how long the set is kept
+    # the first answer of a set decides how long the set is kept from now on
     kept = Case(When(Exists(reserved_set_of(participant)), then=None), default=F("lease_until"))
     done = {"state": Slot.State.DONE, "participant": participant}
     return bool(slots.update(**done, kept_until=kept, lease_until=None))

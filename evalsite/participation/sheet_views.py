@@ -304,7 +304,7 @@ def _describe_saved(
             continue
         parts[place] = {"was": write_known(answer.form.entered)}
         if place in saved:
-            # whoever changes it from this page has seen this answer
+            # a change from this page was made with this answer in sight
             parts[place]["state"] = replace(answer.shown, shown_at=next_time_shown()).sign()
     places = enumerate(page.item_set.item_ids, start=1)
     outcome = next((became for became in _TELLING[:4] if became in saved.values()), None)

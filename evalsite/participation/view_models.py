@@ -405,7 +405,7 @@ def view_item(
 ) -> ItemView:
     """Return the screen of one item. `texts` are the outputs in the order shown.
 
-    `questions`: what is asked, if that is not what anybody is asked about such an item. `prefix`:
+    `questions`: what is asked, if that is not what anyone is asked about such an item. `prefix`:
     of the names of controls, on a page of several items.
     """
     values, errors, marked = values or {}, errors or {}, marked or {}

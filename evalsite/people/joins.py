@@ -90,7 +90,7 @@ def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> s
 
 
 class TypedIdIsKnown(Exception):
-    """Somebody has started with this id, and whoever typed it may be somebody else."""
+    """A person has started with this id, and another one may have typed it."""
 
 
 def find_personal_link(token: str) -> PersonalLink | None:
@@ -147,7 +147,7 @@ def find_namespace(recruitment: Recruitment) -> str:
 
 
 def find_person(study: Study, arrival: Arrival) -> Participant | None:
-    """Return the participant who arrived by this id before, if anybody did."""
+    """Return the participant who arrived by this id before, if anyone did."""
     identities = ParticipantIdentity.objects.filter(
         study=study, platform=arrival.namespace, outside_id=arrival.key
     )

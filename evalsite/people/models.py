@@ -77,7 +77,7 @@ class Participant(models.Model):
     # what they read then, in the researcher's words
     stop_message = models.TextField(blank=True)
     withdrawn_at = models.DateTimeField(null=True)
-    # whether they ever reported an item: a save of anybody else asks nothing about reports
+    # whether they ever reported an item: a save of anyone else asks nothing about reports
     has_reported = models.BooleanField(default=False)
     # of the network from which they last took a place: a digest, kept for a day ("" if invited)
     network = models.CharField(max_length=64, blank=True)

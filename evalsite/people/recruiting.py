@@ -166,7 +166,7 @@ def _require_consent_page(study: Study, *, by: Any) -> None:
 def set_default_checks(study: Study, *, by: Any) -> None:
     """Have each person get checks once a draft has some and a panel is on, unless somebody chose.
 
-    Whoever changed their number has chosen, and the log knows.
+    A number that was changed by hand stays, and the log has it.
     """
     if study.version_id is not None or study.checks_per_person:
         return

@@ -46,7 +46,7 @@ from evalsite.studies.summary_lines import count_groups, count_sets, most_in_a_s
 
 ACTIVE_MINUTES = 10
 JOINED_WITHIN = timedelta(minutes=10)
-# more sets than anybody takes
+# more sets than anyone takes
 NO_LIMIT = 1_000_000
 LATEST = 1000
 _REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
@@ -456,7 +456,7 @@ def find_unapproved(study: Study) -> QuerySet[ItemSet]:
 
 
 def _find_quiet_places(study: Study) -> QuerySet[Slot]:
-    """Return the leased places that were not renewed lately; whoever holds them may still type."""
+    """Return the leased places that were not renewed lately; their holders may still type."""
     renewed = now() - timedelta(minutes=ACTIVE_MINUTES) + timedelta(minutes=study.lease_minutes)
     return Slot.objects.leased().filter(lease_until__gt=now(), lease_until__lt=renewed)
 

@@ -50,7 +50,7 @@ def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_first_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Let whoever installed this site make the first administrator's account, once."""
+    """Let the person who installed this site make the first administrator's account, once."""
     state = read_link(token)
     if state != LinkState.OPEN:
         status = UNKNOWN if state == LinkState.UNKNOWN else GONE

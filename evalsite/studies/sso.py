@@ -18,7 +18,7 @@ from evalsite.studies.site_invitations import use_site_invitation
 
 
 class InvitedAdapter(DefaultSocialAccountAdapter):
-    """Let in whoever has an account, and create one for invited addresses only."""
+    """Let in people with an account, and create accounts for invited addresses only."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
         """Refuse an account that is no researcher's, and an address that nobody has invited."""

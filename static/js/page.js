@@ -72,7 +72,7 @@ function offerReturn(form) {
   const offer = form.querySelector("[data-resume]");
   offer.querySelector("a").href = link;
   offer.hidden = false;
-  // answered once: by whoever uses this browser, as far as it remembers
+  // answered once by each browser, as far as it remembers
   if (memory.read(REFUSED + form.dataset.study)) {
     for (const way of form.querySelectorAll(".actions")) way.hidden = true;
     offer.querySelector("[data-refusal]").hidden = false;

@@ -37,7 +37,7 @@ def read_design(name):
 
 
 def rate(raters, inputs, *, systems=2, seed=1, strictness=0.7):
-    """Ratings from 1 to 5 of everything by everybody."""
+    """Ratings from 1 to 5 of everything by everyone."""
     rng = np.random.default_rng(seed)
     r, i, s = np.indices((raters, inputs, systems)).reshape(3, -1)
     latent = 3 + rng.normal(0, strictness, raters)[r] + rng.normal(0, 0.8, (inputs, systems))[i, s]

@@ -264,7 +264,7 @@ def test_nothing_is_said_to_be_left_out_where_nothing_is(file, capsys):
 
 @pytest.mark.torture
 def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, capsys):
-    # everybody gives A three points more than B, C between; levels differ by rater and input
+    # everyone gives A three points more than B, C between; levels differ by rater and input
     rows = [f"p{p},i{n},{system},{1 + (p * n + n) % 3 + more + (p + n) % 2 * (system == 'C')}"
             for p in range(6) for n in range(12) for system, more in (("A", 3), ("B", 0), ("C", 1))
             ]  # fmt: skip

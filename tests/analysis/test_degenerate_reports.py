@@ -42,7 +42,7 @@ def report(tmp_path: Path) -> Report:
 def rate(
     value: Callable[[int, int, str], Any], raters: int = 6, items: int = 12, systems: str = "ABC"
 ) -> list[Row]:
-    """Everybody has rated every system on every item, one item after another."""
+    """Everyone has rated every system on every item, one item after another."""
     return [
         {
             "participant": f"p{rater}", "item": f"i{item}", "system": system, "trial": item,
@@ -206,7 +206,7 @@ def test_gaps_do_not_hide_a_difference_that_is_always_as_large(report: Report) -
 
 
 def prefer(pick: Callable[[str, str], str], pairs: list[str], raters: int = 6) -> list[Row]:
-    """Everybody has compared the systems of each item, a pair such as "AB"."""
+    """Everyone has compared the systems of each item, a pair such as "AB"."""
     return [
         {"participant": f"p{rater}", "item": f"i{item}", "system_1": pair[0], "system_2": pair[1],
          "preferred": won if (won := pick(*pair)) != "tie" else "", "value": int(won != "tie"),
@@ -255,7 +255,7 @@ def test_nothing_but_ties_is_no_proof_of_equality(report: Report) -> None:
 
 
 def prefer_in_clusters(won: dict[int, str], raters: int = 5, clusters: int = 8) -> list[Row]:
-    """Everybody has answered both inputs of every cluster: `won` by the place of the input."""
+    """Everyone has answered both inputs of every cluster: `won` by the place of the input."""
     return [
         {"participant": f"p{rater}", "item": f"i{cluster}-{place}", "cluster": f"c{cluster}",
          "system_1": "A", "system_2": "B", "preferred": name, "shown_first": "A",

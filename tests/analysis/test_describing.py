@@ -154,7 +154,7 @@ def test_facts_of_the_design_are_counted():
 
     assert (facts["items"], facts["outputs"], facts["raters"]) == (2, 3, 3)
     assert facts["ratings_per_output"] == {"min": 1, "median": 2, "max": 2}
-    assert facts["components"] == 2  # p3 shares no output with anybody
+    assert facts["components"] == 2  # p3 shares no output with anyone
     assert facts["raters_per_component"] == [2, 1]
     assert facts["places"] == {"A": {1: 2, 2: 1}, "B": {1: 1, 2: 1}}
     assert not facts["is_crossed"]

@@ -49,7 +49,7 @@ def make_criterion(systems: str, *, tests: int = 1, terms=VARIANCES, **known: An
 
 
 def rate_all(*, raters: int, items: int, systems: str = "ab") -> pd.DataFrame:
-    """Who rates what where everybody rates everything."""
+    """Who rates what where everyone rates everything."""
     rows = product(range(raters), range(items), systems)
     found = pd.DataFrame(rows, columns=["participant", "group", "system"])
     return found.assign(block=found.group)

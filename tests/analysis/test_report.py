@@ -50,7 +50,7 @@ def report(tmp_path: Path) -> Report:
 
 
 def rate(chance: random.Random, raters: int = 5, items: int = 8) -> list[Row]:
-    """Everybody has rated two systems on every item; A is the better one."""
+    """Everyone has rated two systems on every item; A is the better one."""
     return [
         {
             "participant": f"p{rater}", "item": f"i{item}", "system": system,
@@ -236,7 +236,7 @@ def test_who_stands_behind_a_rating_is_not_made_up(report: Report) -> None:
 
 
 def rate_four(chance: random.Random) -> list[Row]:
-    """Everybody has rated four systems; names do not stand in the order of their ranks."""
+    """Everyone has rated four systems; names do not stand in the order of their ranks."""
     better = {"C": 2.0, "A": 1.0, "D": 0.5, "B": 0.0}
     return [
         {

@@ -15,7 +15,7 @@ def criterion(key):
 
 
 def rate(key, *, raters, inputs, systems="AB", own_inputs=False):
-    """Everybody rates every output; `own_inputs`: no input has two systems."""
+    """Everyone rates every output; `own_inputs`: no input has two systems."""
     return [
         {
             "criterion": key, "participant": f"p{r}", "system": system,

@@ -60,7 +60,7 @@ def write(study_id: str, file: str) -> None:
     from evalsite.lib.transactions import consistent_cut  # noqa: PLC0415
 
     study = Study.objects.get(pk=study_id)
-    # from here on the most memory that the process ever has is counted anew
+    # from here on the most memory that the process ever has is counted again
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     idle, began, cpu = find_peak_kib(), perf_counter(), process_time()
     with TemporaryFile(dir=settings.DATA_DIR) as target:

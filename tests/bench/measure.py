@@ -20,7 +20,7 @@ from tests.bench.server import Server  # noqa: E402
 from tests.bench.study import SET_SIZE, People, make_live_study  # noqa: E402
 
 CPU_BUDGET = {"sqlite": 8.0, "postgresql": 10.0}
-# a study of fewer items is made anew for each crowd, so that nobody runs out of work
+# a study of fewer items is made again for each crowd, so that nobody runs out of work
 _LARGE = 10_000
 _HEADINGS = (
     "items", "people", "ratings/s", "p50 ms", "p95 ms", "p99 ms", "CPU ms",

@@ -57,7 +57,7 @@ def words(file, tmp_path) -> list[str]:
 def parse(words: list[str]):
     parser = ArgumentParser()
     rate.add_arguments(parser)
-    options = parser.parse_args(words)
+    options, options.further = parser.parse_known_args(words)
     options.output = SimpleNamespace(say=lambda sentence: None)
     return options
 
@@ -234,6 +234,7 @@ def test_everybody_has_every_item_without_limit_practice_or_recognition(words):
         (["--instrument", "magnitud"], "magnitude"),
         (["--instrument", "absent.json"], "absent.json"),
         (["--map", "output=nothing"], "nothing"),
+        (["--primry", "informativeness"], "--primry"),
     ],
 )
 def test_what_cannot_be_planned_or_asked_is_refused_before_launch(words, option, named):
@@ -255,6 +256,21 @@ def test_faults_of_the_file_are_listed_and_end_with_1(words, file, text):
     assert result.text
     assert all({"line", "column", "message"} <= fault.keys() for fault in result.facts["faults"])
     assert result.facts["faults"]
+
+
+@pytest.mark.django_db
+def test_a_file_is_read_as_for_an_import_and_the_answer_to_its_question_is_an_option(words, file):
+    text = "id,mr,system,output\n" + "".join(f"1,name[Café],{name},Café {name}\n" for name in "ABC")
+    file.write_bytes(text.encode("windows-1252"))
+
+    asked = rate.make_study(parse(words))
+    assert asked.code == NO
+    assert "--encoding windows-1252" in asked.text
+    made = rate.make_study(parse([*words, "--encoding", "windows-1252"]))
+
+    assert made.code == DONE
+    study = Study.objects.get(launched_at__isnull=False)
+    assert study.items.main().get().inputs["mr"] == "name[Café]"
 
 
 @pytest.mark.django_db

@@ -144,6 +144,15 @@ def test_invite_and_overview_say_that_answers_can_never_come(staff_client):
     assert staff_client.get(page).context["out_of_reach"] == 0
 
 
+def test_the_message_to_send_is_from_those_who_run_the_study(staff_client):
+    study = alone(make_live(items=2, k=1, set_size=2))
+    invite(study, "Ana Costa")
+
+    page = staff_client.get(reverse("admin:study-invite", args=[study.pk]))
+
+    assert "Thank you! Language Lab" in page.text
+
+
 def test_the_link_of_a_draft_says_that_the_study_has_not_begun():
     study = make_study(items=2)
     [ana] = invite(study, "Ana Costa")

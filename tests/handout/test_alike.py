@@ -41,7 +41,7 @@ PATTERNS = {
 
 
 class Person:
-    """Somebody with a set in which items of all kinds look alike; each place can be tried anew."""
+    """Somebody with a set in which items of all kinds look alike; each place can be tried again."""
 
     def __init__(self, **fields) -> None:
         study = make_study(

@@ -1,4 +1,4 @@
-"""Many people at once, with checks and repeats: still exactly k, and everybody finishes."""
+"""Many people at once, with checks and repeats: still exactly k, and everyone finishes."""
 
 from collections.abc import Callable
 from datetime import timedelta

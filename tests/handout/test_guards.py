@@ -139,7 +139,7 @@ def dropped(name: str) -> Iterator[None]:
     """The database does not know this constraint; afterwards it does again, on empty tables."""
     model, constraint = unique_constraints()[name]
     known = model._meta.constraints
-    # SQLite makes the table anew, as the model says
+    # SQLite makes the table again, as the model says
     model._meta.constraints = [one for one in known if one is not constraint]
     with connection.schema_editor() as editor:
         editor.remove_constraint(model, constraint)

@@ -38,7 +38,7 @@ def test_what_was_signed_reads_back_as_it_was(shown):
 
 
 def read_payload(text: str) -> bytes:
-    """Return what anybody can read of a signed text without the key."""
+    """Return what anyone can read of a signed text without the key."""
     payload = text.split(":")[0]
     return base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
 

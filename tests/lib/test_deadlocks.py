@@ -1,4 +1,4 @@
-"""Who is dealt a group and who changes k may wait for one another: then one begins anew."""
+"""Who is dealt a group and who changes k may wait for one another: then one begins again."""
 
 from collections.abc import Callable
 from typing import Any

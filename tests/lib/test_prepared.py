@@ -1,4 +1,4 @@
-"""Queries whose SQL is kept say the same as those that Django builds anew."""
+"""Queries whose SQL is kept say the same as those that Django builds again."""
 
 import threading
 from contextlib import nullcontext

@@ -32,7 +32,7 @@ def collected() -> Path:
 
 def collect(folder: Path) -> None:
     kind = "evalsite.core.static_storage.SmallerStaticFiles"
-    # tells Django to build its storage anew: an earlier test may have used it
+    # tells Django to build its storage again: an earlier test may have used it
     with override_settings(
         STATIC_ROOT=folder, STORAGES=settings.STORAGES | {"staticfiles": {"BACKEND": kind}}
     ):

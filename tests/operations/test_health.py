@@ -172,8 +172,8 @@ def test_ready_fails_on_a_database_without_tables(quiet):
     assert answer == (503, MISSING)
 
 
-@for_real
-def test_monitoring_writes_no_line_in_the_log(quiet):
+@pytest.fixture
+def log():
     (handler,) = (
         handler
         for handler in logging.getLogger("django").handlers
@@ -181,15 +181,26 @@ def test_monitoring_writes_no_line_in_the_log(quiet):
     )
     stream = io.StringIO()
     before = handler.setStream(stream)  # type: ignore[attr-defined]
-    try:
-        with away():
-            statuses = [quiet.get(path).status_code for path in (LIVE, READY, "/nowhere/")]
-    finally:
-        handler.setStream(before)  # type: ignore[attr-defined]
+    yield stream
+    handler.setStream(before)  # type: ignore[attr-defined]
+
+
+@for_real
+def test_monitoring_writes_no_line_in_the_log(quiet, log):
+    with away():
+        statuses = [quiet.get(path).status_code for path in (LIVE, READY, "/nowhere/")]
 
     assert statuses == [200, 503, 404]
-    assert READY not in stream.getvalue()
-    assert "/nowhere/" in stream.getvalue()
+    assert READY not in log.getvalue()
+    assert "/nowhere/" in log.getvalue()
+
+
+@in_transaction
+def test_form_that_comes_back_with_its_problems_writes_no_line_in_the_log(log):
+    refused = Client().post("/account/login/", {"login": "", "password": ""})
+
+    assert refused.status_code == 422
+    assert log.getvalue() == ""
 
 
 @in_transaction

@@ -208,8 +208,9 @@ def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
     assert {place: lines for place, lines in faults.items() if lines} == {}
 
 
-@pytest.mark.torture
-@pytest.mark.parametrize("width", [360, 320])
+@pytest.mark.parametrize(
+    "width", [*(pytest.param(n, marks=pytest.mark.torture) for n in (360, 320)), 180]
+)
 def test_the_number_of_the_item_is_on_one_line_of_the_header(page, live_server, width):
     study = make_example("dialogue", items=4)
     page.set_viewport_size({"width": width, "height": 740})

@@ -1,4 +1,4 @@
-"""Ignoring in a browser: by one key, on pages that anybody can use, and nothing left over."""
+"""Ignoring in a browser: by one key, on pages that anyone can use, and nothing left over."""
 
 import pytest
 from playwright.sync_api import Page, expect

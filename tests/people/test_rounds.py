@@ -222,6 +222,17 @@ def test_sonas_link_must_have_room_for_the_survey_code(staff_client):
     assert [*page.context["form"].errors] == ["link_completed"]
 
 
+def test_another_panel_can_have_a_code_for_completed_work(staff_client):
+    recruitment = make_round(make_live(), "panel", is_on=False)
+    address = panel_of(recruitment)
+
+    enter_values(staff_client, address, code_completed="code")
+
+    page = staff_client.get(address).text
+    assert f'value="{codes_of(recruitment)["completed"]}"' in page
+    assert "On Best Panel" in page
+
+
 @pytest.mark.parametrize(
     ("key", "fields", "code"),
     [

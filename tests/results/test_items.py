@@ -229,7 +229,7 @@ def test_excluded_answers_count_with_everyone_included_only():
     [
         ((2, 2, 1, 1, -2), 4),
         ((1, 1, 5), 2),
-        # two are as far; everybody agrees; two people only
+        # two are as far; everyone agrees; two people only
         ((1, 1, 5, 5), None),
         ((3, 3, 3), None),
         ((1, 5), None),

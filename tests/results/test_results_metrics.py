@@ -1,4 +1,4 @@
-"""Metrics in the results: computed anew when scores change, and shown on pages and in reports."""
+"""Metrics in the results: computed again when scores change, and shown on pages and in reports."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Until the first release each app has one migration, made anew with its date in its name."""
+"""Until the first release each app has one migration, made again with its date in its name."""
 
 import re
 

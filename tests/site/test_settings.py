@@ -256,7 +256,7 @@ def test_postgresql_waits_for_the_disk_whatever_the_server_prefers():
     name = connection.ops.quote_name(connection.settings_dict["NAME"])
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    connection.close()  # the next one asks the server anew
+    connection.close()  # the next one asks the server again
 
     problems = check_durability(databases=["default"])
     with connection.cursor() as cursor:
@@ -272,7 +272,7 @@ def test_postgresql_compiles_no_query_whatever_the_server_prefers():
     name = connection.ops.quote_name(connection.settings_dict["NAME"])
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER DATABASE {name} SET jit = on")
-    connection.close()  # the next one asks the server anew
+    connection.close()  # the next one asks the server again
 
     with connection.cursor() as cursor:
         cursor.execute("SHOW jit")

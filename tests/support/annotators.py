@@ -167,7 +167,7 @@ class Annotator:
 
 
 def run_crowd(state: dict) -> dict:
-    """Everybody of the state works in threads of this process, each in as many tabs as they have.
+    """Everyone of the state works in threads of this process, each in as many tabs as they have.
 
     Who has a `page` from an earlier round sends its form first, however late that is.
     """

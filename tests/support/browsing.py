@@ -78,7 +78,7 @@ def choose_files(page: Page, files: Any) -> None:
 
 
 def is_watched(response: Any) -> bool:
-    """Whether the page follows a job: by its script, and without scripts by coming anew."""
+    """Whether the page follows a job: by its script, and without scripts by coming again."""
     html = response.content.decode()
     reloads = '<noscript><meta http-equiv="refresh"' in html
     # a live page has the script alone

@@ -101,7 +101,7 @@ class Crowd:
             )
 
     def work(self, moment: datetime | None = None) -> None:
-        """Everybody has worked until nothing was left for them, or they left; no page failed."""
+        """Everyone has worked until nothing was left for them, or they left; no page failed."""
         workers = self.start(len(self.processes))
         paths = []
         for number, (worker, people) in enumerate(zip(workers, self.processes, strict=True)):
@@ -124,7 +124,7 @@ class Crowd:
         self.processes = [state["people"] for state in states]
 
     def come_back(self, moment: datetime) -> None:
-        """Everybody comes back at this moment, and this time nobody leaves."""
+        """Everyone comes back at this moment, and this time nobody leaves."""
         for person in chain(*self.processes):
             person["leaves_after"] = 0
         self.work(moment)

@@ -19,7 +19,7 @@ def address_of(name: str) -> str:
 
 
 def invite(study: Study, *names: str, by=None, **terms) -> list[Expert]:
-    """Invite these people; return everybody who is invited to the study."""
+    """Invite these people; return everyone who is invited to the study."""
     people = [Named(name, address_of(name)) for name in names or NAMES]
     invite_people(
         study=study, people=people, terms=Terms(**terms), site_address=HOST, by=by or make_user()

@@ -1,4 +1,4 @@
-"""One initial migration for each app, made anew: `python -m tests.support.initial_migrations`.
+"""One initial migration for each app, made again: `python -m tests.support.initial_migrations`.
 
 Until the first release nobody's database is upgraded, so migrations aren't collected. The name
 has the date: a site that starts with tables of an earlier one says so and stops. What

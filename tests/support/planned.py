@@ -13,7 +13,7 @@ from evalsite.studies.models import Study
 from tests.site.test_staff_pages import MOMENT, answer
 from tests.support.factories import make_annotator, make_study, make_user
 
-# what each system gets from everybody: nothing else on a page has these numbers
+# what each system gets from everyone: nothing else on a page has these numbers
 SCORES = {"baseline": 7919, "neural": 6101, "template": 4507}
 AT_LEAST_TWO = [{"measure": "failed_checks", "comparison": "at_least", "threshold": 2}]
 ONE_POINT = [

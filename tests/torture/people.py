@@ -116,9 +116,9 @@ class Crowd:
 class Study:
     """Raters who all rate the same outputs, or a crowd in sets; one may copy another.
 
-    `sets`: outputs of a set, each rated by three people; 0: everybody rates all. `settled`: the
+    `sets`: outputs of a set, each rated by three people; 0: everyone rates all. `settled`: the
     share of answers that raters talked over and then gave alike. `copied`, `changed`: limits of
-    the rate of copies found, as they are and with 2% of the answers drawn anew.
+    the rate of copies found, as they are and with 2% of the answers drawn again.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Study:
         cells = {
             "honest studies": (0.0, 0.01),
             "copied": self.copied,
-            "2% drawn anew": self.changed,
+            "2% drawn again": self.changed,
         }
         return {name: limits for name, limits in cells.items() if limits is not None}
 
@@ -149,7 +149,7 @@ class Study:
         yield "honest studies", bool(_find(answers))
         if self.copied is None:
             return
-        for name, share in (("copied", 0.0), ("2% drawn anew", 0.02)):
+        for name, share in (("copied", 0.0), ("2% drawn again", 0.02)):
             values, mine = answers["r00"]
             least = 0 if self.points == 2 else 1
             drawn = rng.integers(least, least + self.points, values.shape)

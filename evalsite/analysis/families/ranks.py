@@ -166,7 +166,7 @@ def _list_cautions(table: Table) -> Cautions:
 def _read_shown(rows: pd.DataFrame) -> list[list[str]]:
     """Return for each rating the systems that were shown with its output.
 
-    A file that doesn't say it: all systems that anybody placed in this item.
+    A file that doesn't say it: all systems that anyone placed in this item.
     """
     by_item = rows.groupby("item").system.agg(lambda names: sorted({*names}))
     return [

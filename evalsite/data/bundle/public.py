@@ -28,7 +28,7 @@ BUNDLE, PUBLIC = "bundle.zip", "public"
 
 
 class PageOptions(BaseModel):
-    """What whoever makes the page decides."""
+    """What the author of the page decides."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -184,7 +184,7 @@ def run_import(job: Job) -> dict[str, Any]:
     """Make a study of a bundle: as it was, or a draft of the same design."""
     owner = job.started_by
     if owner is None or not (owner.is_active and owner.is_staff):
-        raise ValidationError("Whoever started this import has no account here any more.")
+        raise ValidationError("The person who started this import no longer has an account here.")
     has_data, new_id = job.params["has_data"], UUID(job.params["new_id"])
     # an import that was interrupted at its end has made its study
     mine = Study.objects.filter(memberships__user=owner)

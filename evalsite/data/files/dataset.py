@@ -79,7 +79,7 @@ _LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
 
 class DatasetOptions(BaseModel):
-    """What whoever makes a dataset decides."""
+    """What the author of a dataset decides."""
 
     model_config = ConfigDict(extra="forbid")
 

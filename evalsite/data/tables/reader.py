@@ -50,7 +50,7 @@ FOLDER, FILE = "folder", "file"
 PLACES = (FOLDER, FILE)
 # how several tables are joined, as the option of an upload has it
 JOIN, APPEND = "outputs_join", "append"
-# whether tables with the same columns are one without a word from anybody
+# whether tables with the same columns are one without a word from anyone
 TAKES_ALIKE = "takes_alike"
 
 
@@ -202,7 +202,7 @@ def open_outputs(
         return None
     chosen = options.get(CHOSEN) or {}
     tool = find_tool(file, chosen)
-    # whoever chose a list of the document reads it as a table
+    # a list of the document that was chosen is read as a table
     if not is_zip and (not tool or options.get("rows")):
         return None
     try:

@@ -1,7 +1,7 @@
 """What a platform declares: how people arrive from it, and how their work is handed back.
 
 A platform is an entry of `PLATFORMS` in `table.py`, which nothing else names. Its templates are in
-`templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it requires.
+`templates/platforms/<key>/`: `steps.html` says what to paste where, `rules.html` what it requires.
 """
 
 import re
@@ -186,7 +186,7 @@ class Platform:
     hands_back: bool = True
     # the study's own link: people who come by it may take further sets, and may wait for a place
     is_open_link: bool = False
-    # whoever screens people must have a code for those who may not take part
+    # a platform that screens people must have a code for those who may not take part
     needs_screen_out_code: bool = False
     # each person has a link of their own, which a round creates; it has none to share
     has_personal_links: bool = False

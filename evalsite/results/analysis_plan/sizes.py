@@ -1,4 +1,4 @@
-"""What a study can decide before anybody has answered: from its size, and how answers vary."""
+"""What a study can decide before anyone has answered: from its size, and how answers vary."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class Design:
     items: int
     answers: int
     people: int
-    is_paired: bool  # whoever rates an item rates the outputs of all systems
+    is_paired: bool  # each person who rates an item rates the outputs of all systems
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A document is a list of blocks; whoever writes it knows blocks, and nothing of statistics.
+"""A document is a list of blocks: its writers know blocks, and nothing of statistics.
 
 Every number in a document is a figure, or stands in a text together with the figures that it was
 written from, so that they can be computed again and compared.

@@ -395,7 +395,7 @@ REASONS = {
     "no_difference": "no differences",
     "raters_unknown": "the raters are not single persons",
     "unequal_raters": "items have unequal numbers of ratings",
-    "incomplete": "not everybody rated everything",
+    "incomplete": "not everyone rated everything",
     "too_few": "too few values",
     "separated": "a system always wins or always loses",
     "disconnected": "systems that nothing links",

@@ -185,7 +185,7 @@ def count_people(study: Study) -> PeopleFlow:
     end = Case(
         When(Exists(kept), then=Value("analysed")),
         When(Exists(mine), then=Value("excluded")),
-        # whoever withdraws may leave their answers
+        # people who withdraw may leave their answers
         When(withdrawn_at__isnull=False, then=Value("withdrew")),
         When(refused_for=Refusal.QUOTA, then=Value("quota")),
         When(refused_for=Refusal.EARLIER, then=Value("earlier")),
@@ -205,7 +205,7 @@ def count_people(study: Study) -> PeopleFlow:
 
 
 def _list_flow(context: Context) -> Iterator[Block]:
-    """Yield how many people came, left and are analysed, once anybody came."""
+    """Yield how many people came, left and are analysed, once anyone came."""
     flow = count_people(context.study)
     if not flow.arrived:
         return

@@ -231,7 +231,7 @@ def _write_difference(difference: float | None, choice: Choice) -> str:
 @study_page("results/items/<int:item_id>/", name="results-item", within="results-items")
 @require_safe
 def show_item(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
-    """Show an item as people saw it, with everybody's answers and the team's notes."""
+    """Show an item as people saw it, with everyone's answers and the team's notes."""
     choice = _read_choice(request, study)
     measured = choice.measure()
     spread = next((known for known in measured if item_id in known.record.items), None)

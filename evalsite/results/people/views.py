@@ -179,7 +179,7 @@ class Scatter:
 def draw_scatter(
     people: Collection[Measures], *, flagged: Collection[str], excluded: Collection[str]
 ) -> Scatter | None:
-    """Draw everybody whose pace and agreement are known; None of fewer than two."""
+    """Draw everyone whose pace and agreement are known; None of fewer than two."""
     places = {
         person.pseudonym: (person.seconds, person.agreement)
         for person in people

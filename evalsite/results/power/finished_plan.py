@@ -117,7 +117,7 @@ def list_plan(study: Study, job: Job) -> list[list[Any]]:
 def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -> Work:
     """Return the answers, sets and cost of a design, for all systems of the study."""
     answers = row["items"] * _items_per_input(study.config, choice) * row["per_output"]
-    # everybody takes a set at least
+    # everyone takes a set at least
     sets = max(row["raters"], ceil(answers / study.set_size))
     price = choice["price"]
     return Work(answers=answers, sets=sets, cost=None if price is None else sets * Decimal(price))
@@ -173,7 +173,7 @@ def _describe_finding(
             "or for a larger difference."
         )
     row, work = result["rows"][chosen], works[chosen]
-    each = "" if row["per_output"] < row["raters"] else " (everybody rates everything)"
+    each = "" if row["per_output"] < row["raters"] else " (everyone rates everything)"
     cost = "" if work.cost is None else f", {format_money(work.cost, study.currency)}"
     takes = f"{count_of(work.answers, 'answer')} in {count_of(work.sets, 'set')}{cost}"
     return (
@@ -215,7 +215,7 @@ def _list_cautions(study: Study, choice: dict[str, Any], result: dict[str, Any])
         )
     if study.config.item.outputs.most == 1 and study.groups != Study.Groups.TOGETHER:
         cautions.append(
-            "This holds where everybody who rates an input rates the outputs of all systems. In "
+            "This holds where everyone who rates an input rates the outputs of all systems. In "
             "this study an item shows one output: keep its groups together (Settings), or less "
             "is found than shown here."
         )
@@ -297,8 +297,8 @@ def _list_notes(choice: dict[str, Any], result: dict[str, Any]) -> list[str]:
         "difference reaches on either side, on average. Wrong sign: of the significant studies, "
         "those that favour the wrong system. Overstated: how many times the true difference the "
         "significant ones show on average (Gelman and Carlin 2014).",
-        "Everybody who rates an input rates the outputs of both systems. Answers are for all "
-        "systems of the study. Sets are full, and everybody takes one or more. The cost is without "
+        "Everyone who rates an input rates the outputs of both systems. Answers are for all "
+        "systems of the study. Sets are full, and everyone takes one or more. The cost is without "
         "bonus and without the fee of a platform.",
         *_describe_scale(choice, result),
     ]

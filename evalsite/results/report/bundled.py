@@ -51,7 +51,7 @@ def write_plan(study: Study, *, has_data: bool) -> str:
 def compute_report(study: Study, basis: Plain, team: Plain | None = None) -> BundleReport:
     """Compute the report of the rows in this database.
 
-    `team`: the report of everybody's answers; the basis then names what it finds otherwise.
+    `team`: the report of everyone's answers; the basis then names what it finds otherwise.
     """
     content, _ = analyse_study(study)
     if team is not None:

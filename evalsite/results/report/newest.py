@@ -1,7 +1,7 @@
 """The newest results of a study: computed as it closes, and again as its data change.
 
-Whoever opens a page of Results after a change sees the last results with their time, and has them
-computed again. That is the one thing that opening a page starts: it changes no result, it is
+A person who opens a page of Results after a change sees the last results with their time, and has
+them computed again. That is the one thing that opening a page starts: it changes no result, it is
 limited in rate, and it can be repeated.
 """
 

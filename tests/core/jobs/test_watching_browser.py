@@ -1,4 +1,4 @@
-"""Pages that follow a job: in place, so that nobody loses anything; without scripts anew."""
+"""Pages that follow a job: in place, so that nobody loses anything; without scripts again."""
 
 import re
 from typing import Any

@@ -25,6 +25,7 @@ from tests.data.bundle.test_bundle_pages import url
 from tests.support.bundles import close, examine, make_full_study, move_data, read_files
 from tests.support.emptying import no_rows
 from tests.support.factories import launch, make_annotator, make_study, make_user
+from tests.support.instruments import make_built_study, read_instrument
 from tests.support.lasting import lasting_rows
 
 pytestmark = pytest.mark.django_db
@@ -238,6 +239,19 @@ def test_words_are_read_line_by_line_and_may_hold_an_equals_sign():
     assert form.cleaned_data["words"] == {
         "https://x.example/?a=b": "a link", "Mori": "Withheld", "Uni = the": "place",
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("checks_here")
+def test_instrument_that_was_built_here_is_made_anonymous_too():
+    content = read_instrument("adequacy_fluency") | {"title": "Adequacy as Jane Mori asks"}
+    built = make_built_study(content, by=make_user("mori", first_name="Jane", last_name="Mori"))
+
+    bundle, made = anonymise(built)
+
+    assert find_any(["Mori"], b"".join(read_files(bundle).values())) == []
+    assert made.replaced["Jane Mori"] > 0
+    assert examine(bundle).is_sound
+    assert built.instrument.title == "Adequacy as Jane Mori asks"
 
 
 @pytest.mark.slow

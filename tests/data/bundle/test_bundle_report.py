@@ -126,7 +126,7 @@ def test_bundle_from_before_items_had_numbers_is_verified_by_its_values() -> Non
     columns, figures, *scripts = report.remarks
     assert columns.startswith("data/ratings.csv has other columns")
     assert figures.startswith(f"The figures of {REPORT} weren't computed again")
-    # which this version has made anew under the same number
+    # which this version has made again under the same number
     assert all("isn't the script of Evalsite" in remark for remark in scripts)
 
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 # columns that TRL takes for something of its own
 RESERVED = {"margin", "messages", "text", "images", "image", "tools", "chat_template_kwargs"}
 THRESHOLDS = {"unpaired": "fluency", "good_from": 4, "bad_below": 3}
-# made anew for each study
+# made again for each study
 IDS = ("rating_id", "comparison_id", "study")
 
 

@@ -149,7 +149,7 @@ OF_CHECKLIST = [
 
 
 def follow(key: str, *, items: int, better: str = "higher", **apart: float) -> Rows:
-    """Points of A, and of systems that everybody rates so far above it on every input."""
+    """Points of A, and of systems that everyone rates so far above it on every input."""
     rated = rate(key, 22, raters=3, items=items, A=-1)
     return [
         {**row, "system": name, "value": min(3, row["value"]) + more, "better": better,

@@ -338,12 +338,12 @@ def test_pairs_are_stored_undone_and_uploaded_anew_as_any_items(study: Study) ->
     again = load(study, THREE).pk == batch.pk
     undo_batch(batch=batch, by=None)
     left = Output.objects.filter(item__batch__isnull=False).count()
-    anew = load(study, THREE)
+    again = load(study, THREE)
 
     assert outputs == [["alpha", "beta"], ["alpha", "gamma"], ["beta", "gamma"]]
     assert again
     assert not left
-    assert Item.objects.filter(batch=anew).count() == System.objects.filter(study=study).count()
+    assert Item.objects.filter(batch=again).count() == System.objects.filter(study=study).count()
 
 
 def test_page_before_the_import_says_how_many_pairs_there_will_be(

@@ -33,7 +33,7 @@ def score_inspect(scores: str, *logs: str) -> None:
         for row in of_log:
             edit = dict(row["edit"])
             edit["provenance"] = ProvenanceData(**edit["provenance"])
-            # without its metrics anew: a mean of 4.0 would be called its accuracy
+            # without new metrics: a mean of 4.0 would be called its accuracy
             edit_score(
                 log, row["sample_id"], row["score_name"], ScoreEdit(**edit),
                 recompute_metrics=False, epoch=row["epoch"],

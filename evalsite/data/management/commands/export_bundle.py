@@ -195,7 +195,7 @@ def choose_contents(study: Study, options: dict[str, Any]) -> Contents:
     if options["public"] and not study.asks_to_share:
         raise CommandError(
             "This study doesn't ask whether answers may be shared. Leave --public out: the "
-            "bundle has everybody's answers."
+            "bundle has everyone's answers."
         )
     is_public = options["public"] or (options["anonymous"] and study.asks_to_share)
     return Contents(

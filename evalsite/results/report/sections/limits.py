@@ -88,7 +88,7 @@ def _warn_of_looks(source: Source) -> Warnings:
 
 
 def _warn_of_sharing(source: Source) -> Warnings:
-    """Say where everybody’s answers, which only the team has, give another finding."""
+    """Say where everyone’s answers, which only the team has, give another finding."""
     if differing := source.content.get("sharing", {}).get("differing"):
         pairs = [
             f"{isolate(first)} and {isolate(second)} ({isolate(_find_label(source, key))})"

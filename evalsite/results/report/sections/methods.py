@@ -300,8 +300,8 @@ def _describe_correction(source: Source) -> Sentence:
         first = f"p values are corrected for {size:,} comparisons"
         if size == 1:
             is_named = any(pair.is_exploratory for pair in primary.pairs)
-            one = "one comparison is planned" if is_named else "there is one comparison"
-            first = f"{one}, so its p value isn’t corrected"
+            start = "one comparison is planned" if is_named else "there is one comparison"
+            first = f"{start}, so its p value isn’t corrected"
         return Sentence(
             "correction_primary",
             f"On the primary question, {first}; on secondary questions, p values are corrected for "

@@ -439,7 +439,7 @@ def _list_repeats(source: Source) -> Iterator[Block]:
 
 
 def _list_everyone(source: Source) -> Iterator[Block]:
-    """Yield agreement with everyone included, if anybody is excluded."""
+    """Yield agreement with everyone included, if anyone is excluded."""
     pairs = [
         (criterion, other)
         for criterion in source.criteria

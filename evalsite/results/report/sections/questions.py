@@ -464,11 +464,11 @@ def explain_correction(criterion: Criterion) -> str:
         pair.details.get("family") or 0 for pair in criterion.pairs if pair.is_exploratory
     ]
     if number == 1:
-        one = "One comparison is planned" if exploratory else "There is one comparison"
-        text = f"{one}, so its p isn’t corrected."
+        start = "One comparison is planned" if exploratory else "There is one comparison"
+        text = f"{start}, so its p isn’t corrected."
     else:
-        what = f"the {number} planned comparisons" if exploratory else f"{number} comparisons"
-        text = f"p is corrected for {what}{across}{beside} (Holm)."
+        compared = f"the {number} planned comparisons" if exploratory else f"{number} comparisons"
+        text = f"p is corrected for {compared}{across}{beside} (Holm)."
     if exploratory:
         text += f" p of exploratory ones is corrected for all {max(exploratory)} (Holm)."
     return text
