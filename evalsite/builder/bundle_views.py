@@ -127,15 +127,14 @@ def _do(request: HttpRequest, check: Job, imports: list[Job], done: str) -> Http
 
 
 def _list_facts(bundle: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return what is counted as on the pages of a study: without practice and pilots."""
     counts = bundle["counts"]
     answers = counts.get("annotations", {})
     return [
         ("Items", counts.get("items", {}).get("main", 0)),
-        ("Outputs", counts.get("outputs", 0)),
         ("Systems", bundle["systems"]),
         ("People", counts.get("participants", 0)),
-        ("Answers", sum(answers.values()) if isinstance(answers, dict) else 0),
-        ("Ratings", counts.get("ratings", 0)),
+        ("Answers", answers.get("counted", 0) if isinstance(answers, dict) else 0),
     ]
 
 

@@ -179,7 +179,7 @@ class SystemNamesForm(ChangesForm):
                 required=False,
                 initial=name,
                 label=f"Name of {in_file}",
-                widget=forms.TextInput(attrs={"aria-label": f"Name of {in_file}"}),
+                widget=forms.TextInput(attrs={"aria-label": f"Name of {in_file}", "dir": "auto"}),
             )
 
     @property

@@ -107,6 +107,14 @@ def test_bundle_is_checked_by_a_job_and_its_study_is_made_again_or_as_a_copy(sta
     assert Study.objects.visible_to(first.memberships.get().user).get() == first
 
 
+def test_answers_of_practice_are_not_counted_as_answers_of_the_study(staff):
+    check = upload(staff, pack_answers())
+    check.result["counts"]["annotations"]["control"] = 10
+    check.save()
+
+    assert dict(staff.get(page_of(check)).context["facts"])["Answers"] == 1
+
+
 def test_import_that_is_done_twice_makes_one_study_with_its_own_id(staff):
     check = upload(staff, pack_answers())
 

@@ -179,6 +179,7 @@ def test_systems_are_renamed_from_the_start(staff_client: Client) -> None:
     assert (
         '<bdi>beta</bdi></th><td data-th="Name here"><input type="text" name="name-1"' in page.text
     )
+    assert 'aria-label="Name of beta" dir="auto"' in page.text
     assert Upload.objects.get().report["summary"]["names"] == [
         ["alpha", "alpha", 1], ["beta", "second", 1], ["gamma", "gamma", 1],
     ]  # fmt: skip

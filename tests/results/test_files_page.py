@@ -85,6 +85,16 @@ def test_three_cards_name_the_files_that_their_buttons_give() -> None:
     assert "<br>6 rows" in page
 
 
+def test_answers_that_came_after_the_count_are_not_said_to_be_0_rows() -> None:
+    study = launch(make_study(items=1))
+    store_counts(study)
+    annotate(study, make_participant(study), main_items(study)[0])
+
+    page = member(study, "owner").get(url("study-export", study)).text
+
+    assert "<br>not counted yet" in page
+
+
 def test_the_last_bundle_and_public_page_are_offered_with_size_and_time() -> None:
     study = make_answered()
     client = member(study, "owner")

@@ -42,6 +42,15 @@ def study() -> Study:
     return make_asked(ask("fluency", "Fluency", LIKERT), ask("tone", "Tone", LIKERT))
 
 
+def test_answers_are_not_put_in_quotes_as_they_may_have_some(staff_client: Client) -> None:
+    points = [{"value": value, "label": f"“{value} of 4”"} for value in range(1, 5)]
+    study = make_asked(ask("fluency", "Fluency", {"kind": "likert", "points": points}))
+
+    html = staff_client.get(page(study, "fluency")).text
+
+    assert 'From <b dir="auto">1: “1 of 4”</b> to <b dir="auto">4: “4 of 4”</b>.' in html
+
+
 def test_the_headline_is_what_was_found(staff_client: Client, study: Study) -> None:
     keep_report(study, criteria=[make_points(make_pair("a", "b", "higher"))])
 

@@ -283,7 +283,8 @@ def list_stacks(chart: Chart) -> list[tuple[str, list[tuple[str, float]]]]:
     """List the rows of a stacked chart, each with the names and shares of its parts."""
     return [
         (
-            ", ".join(isolate(value) for _, value in key[-1:]),
+            # the names of a pair are isolated already
+            ", ".join(v if has_isolates(v) else isolate(v) for _, v in key[-1:]),
             [(figure.group[-1][1], figure.value or 0.0) for figure in figures],
         )
         for key, figures in groupby(chart.figures, key=lambda figure: figure.group[:-1])

@@ -166,3 +166,15 @@ def test_other_warnings_of_the_analysis_are_further_analyses_with_their_question
 
     assert block.place == "further"
     assert block.text.startswith("Fluency: ")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("counts", [[], [{"system": "a", "shown": 4, "missing": 0, "share": 0}]])
+def test_missing_answers_are_fine_only_where_they_are_counted(counts: list[Any]) -> None:
+    content = make_content(criteria=[make_points(missing_by_system=counts)])
+
+    fine = next(
+        block.text for block in make_limits(make_source(content, plan=PLAN))
+        if isinstance(block, Sentence) and block.kind == "note"
+    )  # fmt: skip
+
+    assert ("answers missing" in fine) == bool(counts)

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from evalsite.results.document.blocks import Chart, Document, Sentence, Table
+from evalsite.results.document.charts import list_stacks
 from evalsite.results.report.sections.questions import (
     explain_correction,
+    list_answers,
     list_shown_pairs,
     make_question,
     tabulate_pairs,
@@ -166,6 +168,15 @@ def test_agreement_that_cannot_be_computed_says_why() -> None:
     sentence = find_sentence(show(make_points(agreement=[undefined])), "agreement")
 
     assert sentence.text == "α can’t be computed: no item has two ratings."
+
+
+def test_in_the_bar_of_a_pair_each_name_keeps_its_direction_and_its_side() -> None:
+    pair = make_pair("سلام-7B", "tuned", "higher", counts={"wins": 6, "ties": 1, "losses": 3})
+
+    figures = list_answers(Criterion(make_points(pair)).pairs[0], is_only=False)
+    ((name, _),) = list_stacks(Chart("x", "stacked", "Answers", figures))
+
+    assert name == "\N{FIRST STRONG ISOLATE}سلام-7B\N{POP DIRECTIONAL ISOLATE} : tuned"
 
 
 def test_preferences_of_two_systems_are_counted_before_the_finding() -> None:

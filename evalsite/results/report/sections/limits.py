@@ -298,12 +298,15 @@ _WARNINGS: list[Callable[[Source], Warnings]] = [
 
 def _list_fine(source: Source, codes: set[str]) -> list[str]:
     """List what was checked and found fine."""
+    # how many answers of a system were shown isn't counted of comparisons and orders
+    has_counts = any(criterion.stored.get("missing_by_system") for criterion in source.criteria)
     checked = {
         "exclusions change no verdict": source.everything is not None
         and "verdict_changes" not in codes,
         "the plan came before the first answer": "no_plan" not in codes,
         "no answers came in after a look at results": source.is_closed and "looked" not in codes,
-        "no system has more answers missing than the others": "missing_by_system" not in codes,
+        "no system has more answers missing than the others": has_counts
+        and "missing_by_system" not in codes,
         "nobody copied answers": source.kept["copied"]["can_be_seen"] and "copied" not in codes,
     }
     return [words for words, is_fine in checked.items() if is_fine]

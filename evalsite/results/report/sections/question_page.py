@@ -228,7 +228,7 @@ def _caption_systems(criterion: Criterion, has_distance: bool, has_tiers: bool) 
     )
     parts = [means.removesuffix(".")]
     if any(criterion.mean(system).low is not None for system in criterion.systems):
-        parts[0] += " with 95% CI"
+        parts[0] += ", with 95% CI" if "," in parts[0] else " with 95% CI"
     parts[0] += "."
     parts += [without] if without else []
     if has_distance:

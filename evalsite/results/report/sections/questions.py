@@ -295,7 +295,10 @@ def list_answers(pair: Pair, *, is_only: bool) -> list[Figure]:
     if ties or not any(both.values()):
         parts.append(("tie", ties))
     parts += [(_name_step(second, step, most), steps.get(-step, 0)) for step in range(1, most + 1)]
-    row = {"criterion": pair.criterion.key, "pair": f"{pair.first} : {pair.second}"}
+    row = {
+        "criterion": pair.criterion.key,
+        "pair": f"{isolate(pair.first)} : {isolate(pair.second)}",
+    }
     return [
         make_figure("chosen", number / total, row | {"answer": name}, n={"answers": total})
         for name, number in parts
@@ -340,7 +343,7 @@ def tabulate_systems(criterion: Criterion, place: Place = "main") -> Table:
         rows.append(row)
     means = "Means of the mixed model" if criterion.is_by_model else "Means of all answers"
     if criterion.family.compares:
-        means = "Share of its answers that a system won, with ties as half"
+        means = "Share of its answers that a system won, ties as half"
     elif criterion.family.orders:
         means = "Log strengths of the Plackett–Luce model (sum 0)"
         figures = criterion.placed(criterion.systems[0]) if criterion.systems else []
