@@ -1,5 +1,6 @@
 """The public page holds what its options say, nothing of raters, and works from a folder."""
 
+import csv
 import io
 import json
 import re
@@ -125,6 +126,16 @@ def test_no_file_holds_a_name_an_id_or_a_private_answer_of_a_rater(
     masked = {name.rpartition("/")[2].rpartition("_")[2] for name, _ in find_words(files, MASKED)}
     with_notes = {"comments.csv", "annotations.csv", "annotations.jsonl"}
     assert masked & with_notes == (with_notes if has_comments else set())
+
+
+def test_items_have_the_numbers_of_the_files_beside_them(tmp_path: Path) -> None:
+    files = publish(tmp_path, ALL)
+
+    pages = b"".join(data for name, data in files.items() if name.startswith("read")).decode()
+    (items,) = (data for name, data in files.items() if name.endswith("_items.csv"))
+    rows = csv.DictReader(io.StringIO(items.decode("utf-8-sig")))
+    numbers = {row["item_no"] for row in rows if row["kind"] == "main"}
+    assert set(re.findall(r">Item (\d+)<", pages)) == numbers
 
 
 def test_outputs_that_may_not_be_published_are_in_no_file(tmp_path: Path) -> None:

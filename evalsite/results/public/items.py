@@ -19,6 +19,7 @@ from evalsite.results.people.answer_words import (
     describe_rows,
     is_text,
 )
+from evalsite.studies.items import ItemNumbers
 from evalsite.studies.models import Item, Output, Study
 
 # families of answers that are numbers, whose labels the report explains
@@ -63,7 +64,12 @@ def list_items(study: Study, *, primary: str, has_comments: bool) -> list[ReadIt
     # outputs that people saw one at a time are read together; others as they were compared
     is_single = study.config.item.outputs.most == 1
     groups = groupby(items, key=lambda item: item.group if is_single else item.pk)
-    shown = [reader.read(number, list(group)) for number, (_, group) in enumerate(groups, start=1)]
+    numbers, shown = ItemNumbers(study), []
+    for _, group in groups:
+        first, *others = group
+        # the number that the files beside the page have of it
+        number = int(numbers.find(first.pk)[is_single])
+        shown.append(reader.read(number, [first, *others]))
     return sorted(shown, key=lambda item: (-item.difference, item.number))
 
 
