@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,18 @@ def test_a_design_is_cheaper_or_equal_beside_a_judge(judged: Study) -> None:
         page = client.get(address("results-judges", judged), {"width": text})
         assert page.status_code == 200
         assert page.context["width"].errors
+
+
+def test_designs_beside_two_judges_are_told_apart(judged: Study) -> None:
+    second = Judge.objects.create(study=judged, name="judge-b")
+    for label in JudgeLabel.objects.filter(file__study=judged):
+        label.pk, label.judge = None, second
+        label.save(force_insert=True)
+    compute_report(judged)
+    client = sign_in(Membership.Role.VIEWER, judged)
+    page = client.get(address("results-judges", judged), {"width": "0.2"}).text
+    regions = re.findall(r'aria-label="(Designs for [^"]+)"', page)
+    assert len(regions) == len(set(regions)) == 2
 
 
 def test_what_is_known_of_a_judge_is_kept_and_its_certificate_is_sent(judged: Study) -> None:

@@ -378,7 +378,7 @@ class LabelReader(WholeFileReader):
             return None, answer
         if answer is not None:
             return float(answer), ""
-        if not scale.list_options():
+        if not scale.list_options() and not text[:1].isalpha():
             value = read_score(text)
             # between points that have words of their own there is no answer
             is_point = not scale.is_told_in_words or value in dict(scale.list_answers())

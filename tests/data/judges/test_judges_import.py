@@ -116,6 +116,14 @@ def test_a_faulty_label_is_named_and_can_be_left_out(study, row, code):
     assert [note["code"] for note in kept.import_notes] == ["rows_left_out"]
 
 
+@pytest.mark.parametrize("value", ["N/A", "Excellent"])
+def test_a_word_that_is_no_answer_is_told_the_answers(value, study):
+    key = study.config.criteria[0].key
+    [fault] = check(study, f"{HEAD}item-001,neural,{key},judge-a,{value}\n").faults
+    assert study.config.criteria[0].scale.describe_choices() in fault.message
+    assert "metric" not in fault.message
+
+
 def test_inputs_that_the_study_lacks_are_kept_and_counted(study):
     key = study.config.criteria[0].key
     rows = "".join(f"fresh-{number},neural,{key},judge-a,{number}\n" for number in (1, 2, 3))

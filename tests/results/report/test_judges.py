@@ -1,8 +1,10 @@
 """What a report says of a judge: beside people, corrected, worth; and what it never says."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,7 +16,7 @@ from evalsite.results.document.text import render_text
 from evalsite.results.report.computation import hide_systems
 from evalsite.results.report.sections import make_document
 from evalsite.results.report.sections.findings import find_headline, write_decision
-from evalsite.results.report.sections.judges import make_judges
+from evalsite.results.report.sections.judges import find_favour, list_judges, make_judges
 from evalsite.results.report.sections.question_page import make_question_page
 from evalsite.results.report.sections.summary import list_cards
 from evalsite.results.report.source import Source, list_decisions
@@ -24,6 +26,7 @@ from tests.support.judges import (
     PREFERENCE,
     plan_judge,
     report,
+    write,
     write_points,
     write_preferences,
 )
@@ -124,6 +127,73 @@ def test_without_labels_nothing_is_said_of_judges(tmp_path):
     paths, _expected = write_points(tmp_path, "ppi_pages")
     del paths["judge_labels"]
     assert show(paths, POINTS).blocks == []
+
+
+def test_the_judge_leans_to_one_side_with_the_interval_of_that_side(tmp_path):
+    paths, _expected = write_preferences(tmp_path)
+
+    def read() -> list[str]:
+        [text] = [
+            block.text
+            for block in show(paths, PREFERENCE).blocks
+            if isinstance(block, Sentence) and block.code == "judge_orders"
+        ]
+        return re.split(" (first|second) ", text)
+
+    before = read()
+    labels = pd.read_csv(paths["judge_labels"])
+    labels.assign(order=3 - labels.order).to_csv(paths["judge_labels"], index=False)
+    after = read()
+
+    assert {before[1], after[1]} == {"first", "second"}
+    # what is said of the second side is what was said of the first
+    assert before[2] == after[2]
+
+
+def favour_one(folder: Path, favoured: str) -> dict[str, Path]:
+    """Write points of five systems, and a judge that rates one of them a point higher."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {"participant": f"p{person}", "item": f"i{item:02}", "group": f"i{item:02}", "system": name,
+         "output": f"i{item:02}#{name}", "criterion": "quality", "value": rng.integers(1, 5)}
+        for item in range(24) for name in "ABCDE" for person in range(5)
+    ]  # fmt: skip
+    ratings = pd.DataFrame(rows)
+    labels = ratings.groupby(["item", "system", "criterion"], as_index=False)["value"].mean()
+    labels["value"] += labels["system"] == favoured
+    return write(folder, ratings, labels.assign(judge="judge-a"))
+
+
+def test_a_clear_bias_is_said_wherever_its_pair_stands(tmp_path):
+    document = show(favour_one(tmp_path, "E"), POINTS)
+    assert document.codes.count("judge_favours") == 3
+    assert {
+        dict(figure.group)["system_2"]
+        for figure in document.figures
+        if figure.name == "judge_favours"
+    } == {"E"}
+
+
+@pytest.mark.parametrize(("better", "system"), [("higher", "E"), ("none", None)])
+def test_the_judge_favours_who_it_rates_better_than_people_do(
+    better: str, system: str | None, tmp_path: Path
+) -> None:
+    kept = report(favour_one(tmp_path, "E"), {**POINTS, "better": better})
+    [judge] = list_judges(make_source(kept).criteria)
+    favour = find_favour(judge, *judge.parts[0])
+    assert (favour and favour[0]) == system
+
+
+def test_where_lower_is_better_the_judge_favours_who_it_rates_lower(tmp_path):
+    paths = favour_one(tmp_path, "E")
+    labels = pd.read_csv(paths["judge_labels"])
+    labels["value"] -= 2 * (labels["system"] == "E")
+    labels.to_csv(paths["judge_labels"], index=False)
+    [judge] = list_judges(make_source(report(paths, {**POINTS, "better": "lower"})).criteria)
+    favour = find_favour(judge, *judge.parts[0])
+    assert favour is not None
+    assert favour[0] == "E"
+    assert favour[1].value == pytest.approx(1)
 
 
 # --- a judge that the plan names ----------------------------------------------------------------

@@ -158,7 +158,7 @@ _CROWD = "0.1"  # the epsilon that is said first
 _REASONS = {
     "few_people": "{people} can’t show how others would rate, so the judge’s labels can’t correct "
     "their result.",
-    "few_inputs": "Only {inputs} have people’s answers and the judge’s labels to every system: too "
+    "few_inputs": "Only {inputs} with people’s answers and the judge’s labels of every system: too "
     "few to correct people’s result.",
     "no_further": "The judge labelled only what people rated, so its labels can’t narrow people’s "
     "result.",
@@ -322,23 +322,32 @@ def tabulate_agreement(judge: Judge) -> Table:
 # --- bias -----------------------------------------------------------------------------------------
 
 
+def _list_favours(judge: Judge, criterion: Criterion, stored: Stored) -> list[Figure]:
+    """Return the clear differences of the judge's bias, the largest first; all but ratios from the
+    side of the system that it rates higher, compared with people."""
+    pairs = stored["bias"].get("favours") or ()
+    clear = [
+        pair for pair in pairs if (p := pair["details"].get("p_corrected")) is not None and p < 0.05
+    ]
+    clear.sort(key=lambda pair: -abs(pair["value"]))
+    figures = [_read_difference(judge, criterion, pair, "judge_favours") for pair in clear]
+    return [
+        turn(figure) if figure.unit != "ratio" and (figure.value or 0) < 0 else figure
+        for figure in figures
+    ]
+
+
 def _say_bias(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Sentence]:
     """Yield the systems that the judge clearly favours, compared with people."""
-    for pair in (stored["bias"].get("favours") or ())[:_MOST_SAID]:
-        p = pair["details"].get("p_corrected")
-        if pair["value"] is None or p is None or p >= 0.05:
-            continue
-        figure = _read_difference(judge, criterion, pair, "judge_favours")
-        first, second = (isolate(pair["group"][side]) for side in ("system_1", "system_2"))
+    for figure in _list_favours(judge, criterion, stored)[:_MOST_SAID]:
+        group = dict(figure.group)
+        first, second = isolate(group["system_1"]), isolate(group["system_2"])
         if figure.unit == "ratio":
             text = (
                 f"The judge rates {second} {write_number(figure.value, 'ratio')} times as high "
                 f"as {first}, compared with people ({write_ci(figure)})"
             )
         else:
-            if (figure.value or 0) < 0:
-                figure = turn(figure)
-                first, second = second, first
             amount = f"{write_number(figure.value, figure.unit)} {criterion.unit_words}".strip()
             text = (
                 f"The judge rates {second} {amount} higher, compared with people, than it rates "
@@ -348,34 +357,33 @@ def _say_bias(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Se
 
 
 def find_favour(judge: Judge, criterion: Criterion, stored: Stored) -> tuple[str, Figure] | None:
-    """Return the system that the judge favours most, if the interval excludes 0, and by how much.
+    """Return the system that the judge favours most, if that is clear, and by how much.
 
-    Of ratios none is named.
+    Where lower is better it is the one rated lower. Of ratios, and where nothing is better, none
+    is named.
     """
-    known = [
-        _read_difference(judge, criterion, pair, "judge_favours")
-        for pair in stored["bias"].get("favours") or ()
-        if pair["value"] is not None and pair["low"] is not None
+    favours = [
+        figure for figure in _list_favours(judge, criterion, stored) if figure.unit != "ratio"
     ]
-    clear = [
-        figure
-        for figure in known
-        if figure.unit != "ratio" and (figure.low or 0) * (figure.high or 0) > 0
-    ]
-    if not clear:
+    if not favours or criterion.better == "none":
         return None
-    largest = max(clear, key=lambda figure: abs(figure.value or 0))
-    largest = turn(largest) if (largest.value or 0) < 0 else largest
-    return dict(largest.group)["system_2"], largest
+    group = dict(favours[0].group)
+    return group["system_1" if criterion.better == "lower" else "system_2"], favours[0]
 
 
 def turn(figure: Figure) -> Figure:
     """Return a difference from the side of the other system."""
     group = dict(figure.group)
     group |= {"system_1": group["system_2"], "system_2": group["system_1"]}
-    low, high = (None if end is None else -end for end in (figure.high, figure.low))
-    value = None if figure.value is None else -figure.value
-    return replace(figure, value=value, low=low, high=high, group=tuple(group.items()))
+    return replace(_negate(figure), group=tuple(group.items()))
+
+
+def _negate(figure: Figure) -> Figure:
+    """Return the figure with the other sign."""
+    value, low, high = (
+        None if number is None else -number for number in (figure.value, figure.high, figure.low)
+    )
+    return replace(figure, value=value, low=low, high=high)
 
 
 def _tabulate_bias(judge: Judge) -> Table | None:
@@ -456,13 +464,14 @@ def _say_more(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[Se
     elif orders:
         verdict = read_figure(orders["same_verdict"], "same_verdict", group)
         pull = read_figure(orders["first_shown"], "first_shown", group)
-        side = "first" if (pull.value or 0) >= 0 else "second"
+        # said of the side that it leans to
+        is_first = (pull.value or 0) >= 0
+        lean, side = (pull, "first") if is_first else (_negate(pull), "second")
         yield Sentence(
             "judge_orders",
             f"{criterion.label}: both orders give the same verdict on {write_value(verdict)} of "
             f"inputs; the judge leans to the side shown {side} by "
-            f"{write_number(abs(pull.value or 0), 'difference in shares')} percentage points "
-            f"({write_ci(pull)}).",
+            f"{write_number(lean.value, lean.unit)} percentage points ({write_ci(lean)}).",
             figures=(verdict, pull),
         )
 
@@ -495,7 +504,7 @@ def _say_stands_in(judge: Judge, criterion: Criterion, stored: Stored) -> Iterat
     passes = "passes" if main.value >= 0.5 else "doesn’t pass"
     few = " Fewer than 3 people are a weak basis." if people < 3 else ""
     left = (
-        f" {count_of(left_out, 'person', 'people')} with fewer answers are left out."
+        f" Left out with fewer answers: {count_of(left_out, 'person', 'people')}."
         if left_out
         else ""
     )
@@ -616,12 +625,17 @@ def _say_worth(judge: Judge, criterion: Criterion, stored: Stored) -> Iterator[S
     most = make_figure("label_answers_most", worth["most_answers"], group)
     ends = [f"{end:.0f}" for end in (worth.get("low"), worth.get("high")) if end is not None]
     interval = f" (95% CI {ends[0]} to {ends[1]})" if len(ends) == 2 else ""
+    # an answer may be to the output of one system, or to one pair of many
+    if criterion.family.compares:
+        where = " on each pair of systems" if len(criterion.names) > 2 else ""
+    else:
+        where = " on each system"
     yield Sentence(
         "label_worth",
         f"{criterion.label}: with labels of {count_of(stored['further'], 'more input')}, this "
-        f"judge is worth about {worth['answers']:.0f} more answers from these people{interval}; "
-        f"with any number of labels, about {worth['most_answers']:.0f}. It saves inputs, not "
-        "people.",
+        f"judge is worth about {worth['answers']:.0f} more answers from these people{where}"
+        f"{interval}; with any number of labels, about {worth['most_answers']:.0f}. It saves "
+        "inputs, not people.",
         figures=(answers, each, most),
     )
 
@@ -635,5 +649,5 @@ def _tabulate_corrected(judge: Judge) -> Table | None:
         return None
     columns = [Column("Systems", is_number=False), Column("People alone"),
                Column("With the judge")]  # fmt: skip
-    caption = f"People’s result, narrowed by {isolate(judge.name)} (95% CI)"
+    caption = f"People’s result, alone and corrected by {isolate(judge.name)} (95% CI)"
     return Table(f"{judge.place}-corrected", caption, columns, rows, marks="both")
