@@ -809,7 +809,8 @@ correct_all <- function(compared) {
       }
     }
     if (!is_across && tests[k] > 0) {
-      note(result$criterion$key, ": p corrected over ", family, " comparisons, as in the report.")
+      note(result$criterion$key, ": p corrected over ", family,
+           if (family == 1) " comparison" else " comparisons", ", as in the report.")
     }
     for (pair in result$pairs) {
       p <- c(pair$p_corrected, pair$p_ordinal_corrected)

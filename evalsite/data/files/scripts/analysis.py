@@ -940,8 +940,8 @@ def correct_all(compared: list[Compared], plan: Plan, notes: Notes) -> bool:
             pair["p_corrected"] = float(next(named) if is_named else p)
             pair["family"] = family + (0 if is_named else len(pairs) - len(result.p))
         if not is_across and result.p:
-            notes.add(f"{result.criterion.key}: p corrected over {family} comparisons, as in the "
-                      "report.")  # fmt: skip
+            number = "1 comparison" if family == 1 else f"{family} comparisons"
+            notes.add(f"{result.criterion.key}: p corrected over {number}, as in the report.")
     if is_across:
         counts = [len(result.p) for result in tested if result.p]
         each = f"{len(counts)} criteria"
