@@ -267,7 +267,7 @@ def test_a_closed_study_becomes_a_table_in_a_paper(page, live_server):
     print(walk.write())  # noqa: T201
     # what is copied is the text of the fold, and a paper takes it as it is
     assert copied == page.text_content("#paper-tex")
-    assert copied.startswith(r"\begin{table}")
+    assert copied.startswith("% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}")
     assert copied.endswith(r"\end{table}")
     assert walk.clicks - closed == 2
     assert watch.found == []
