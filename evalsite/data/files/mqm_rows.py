@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsite.data.tables.mqm import NO_ERROR, mark_passage
 from evalsite.instruments.schema import Instrument
+from evalsite.lib.mqm_weights import list_severities
 
 if TYPE_CHECKING:
     from evalsite.data.files.rows import Answer, MarkRow, RatingRow
@@ -104,4 +105,6 @@ def _name_parts(described: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
         is_alone = not group or group.casefold() == label.casefold()
         categories[option["key"]] = label if is_alone else f"{group}/{label}"
     severities = {option["key"]: option["label"] for option in described.get("severities", ())}
+    # readers of the format know these by name, also where people saw a translation
+    severities |= {option["key"]: option["label"] for option in list_severities()}
     return categories, severities

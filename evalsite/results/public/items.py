@@ -66,10 +66,10 @@ def list_items(study: Study, *, primary: str, has_comments: bool) -> list[ReadIt
     groups = groupby(items, key=lambda item: item.group if is_single else item.pk)
     numbers, shown = ItemNumbers(study), []
     for _, group in groups:
-        first, *others = group
+        together = list(group)
         # the number that the files beside the page have of it
-        number = int(numbers.find(first.pk)[is_single])
-        shown.append(reader.read(number, [first, *others]))
+        number = int(numbers.find(together[0].pk)[is_single])
+        shown.append(reader.read(number, together))
     return sorted(shown, key=lambda item: (-item.difference, item.number))
 
 

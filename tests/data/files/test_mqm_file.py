@@ -6,6 +6,7 @@ import json
 import pytest
 from django.urls import reverse
 
+from evalsite.data.files.mqm_rows import _name_parts
 from evalsite.data.files.services import Choice, count_rows, write_file
 from evalsite.decisions.exclusions import exclude
 from tests.analysis.vectors import compare, read_vector
@@ -53,6 +54,19 @@ def test_an_error_is_a_row_with_its_passage_in_source_or_target():
     ]  # fmt: skip
     assert metadata[0]["note"] == "tab\there"
     assert count_rows(study)["mqm"] == 3
+
+
+def test_severities_have_their_names_where_people_saw_a_translation():
+    described = {
+        "severities": [
+            {"key": "minor", "label": "Leicht"}, {"key": "major", "label": "Schwer"},
+            {"key": "critical", "label": "Kritisch"},
+        ],
+    }  # fmt: skip
+    _, severities = _name_parts(described)
+    assert severities["minor"] == "Minor"
+    assert severities["major"] == "Major"
+    assert severities["critical"] == "Kritisch"
 
 
 def test_what_ends_a_cell_or_a_line_in_other_files_is_a_space_here():
