@@ -80,14 +80,13 @@ def _describe_losses(study: Study, config: Instrument, counts: Mapping[str, int]
         losses.append("The examples that were changed for this study.")
     known = {criterion.key for criterion in config.criteria}
     plan = getattr(study, "analysis_plan", None)
-    planned = {plan.primary, *_list_planned(plan)} - {""} if plan else set()
+    planned = set()
+    if plan:
+        rows = (*plan.margins, *plan.hypotheses)
+        planned = {plan.primary, *(str(row.get("criterion", "")) for row in rows)} - {""}
     if lost := sorted(planned - known):
         losses.append(f"What the plan says of {', '.join(lost)}.")
     return losses
-
-
-def _list_planned(plan: AnalysisPlan) -> list[str]:
-    return [str(row.get("criterion", "")) for row in (*plan.margins, *plan.hypotheses)]
 
 
 def _list_checks(study: Study) -> Any:

@@ -64,8 +64,8 @@ Your answers are kept in a folder on the computer of {sender}, and may be publis
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.epilog = (
-        "How to read the file is said as for `evalsite import`: --map COLUMN=FIELD, "
-        "--encoding NAME and its other options."
+        "Options of `evalsite import`, such as --map COLUMN=FIELD and --encoding NAME, say how to "
+        "read the file."
     )
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="the outputs: CSV, JSON lines, or another form "
@@ -291,6 +291,8 @@ def make_study(options: Namespace) -> Result:
     )
     if options.practice and not study.config.practice:
         raise Refused("This instrument has no practice items. Leave --practice out.")
+    if "--check" in options.further:
+        raise Refused("Leave --check out: evalsite rate imports the file.")
     imported = import_items([str(study.pk), str(options.file.absolute()), *options.further])
     if imported.code != DONE:
         return imported

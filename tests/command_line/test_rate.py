@@ -235,6 +235,7 @@ def test_everybody_has_every_item_without_limit_practice_or_recognition(words):
         (["--instrument", "absent.json"], "absent.json"),
         (["--map", "output=nothing"], "nothing"),
         (["--primry", "informativeness"], "--primry"),
+        (["--check"], "--check"),
     ],
 )
 def test_what_cannot_be_planned_or_asked_is_refused_before_launch(words, option, named):

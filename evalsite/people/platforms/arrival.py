@@ -140,7 +140,7 @@ def read_typed(
 ) -> Arrival:
     """Return who typed this id; raise BadArrival if it doesn't look like one.
 
-    Anyone can type it, so it never opens what somebody else has started.
+    Anyone can type it, so it never opens what someone else has started.
     """
     person = platform.find_person(settings)
     if person is None or not text.strip():

@@ -284,7 +284,7 @@ def list_stacks(chart: Chart) -> list[tuple[str, list[tuple[str, float]]]]:
     return [
         (
             # the names of a pair are isolated already
-            ", ".join(v if has_isolates(v) else isolate(v) for _, v in key[-1:]),
+            ", ".join(name if has_isolates(name) else isolate(name) for _, name in key[-1:]),
             [(figure.group[-1][1], figure.value or 0.0) for figure in figures],
         )
         for key, figures in groupby(chart.figures, key=lambda figure: figure.group[:-1])

@@ -323,12 +323,15 @@ def tabulate_agreement(judge: Judge) -> Table:
 
 
 def _list_favours(judge: Judge, criterion: Criterion, stored: Stored) -> list[Figure]:
-    """Return the clear differences of the judge's bias, the largest first; all but ratios from the
-    side of the system that it rates higher, compared with people."""
+    """Return the clear differences of the judge's bias, the largest first.
+
+    All but ratios are of the system that it rates higher, compared with people.
+    """
     pairs = stored["bias"].get("favours") or ()
     clear = [
         pair for pair in pairs if (p := pair["details"].get("p_corrected")) is not None and p < 0.05
     ]
+    # of ratios, the stored values are logarithms
     clear.sort(key=lambda pair: -abs(pair["value"]))
     figures = [_read_difference(judge, criterion, pair, "judge_favours") for pair in clear]
     return [
